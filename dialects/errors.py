@@ -1,0 +1,29 @@
+"""The exceptions a user of mini_infer can meet; each message names the model node, the operator and the fact."""
+
+
+class MiniInferError(Exception):
+    """Anything that mini_infer refuses or fails to do."""
+
+
+class UnsupportedError(MiniInferError):
+    """The model is valid, but holds something that mini_infer doesn't do."""
+
+
+class InvalidModelError(MiniInferError):
+    """The model, or a file it refers to, is malformed."""
+
+
+class InvalidInputError(MiniInferError):
+    """An array given to a model doesn't fit it: missing, unknown, or of the wrong shape or type."""
+
+
+class ConfigError(MiniInferError):
+    """An option or a combination of options that makes no sense."""
+
+
+class PlanError(MiniInferError):
+    """A memory plan is impossible or wrong."""
+
+
+class CompileError(MiniInferError):
+    """Turning the IR into machine code failed."""

@@ -1,0 +1,179 @@
+"""What all graph ops share: construction, the type rule, the assembly format, and helpers on types and names.
+
+An op states its operands and attributes, `infer_types` (the type rule, which raises VerifyException with the
+fact that is wrong) and `evaluate` (its meaning, in numpy). The constructor takes result types from the rule,
+and the verifier compares the IR with it.
+
+`evaluate` computes in the type of the arrays it is given, not in the declared one: float64 arrays through a
+float32 module are the float64 reference.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Self
+
+from typing_extensions import override
+from xdsl.dialects.builtin import LocationAttr, NameLoc, NoneAttr, StringAttr
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.ir.core import SSAValues
+from xdsl.irdl import IRDLOperation, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .values import AnyTensor, Array, element_type_of_value, is_float
+
+
+@lru_cache(maxsize=None)
+def named_location(name: str) -> LocationAttr:
+    """The location that carries an ONNX node's name: an op keeps it through all passes."""
+    return NameLoc(StringAttr(name), NoneAttr())
+
+
+def node_name(op: Operation) -> str:
+    """The name of the ONNX node that `op` came from, or "" where there is none."""
+    location = op.location
+    return location.desc.data if isinstance(location, NameLoc) else ""
+
+
+def describe(op: Operation) -> str:
+    """How an error names an op: `/layer1/conv2 (graph.conv)`, or `graph.conv` where no node is known."""
+    name = node_name(op)
+    return f"{name} ({op.name})" if name else op.name
+
+
+class GraphOp(IRDLOperation, ABC):
+    """An operation on tensors: no regions, no effects, results that follow from operands and attributes."""
+
+    traits = traits_def(Pure())
+
+    def _build(
+        self,
+        operands: Sequence[SSAValue | Operation],
+        properties: Mapping[str, Attribute | None],
+        location: LocationAttr | None,
+        result_types: Sequence[Attribute] | None = None,
+    ) -> None:
+        """Builds the op, with result types from the type rule unless given. Skips IRDL's own, slower path."""
+        Operation.__init__(
+            self,
+            operands=[SSAValue.get(operand) for operand in operands],
+            properties={name: value for name, value in properties.items() if value is not None},
+            location=location,
+        )
+        if result_types is None:
+            result_types = self.infer_types()
+        self.results = SSAValues(OpResult(type, self, index) for index, type in enumerate(result_types))
+
+    @abstractmethod
+    def infer_types(self) -> Sequence[AnyTensor]:
+        """The types of the results; raises VerifyException with the fact that makes the op ill-formed."""
+
+    @abstractmethod
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        """The meaning of the op: results for the given operands, in the floating type of the operands."""
+
+    @override
+    def verify_(self) -> None:
+        expected = self.infer_types()
+        for result, type in zip(self.results, expected, strict=True):
+            if result.type != type:
+                raise VerifyException(f"result is {result.type}, but the op makes {type}")
+
+    @override
+    def print(self, printer: Printer) -> None:
+        if self.operands:
+            printer.print_string(" ")
+            printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes({**self.properties, **self.attributes})
+        printer.print_string(" : ")
+        first = self.results[0].type
+        if len(self.results) == 1 and all(type == first for type in self.operand_types):
+            printer.print_attribute(first)
+        else:
+            printer.print_function_type(self.operand_types, self.result_types)
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> Self:
+        position = parser.pos
+        unresolved = parser.parse_optional_undelimited_comma_separated_list(
+            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
+        )
+        given = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        names = unresolved or []
+        function_type = parser.parse_optional_function_type()
+        if function_type is None:
+            type = parser.parse_type()
+            operand_types, result_types = [type] * len(names), [type]
+        else:
+            operand_types, result_types = list(function_type.inputs), list(function_type.outputs)
+        operands = parser.resolve_operands(names, operand_types, position)
+        known = cls.get_irdl_definition().properties
+        return cls.create(
+            operands=operands,
+            result_types=result_types,
+            properties={name: value for name, value in given.items() if name in known},
+            attributes={name: value for name, value in given.items() if name not in known},
+        )
+
+
+class ElementwiseOp(GraphOp, ABC):
+    """Each result element depends on one element of each operand, found by numpy broadcasting."""
+
+
+class ContractionOp(GraphOp, ABC):
+    """A sum of products: matrix product, convolution."""
+
+
+class ReductionOp(GraphOp, ABC):
+    """Each result element depends on a row, a window or an axis of the operand."""
+
+
+class MovementOp(GraphOp, ABC):
+    """Result elements are copies of operand elements: an index map, no arithmetic."""
+
+
+def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The numpy broadcast of shapes; raises VerifyException where they don't fit."""
+    rank = max(map(len, shapes))
+    result: list[int] = []
+    for axis in range(-rank, 0):
+        sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
+        if len(sizes) > 1:
+            texts = " and ".join("x".join(map(str, shape)) or "scalar" for shape in shapes)
+            raise VerifyException(f"shapes {texts} don't broadcast")
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def require(condition: bool, fact: str) -> None:
+    """Raises VerifyException with the fact unless the condition holds."""
+    if not condition:
+        raise VerifyException(fact)
+
+
+def require_axis(axis: int, rank: int) -> int:
+    """`axis`, which must be in [0, rank)."""
+    if not 0 <= axis < rank:
+        raise VerifyException(f"axis {axis} is outside of a tensor of rank {rank}")
+    return axis
+
+
+def require_float(value: SSAValue, what: str = "operand") -> None:
+    """Raises VerifyException unless the value has a float element type."""
+    if not is_float(element_type_of_value(value)):
+        raise VerifyException(f"{what} must be of a float type, got {element_type_of_value(value)}")
+
+
+def require_same_element_type(*values: SSAValue | None) -> None:
+    """Raises VerifyException unless the values agree in their element type; None is skipped."""
+    types = [element_type_of_value(value) for value in values if value is not None]
+    for type in types:
+        if type != types[0]:
+            raise VerifyException(f"operands have different element types, {types[0]} and {type}")

@@ -1,0 +1,326 @@
+"""Elementwise ops of one operand."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import Float64Type, FloatAttr, IntegerType, LocationAttr, StringAttr, TypeAttribute, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
+
+from .base import require
+from .elementwise import UnaryOp
+from .values import (
+    AnyTensor,
+    Array,
+    float_attr,
+    is_bool,
+    is_float,
+    numpy_dtype,
+    shape_of,
+    string_attr,
+    tensor,
+    type_of,
+)
+
+
+def erf(x: Array) -> Array:
+    """The error function, element by element in double precision, in the type of `x`."""
+    values = map(math.erf, x.astype(np.float64).reshape(-1).tolist())
+    return np.fromiter(values, np.float64, x.size).reshape(x.shape).astype(x.dtype)
+
+
+class FloatUnaryOp(UnaryOp, ABC):
+    """Defined on floats only."""
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require(is_float(element_type), f"needs a float type, got {element_type}")
+
+
+class FloatTestOp(FloatUnaryOp, ABC):
+    """Asks something of a float; the result is a truth value."""
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        (type,) = super().infer_types()
+        return [tensor(i1, type.get_shape())]
+
+
+@irdl_op_definition
+class NegOp(UnaryOp):
+    """-x"""
+
+    name = "graph.neg"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.negative(x)
+
+
+@irdl_op_definition
+class AbsOp(UnaryOp):
+    """The absolute value of x."""
+
+    name = "graph.abs"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.abs(x)
+
+
+@irdl_op_definition
+class SignOp(UnaryOp):
+    """-1, 0 or 1: the sign of x; NaN stays NaN."""
+
+    name = "graph.sign"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.sign(x)
+
+
+@irdl_op_definition
+class ReluOp(UnaryOp):
+    """max(x, 0); NaN stays NaN."""
+
+    name = "graph.relu"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.maximum(x, np.zeros((), x.dtype))
+
+
+@irdl_op_definition
+class NotOp(UnaryOp):
+    """The opposite of a truth value, or the complement of an integer's bits."""
+
+    name = "graph.not"
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require(isinstance(element_type, IntegerType), f"needs truth values or integers, got {element_type}")
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.invert(x)
+
+
+@irdl_op_definition
+class ExpOp(FloatUnaryOp):
+    """e to the x"""
+
+    name = "graph.exp"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.exp(x)
+
+
+@irdl_op_definition
+class LogOp(FloatUnaryOp):
+    """The natural logarithm of x."""
+
+    name = "graph.log"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.log(x)
+
+
+@irdl_op_definition
+class SqrtOp(FloatUnaryOp):
+    """The square root of x."""
+
+    name = "graph.sqrt"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.sqrt(x)
+
+
+@irdl_op_definition
+class RsqrtOp(FloatUnaryOp):
+    """1 / sqrt(x)"""
+
+    name = "graph.rsqrt"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.ones((), x.dtype) / np.sqrt(x)
+
+
+@irdl_op_definition
+class ReciprocalOp(FloatUnaryOp):
+    """1 / x"""
+
+    name = "graph.reciprocal"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.ones((), x.dtype) / x
+
+
+@irdl_op_definition
+class ErfOp(FloatUnaryOp):
+    """The error function."""
+
+    name = "graph.erf"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return erf(x)
+
+
+@irdl_op_definition
+class TanhOp(FloatUnaryOp):
+    """The hyperbolic tangent of x."""
+
+    name = "graph.tanh"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.tanh(x)
+
+
+@irdl_op_definition
+class SinOp(FloatUnaryOp):
+    """The sine of x radians."""
+
+    name = "graph.sin"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.sin(x)
+
+
+@irdl_op_definition
+class CosOp(FloatUnaryOp):
+    """The cosine of x radians."""
+
+    name = "graph.cos"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.cos(x)
+
+
+@irdl_op_definition
+class TanOp(FloatUnaryOp):
+    """The tangent of x radians."""
+
+    name = "graph.tan"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.tan(x)
+
+
+@irdl_op_definition
+class FloorOp(FloatUnaryOp):
+    """x rounded down."""
+
+    name = "graph.floor"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.floor(x)
+
+
+@irdl_op_definition
+class CeilOp(FloatUnaryOp):
+    """x rounded up."""
+
+    name = "graph.ceil"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.ceil(x)
+
+
+@irdl_op_definition
+class RoundOp(FloatUnaryOp):
+    """x rounded to the nearest integer, halves to the even one."""
+
+    name = "graph.round"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.rint(x)
+
+
+@irdl_op_definition
+class SigmoidOp(FloatUnaryOp):
+    """1 / (1 + exp(-x))"""
+
+    name = "graph.sigmoid"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return sigmoid(x)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), without overflow on either side."""
+    one = np.ones((), x.dtype)
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, one) / (one + small)
+
+
+@irdl_op_definition
+class SiluOp(FloatUnaryOp):
+    """x * sigmoid(x), also called swish."""
+
+    name = "graph.silu"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return x * sigmoid(x)
+
+
+@irdl_op_definition
+class SoftplusOp(FloatUnaryOp):
+    """log(1 + exp(x))"""
+
+    name = "graph.softplus"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.maximum(x, np.zeros((), x.dtype)) + np.log1p(np.exp(-np.abs(x)))
+
+
+@irdl_op_definition
+class SoftsignOp(FloatUnaryOp):
+    """x / (1 + |x|)"""
+
+    name = "graph.softsign"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return x / (np.ones((), x.dtype) + np.abs(x))
+
+
+@irdl_op_definition
+class IsNanOp(FloatTestOp):
+    """Whether x is not a number."""
+
+    name = "graph.is_nan"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.isnan(x)
+
+
+@irdl_op_definition
+class IsInfOp(FloatTestOp):
+    """Whether x is infinite, of either sign."""
+
+    name = "graph.is_inf"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.isinf(x)
