@@ -1,0 +1,127 @@
+"""The phases in order, as --pass-pipeline text: what happens between an ONNX file and machine code.
+
+Each phase ends at a level (see levels.py) and is closed by the verifier. `mini-opt --to LEVEL` and the
+runtime run the same phases, and any part of the text can be given to `mini-opt -p`.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
+
+from ..dialects.errors import ConfigError
+from .levels import LEVELS, Level, level_of
+from .registry import load_pass
+
+GRAPH = (
+    "infer-shapes,canonicalize-graph,fold-constants,cse,dce,"
+    "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,fold-batch-norm,"
+    "channels-last,canonicalize-graph,fold-constants,cse,dce"
+)
+KERNELS = "form-kernels,choose-schedule,pack-weights"
+BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
+ARENA = "plan-arena,verify-arena,insert-barriers"
+MEMORY = f"{BUFFERS},{ARENA}"
+LOOPS = "place-weights,lower-kernels"
+LLVM = "expand-math,lower-to-llvm"
+CPU = ",".join([GRAPH, KERNELS, MEMORY, LOOPS, LLVM])
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of the pipeline: the level a module has reached after it, and the passes that bring it there."""
+
+    level: Level
+    passes: str
+
+
+@dataclass(frozen=True)
+class PassRun:
+    """What an observer is told after each pass."""
+
+    name: str
+    seconds: float
+
+
+Observer = Callable[[PassRun, ModuleOp], None]
+
+
+def phases() -> tuple[Phase, ...]:
+    """The whole way down, for the CPU."""
+    return tuple(map(Phase, LEVELS, (GRAPH, KERNELS, BUFFERS, ARENA, LOOPS, LLVM)))
+
+
+def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None = None) -> tuple[Phase, ...]:
+    """Those of `every` phase (the whole way down unless given) that take `module` to the level `to`.
+
+    A module at the graph level may be just imported, so the graph passes run on it, perhaps again. Raises
+    ConfigError when the module is already below `to`.
+    """
+    start, end = LEVELS.index(level_of(module)), LEVELS.index(to)
+    if start > end:
+        raise ConfigError(f"the module is at the {LEVELS[start]} level already, below {to}")
+    first = start + 1 if start else 0
+    return tuple(phase for phase in every or phases() if first <= LEVELS.index(phase.level) <= end)
+
+
+def run_phases(
+    ctx: Context,
+    module: ModuleOp,
+    selected: Sequence[Phase],
+    observer: Observer | None = None,
+    *,
+    verify: bool = True,
+) -> None:
+    """Runs phases in order; the verifier closes each."""
+    for phase in selected:
+        run_passes(ctx, module, parse_passes(phase.passes), observer)
+        if verify:
+            module.verify()
+
+
+def run_passes(
+    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], observer: Observer | None = None
+) -> None:
+    """Runs passes in order, without verifying."""
+    for each in passes:
+        start = time.perf_counter()
+        each.apply(ctx, module)
+        if observer is not None:
+            observer(PassRun(each.name, time.perf_counter() - start), module)
+
+
+def parse_passes(text: str) -> tuple[ModulePass, ...]:
+    """The passes of a pipeline text such as `fold-constants,plan-arena{alignment=64}`.
+
+    MLIR's `builtin.module(...)` around it is accepted. Raises ConfigError naming what is wrong with the text.
+    """
+    wrapped = re.fullmatch(r"builtin\.module\((.*)\)", text.strip(), re.DOTALL)
+    bare = re.sub(r"\s*,\s*", ",", (wrapped[1] if wrapped else text).strip())
+    try:
+        specs = list(parse_pipeline(bare))
+    except ArgSpecParseError as error:
+        _, _, place = str(error).partition(":\n")
+        raise ConfigError(f"the pass pipeline can't be read\n{place.rstrip()}") from None
+    return tuple(_make_pass(spec) for spec in specs)
+
+
+def _make_pass(spec: ArgSpec) -> ModulePass:
+    made = load_pass(spec.name)
+    known = sorted(field.name for field in fields(made) if field.init and field.name != "name")
+    for option in spec.normalize_parameter_names().parameters:
+        if option not in known:
+            raise ConfigError(
+                f"pass '{spec.name}' has no option '{option}' (it has: {', '.join(known) or 'none'})"
+            )
+    try:
+        return made.from_spec(spec)
+    except ValueError as error:
+        raise ConfigError(f"pass '{spec.name}': {error}") from error

@@ -1,0 +1,118 @@
+"""What the tools know by name: passes and dialects, one line each, as `name -> "module:Class"`.
+
+A table of strings, so that a tool starts without importing the passes and dialects that it will not use.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ..dialects.errors import ConfigError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Dialect
+    from xdsl.passes import ModulePass
+
+PASSES = {
+    # graph -> graph
+    "infer-shapes": "mini_infer.passes.infer_shapes:InferShapes",
+    "fold-constants": "mini_infer.passes.fold_constants:FoldConstants",
+    "canonicalize-graph": "mini_infer.passes.canonicalize_graph:CanonicalizeGraph",
+    "fold-batch-norm": "mini_infer.passes.fold_batch_norm:FoldBatchNorm",
+    "recompose-softmax": "mini_infer.passes.recompose_softmax:RecomposeSoftmax",
+    "recompose-layer-norm": "mini_infer.passes.recompose_layer_norm:RecomposeLayerNorm",
+    "recompose-gelu": "mini_infer.passes.recompose_gelu:RecomposeGelu",
+    "recompose-silu": "mini_infer.passes.recompose_silu:RecomposeSilu",
+    "recompose-attention": "mini_infer.passes.recompose_attention:RecomposeAttention",
+    "channels-last": "mini_infer.passes.channels_last:ChannelsLast",
+    # graph -> kernels
+    "form-kernels": "mini_infer.passes.form_kernels:FormKernels",
+    "choose-schedule": "mini_infer.passes.choose_schedule:ChooseSchedule",
+    "pack-weights": "mini_infer.passes.pack_weights:PackWeights",
+    # kernels -> buffers -> arena
+    "order-kernels": "mini_infer.passes.order_kernels:OrderKernels",
+    "mark-inplace": "mini_infer.passes.mark_inplace:MarkInplace",
+    "bufferize": "mini_infer.passes.bufferize:Bufferize",
+    "elide-copies": "mini_infer.passes.elide_copies:ElideCopies",
+    "plan-arena": "mini_infer.passes.plan_arena:PlanArena",
+    "verify-arena": "mini_infer.passes.verify_arena:VerifyArena",
+    "insert-barriers": "mini_infer.passes.insert_barriers:InsertBarriers",
+    "place-weights": "mini_infer.passes.place_weights:PlaceWeights",
+    # arena -> loops -> llvm
+    "lower-kernels": "mini_infer.lowering.graph_to_loops.lower_kernels:LowerKernels",
+    "expand-math": "mini_infer.lowering.loops_to_llvm.expand_math:ExpandMath",
+    "lower-to-llvm": "mini_infer.lowering.loops_to_llvm.lower_to_llvm:LowerToLlvm",
+    # xDSL's own
+    "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
+    "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
+    "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
+    "licm": "xdsl.transforms.loop_invariant_code_motion:LoopInvariantCodeMotionPass",
+    "convert-scf-to-cf": "xdsl.transforms.convert_scf_to_cf:ConvertScfToCf",
+}
+
+# Most of xDSL's passes have no docstring to take a summary from.
+XDSL_SUMMARIES = {
+    "canonicalize": "the patterns and folds that ops bring with them, until nothing changes",
+    "cse": "of equal ops without effects one is kept",
+    "dce": "ops without effects whose results nobody uses go",
+    "licm": "ops that don't depend on a loop's values move in front of it",
+    "convert-scf-to-cf": "structured loops and branches become blocks and jumps",
+}
+
+DIALECTS = {
+    "graph": "mini_infer.dialects.graph:Graph",
+    "kernel": "mini_infer.dialects.kernel:Kernel",
+    "arith": "xdsl.dialects.arith:Arith",
+    "builtin": "xdsl.dialects.builtin:Builtin",
+    "cf": "xdsl.dialects.cf:Cf",
+    "func": "xdsl.dialects.func:Func",
+    "llvm": "xdsl.dialects.llvm:LLVM",
+    "math": "xdsl.dialects.math:Math",
+    "memref": "xdsl.dialects.memref:MemRef",
+    "scf": "xdsl.dialects.scf:Scf",
+    "tensor": "xdsl.dialects.tensor:Tensor",
+    "test": "xdsl.dialects.test:Test",
+    "vector": "xdsl.dialects.vector:Vector",
+}
+
+
+def load(entry: str) -> object:
+    """The object that a `module:Name` entry stands for."""
+    module, _, name = entry.partition(":")
+    return getattr(import_module(module), name)
+
+
+def load_pass(name: str) -> type[ModulePass]:
+    """The class of a pass; raises ConfigError for a name that no pass has."""
+    if name not in PASSES:
+        near = get_close_matches(name, PASSES, n=1)
+        raise ConfigError(f"there is no pass '{name}'" + (f"; is '{near[0]}' meant?" if near else ""))
+    return cast("type[ModulePass]", load(PASSES[name]))
+
+
+def pass_factories() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Every pass, to be imported when it is first used."""
+    return {name: partial(load_pass, name) for name in PASSES}
+
+
+def dialect_factories() -> dict[str, Callable[[], Dialect]]:
+    """Every dialect, to be imported when it is first used."""
+    return {name: partial(cast("Callable[[str], Dialect]", load), entry) for name, entry in DIALECTS.items()}
+
+
+def pass_summary(name: str) -> str:
+    """One line on what a pass does: the first of its file's docstring, read without importing it."""
+    if name in XDSL_SUMMARIES:
+        return XDSL_SUMMARIES[name]
+    spec = find_spec(PASSES[name].partition(":")[0])
+    assert spec is not None and spec.origin is not None, f"{PASSES[name]} is not there"
+    docstring = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8")))
+    assert docstring, f"{spec.origin} has no docstring"
+    return docstring.splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
