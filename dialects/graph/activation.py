@@ -158,7 +158,4 @@ class CastOp(UnaryOp):
 
     @override
     def compute(self, x: Array) -> Array:
-        dtype = numpy_dtype(self.to)
-        if is_float_dtype(x.dtype) and dtype.kind in "iu":
-            x = np.trunc(x.astype(np.float64) if x.dtype.itemsize < 4 else x)
-        return x.astype(dtype)
+        return x.astype(numpy_dtype(self.to))

@@ -1,0 +1,265 @@
+"""Contractions: matrix product, convolution, transposed convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, LocationAttr, StringAttr, UnitAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
+
+from .base import ContractionOp, broadcast, require, require_same_element_type
+from .spatial import Window, channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
+from .values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    flag_attr,
+    int_attr,
+    ints,
+    ints_attr,
+    shape_of,
+    string_attr,
+    tensor,
+    widened,
+)
+
+
+@irdl_op_definition
+class MatmulOp(ContractionOp):
+    """The matrix product over the last two dimensions; the ones before them broadcast.
+
+    A flag says that an operand holds its matrices transposed. Both operands have rank 2 or more.
+    """
+
+    name = "graph.matmul"
+
+    lhs = operand_def()
+    rhs = operand_def()
+    transpose_a = opt_prop_def(UnitAttr)
+    transpose_b = opt_prop_def(UnitAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        lhs: SSAValue | Operation,
+        rhs: SSAValue | Operation,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        flags = {"transpose_a": flag_attr(transpose_a), "transpose_b": flag_attr(transpose_b)}
+        self._build((lhs, rhs), flags, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_same_element_type(self.lhs, self.rhs)
+        a, b = shape_of(self.lhs), shape_of(self.rhs)
+        require(len(a) >= 2 and len(b) >= 2, "operands of a matrix product need at least two dimensions")
+        rows, depth = a[-2:] if self.transpose_a is None else a[:-3:-1]
+        depth_b, columns = b[-2:] if self.transpose_b is None else b[:-3:-1]
+        require(depth == depth_b, f"{depth} columns on the left, but {depth_b} rows on the right")
+        return [tensor(element_type_of_value(self.lhs), (*broadcast(a[:-2], b[:-2]), rows, columns))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        a, b = arrays
+        dtype = a.dtype
+        a = widened(a if self.transpose_a is None else np.swapaxes(a, -1, -2))
+        b = widened(b if self.transpose_b is None else np.swapaxes(b, -1, -2))
+        with np.errstate(all="ignore"):
+            return (np.matmul(a, b).astype(dtype),)
+
+
+@irdl_op_definition
+class ConvOp(ContractionOp):
+    """Convolution (cross-correlation) over any number of spatial dimensions, plus a bias per channel.
+
+    The weight is [Cout, Cin / groups, kernel...] in either layout; `layout` is that of x and of the result.
+    """
+
+    name = "graph.conv"
+
+    x = operand_def()
+    weight = operand_def()
+    bias = opt_operand_def()
+    strides = prop_def(DenseArrayBase[IntegerType])
+    pads = prop_def(DenseArrayBase[IntegerType])
+    dilations = prop_def(DenseArrayBase[IntegerType])
+    groups = prop_def(IntegerAttr[IntegerType])
+    layout = prop_def(StringAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        bias: SSAValue | Operation | None = None,
+        *,
+        strides: Sequence[int] | None = None,
+        pads: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        groups: int = 1,
+        layout: str = "NCHW",
+        location: LocationAttr | None = None,
+    ):
+        """Absent strides and dilations are ones, absent pads are zeros."""
+        rank = len(shape_of(SSAValue.get(weight))) - 2
+        properties = {
+            "strides": ints_attr(strides or (1,) * rank),
+            "pads": ints_attr(pads or (0,) * (2 * rank)),
+            "dilations": ints_attr(dilations or (1,) * rank),
+            "groups": int_attr(groups),
+            "layout": string_attr(layout),
+        }
+        self._build((x, weight) if bias is None else (x, weight, bias), properties, location)
+
+    @property
+    def window(self) -> Window:
+        """The kernel's geometry."""
+        return Window.of(
+            shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations)
+        )
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_same_element_type(self.x, self.weight, self.bias)
+        x, weight, groups, layout = shape_of(self.x), shape_of(self.weight), self.groups.value.data, self.layout.data
+        require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
+        channels = x[channel_axis(layout, len(x))]
+        wanted = weight[1] * groups
+        require(channels == wanted, f"{channels} input channels, but the weight expects {wanted}")
+        require(groups >= 1 and weight[0] % groups == 0, f"{weight[0]} output channels in {groups} groups")
+        if self.bias is not None:
+            bias = shape_of(self.bias)
+            require(bias == weight[:1], f"{weight[0]} output channels, but a bias of shape {list(bias)}")
+        positions = self.window.positions(spatial_shape(x, layout))
+        return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[0], positions, layout))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x = channels_first(widened(arrays[0]), self.layout.data)
+        y = convolve(x, widened(arrays[1]), self.window, self.groups.value.data)
+        if len(arrays) == 3:
+            y += widened(arrays[2]).reshape(-1, *[1] * (y.ndim - 2))
+        return (from_channels_first(y, self.layout.data).astype(arrays[0].dtype),)
+
+
+def convolve(x: Array, weight: Array, window: Window, groups: int) -> Array:
+    """x [N, Cin, spatial...] with weight [Cout, Cin / groups, kernel...], image by image as a matrix product."""
+    positions = window.positions(x.shape[2:])
+    outputs, inputs = weight.shape[:2]
+    padded = window.padded(x, positions, 0)
+    matrices = weight.reshape(groups, outputs // groups, -1)
+    result = np.empty((len(x), outputs, *positions), x.dtype)
+    columns = np.empty((x.shape[1], prod(window.kernel), *positions), x.dtype)
+    for image, y in zip(padded, result, strict=True):
+        for tap, (_, slices) in enumerate(window.taps(positions)):
+            columns[:, tap] = image[:, *slices]
+        rows = columns.reshape(groups, inputs * prod(window.kernel), prod(positions))
+        y[...] = np.matmul(matrices, rows).reshape(y.shape)
+    return result
+
+
+@irdl_op_definition
+class ConvTransposeOp(ContractionOp):
+    """Transposed convolution: each element of x adds a scaled copy of the kernel to the result.
+
+    The weight is [Cin, Cout / groups, kernel...] in either layout; `layout` is that of x and of the result. Pads
+    are cut off the full result, and `output_padding` adds (written to by no element of x) at each dimension's end.
+    """
+
+    name = "graph.conv_transpose"
+
+    x = operand_def()
+    weight = operand_def()
+    bias = opt_operand_def()
+    strides = prop_def(DenseArrayBase[IntegerType])
+    pads = prop_def(DenseArrayBase[IntegerType])
+    dilations = prop_def(DenseArrayBase[IntegerType])
+    groups = prop_def(IntegerAttr[IntegerType])
+    output_padding = prop_def(DenseArrayBase[IntegerType])
+    layout = prop_def(StringAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        bias: SSAValue | Operation | None = None,
+        *,
+        strides: Sequence[int] | None = None,
+        pads: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        groups: int = 1,
+        output_padding: Sequence[int] | None = None,
+        layout: str = "NCHW",
+        location: LocationAttr | None = None,
+    ):
+        """Absent strides and dilations are ones, absent pads and output padding are zeros."""
+        rank = len(shape_of(SSAValue.get(weight))) - 2
+        properties = {
+            "strides": ints_attr(strides or (1,) * rank),
+            "pads": ints_attr(pads or (0,) * (2 * rank)),
+            "dilations": ints_attr(dilations or (1,) * rank),
+            "groups": int_attr(groups),
+            "output_padding": ints_attr(output_padding or (0,) * rank),
+            "layout": string_attr(layout),
+        }
+        self._build((x, weight) if bias is None else (x, weight, bias), properties, location)
+
+    @property
+    def window(self) -> Window:
+        """The kernel's geometry."""
+        return Window.of(
+            shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations)
+        )
+
+    def _full_spatial(self, spatial: Sequence[int]) -> tuple[int, ...]:
+        """The result's spatial sizes before the pads are cut off."""
+        window, extra = self.window, ints(self.output_padding)
+        return tuple(
+            (size - 1) * stride + extent + more
+            for size, stride, extent, more in zip(spatial, window.strides, window.extent, extra, strict=True)
+        )
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_same_element_type(self.x, self.weight, self.bias)
+        x, weight, groups, layout = shape_of(self.x), shape_of(self.weight), self.groups.value.data, self.layout.data
+        require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
+        channels = x[channel_axis(layout, len(x))]
+        require(channels == weight[0], f"{channels} input channels, but the weight expects {weight[0]}")
+        require(groups >= 1 and channels % groups == 0, f"{channels} input channels in {groups} groups")
+        extra = ints(self.output_padding)
+        require(len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings")
+        if self.bias is not None:
+            bias = shape_of(self.bias)
+            outputs = weight[1] * groups
+            require(bias == (outputs,), f"{outputs} output channels, but a bias of shape {list(bias)}")
+        window = self.window
+        full = self._full_spatial(spatial_shape(x, layout))
+        spatial = [size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)]
+        require(min(spatial) >= 1, "the pads cut off the whole result")
+        return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[1] * groups, spatial, layout))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, weight = channels_first(widened(arrays[0]), self.layout.data), widened(arrays[1])
+        window, groups = self.window, self.groups.value.data
+        full = self._full_spatial(x.shape[2:])
+        batch, inputs, *positions = x.shape
+        y = np.zeros((batch, weight.shape[1] * groups, *full), x.dtype)
+        rows = np.ascontiguousarray(x).reshape(batch, groups, inputs // groups, prod(positions))
+        matrices = weight.reshape(groups, inputs // groups, *weight.shape[1:])
+        for index, slices in window.taps(positions):
+            matrix = np.swapaxes(matrices[:, :, :, *index], 1, 2)
+            y[:, :, *slices] += np.matmul(matrix, rows).reshape(batch, -1, *positions)
+        kept = [slice(begin, size - end) for begin, size, end in zip(window.begin, full, window.end, strict=True)]
+        y = y[:, :, *kept]
+        if len(arrays) == 3:
+            y = y + widened(arrays[2]).reshape(-1, *[1] * (y.ndim - 2))
+        return (from_channels_first(y, self.layout.data).astype(arrays[0].dtype),)

@@ -1,0 +1,115 @@
+"""What convolutions and pools share: layouts, window geometry and the slices under a kernel position.
+
+A layout names where the channels stand: "NCHW" is [N, C, spatial...], "NHWC" is [N, spatial..., C], for any
+number of spatial dimensions. Pads are (begin of each spatial dimension..., end of each...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from .base import require
+from .values import Array
+
+LAYOUTS = ("NCHW", "NHWC")
+
+
+def channel_axis(layout: str, rank: int) -> int:
+    """Which dimension holds the channels."""
+    require(layout in LAYOUTS, f'layout is "NCHW" or "NHWC", got "{layout}"')
+    return 1 if layout == "NCHW" else rank - 1
+
+
+def spatial_axes(layout: str, rank: int) -> range:
+    """Which dimensions are spatial."""
+    return range(2, rank) if channel_axis(layout, rank) == 1 else range(1, rank - 1)
+
+
+def spatial_shape(shape: Sequence[int], layout: str) -> tuple[int, ...]:
+    """The spatial sizes of a tensor in a layout."""
+    return tuple(shape[axis] for axis in spatial_axes(layout, len(shape)))
+
+
+def full_shape(batch: int, channels: int, spatial: Sequence[int], layout: str) -> tuple[int, ...]:
+    """A tensor's shape in a layout, put together."""
+    return (batch, channels, *spatial) if layout == "NCHW" else (batch, *spatial, channels)
+
+
+def channels_first(x: Array, layout: str) -> Array:
+    """`x` as [N, C, spatial...]: a view."""
+    return x if layout == "NCHW" else np.moveaxis(x, -1, 1)
+
+
+def from_channels_first(x: Array, layout: str) -> Array:
+    """The inverse of `channels_first`, as a dense array."""
+    return np.ascontiguousarray(x if layout == "NCHW" else np.moveaxis(x, 1, -1))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A kernel that slides over padded spatial dimensions. Every field has one entry per spatial dimension."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+
+    @staticmethod
+    def of(
+        kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
+    ) -> Window:
+        """A window from an op's attributes; raises VerifyException where they don't fit together."""
+        rank = len(kernel)
+        require(len(strides) == rank, f"{rank} spatial dimensions, but {len(strides)} strides")
+        require(len(dilations) == rank, f"{rank} spatial dimensions, but {len(dilations)} dilations")
+        require(len(pads) == 2 * rank, f"{rank} spatial dimensions, but {len(pads)} pads instead of {2 * rank}")
+        require(min((*kernel, *strides, *dilations, 1)) >= 1, "kernel, strides and dilations must be positive")
+        require(min((*pads, 0)) >= 0, "pads must not be negative")
+        return Window(tuple(kernel), tuple(strides), tuple(dilations), tuple(pads[:rank]), tuple(pads[rank:]))
+
+    @property
+    def extent(self) -> tuple[int, ...]:
+        """How many elements the dilated kernel spans."""
+        return tuple((size - 1) * step + 1 for size, step in zip(self.kernel, self.dilations, strict=True))
+
+    def positions(self, spatial: Sequence[int], ceil_mode: bool = False) -> tuple[int, ...]:
+        """How many places the kernel takes in each dimension.
+
+        With `ceil_mode` a last window may hang over the end, if it starts before the end pad.
+        """
+        result: list[int] = []
+        for size, extent, stride, begin, end in zip(
+            spatial, self.extent, self.strides, self.begin, self.end, strict=True
+        ):
+            room = size + begin + end - extent
+            require(room >= 0, f"a window of {extent} doesn't fit into {size} elements padded by {begin} and {end}")
+            count = (-(-room // stride) if ceil_mode else room // stride) + 1
+            if ceil_mode and (count - 1) * stride >= size + begin:
+                count -= 1
+            result.append(count)
+        return tuple(result)
+
+    def padded(self, x: Array, positions: Sequence[int], value: float | int) -> Array:
+        """`x` [N, C, spatial...] with all that `positions` windows touch; what isn't in `x` is `value`."""
+        widths = [(0, 0), (0, 0)]
+        for axis, count in enumerate(positions):
+            touched = (count - 1) * self.strides[axis] + self.extent[axis]
+            after = max(touched - x.shape[2 + axis] - self.begin[axis], 0)
+            widths.append((self.begin[axis], after))
+        return np.pad(x, widths, constant_values=value)
+
+    def taps(self, positions: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+        """Each kernel index with the slices of the padded array that it meets at all positions."""
+        for index in product(*(range(size) for size in self.kernel)):
+            slices = tuple(
+                slice(place * dilation, place * dilation + (count - 1) * stride + 1, stride)
+                for place, dilation, count, stride in zip(
+                    index, self.dilations, positions, self.strides, strict=True
+                )
+            )
+            yield index, slices
