@@ -69,17 +69,19 @@ XDSL_SUMMARIES = {
 DIALECTS = {
     "graph": "mini_infer.dialects.graph:Graph",
     "kernel": "mini_infer.dialects.kernel:Kernel",
-    "arith": "xdsl.dialects.arith:Arith",
+    # xDSL's, repaired
+    "arith": "mini_infer.dialects.extensions:Arith",
+    "llvm": "mini_infer.dialects.extensions:LLVM",
+    "memref": "mini_infer.dialects.extensions:MemRef",
+    "vector": "mini_infer.dialects.extensions:Vector",
+    # xDSL's own
     "builtin": "xdsl.dialects.builtin:Builtin",
     "cf": "xdsl.dialects.cf:Cf",
     "func": "xdsl.dialects.func:Func",
-    "llvm": "xdsl.dialects.llvm:LLVM",
     "math": "xdsl.dialects.math:Math",
-    "memref": "xdsl.dialects.memref:MemRef",
     "scf": "xdsl.dialects.scf:Scf",
     "tensor": "xdsl.dialects.tensor:Tensor",
     "test": "xdsl.dialects.test:Test",
-    "vector": "xdsl.dialects.vector:Vector",
 }
 
 
