@@ -1,0 +1,31 @@
+"""The arena solver: buffers with sizes and lifetimes in, offsets and a certificate out. It knows no IR.
+
+    plan = solve(Problem(buffers, alignment=256), "auto")
+    check(problem, plan)
+
+`solve.py` names the strategies; the planners are in `greedy.py`, `pools.py`, `beam.py`, `improve.py` and `exact.py`;
+`checker.py` judges their plans and shares nothing with them.
+"""
+
+from .bound import live_at, lower_bound
+from .checker import check
+from .problem import Bound, Buffer, Id, Interval, Plan, PlanError, Pool, Problem, Role
+from .solve import STRATEGIES, Strategy, solve
+
+__all__ = [
+    "STRATEGIES",
+    "Bound",
+    "Buffer",
+    "Id",
+    "Interval",
+    "Plan",
+    "PlanError",
+    "Pool",
+    "Problem",
+    "Role",
+    "Strategy",
+    "check",
+    "live_at",
+    "lower_bound",
+    "solve",
+]

@@ -1,0 +1,151 @@
+"""The planning problem and its answer: buffers with lifetimes in, offsets and a certificate out.
+
+Conventions. Times are steps, lifetimes half-open `[birth, death)`. Sizes, offsets and heights are bytes.
+A buffer occupies whole units of the problem's alignment, so every offset and every height is a multiple of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Id = int | str
+Role = Literal["intermediate", "scratch"]
+Interval = tuple[int, int]
+
+
+class PlanError(Exception):
+    """A problem that is malformed or can't be met, or a plan that is wrong.
+
+    `buffers` are the names it speaks of. `proven` says that no plan exists, as against none having been found.
+    """
+
+    def __init__(self, message: str, buffers: Sequence[str] = (), *, proven: bool = True) -> None:
+        super().__init__(message)
+        self.buffers = tuple(buffers)
+        self.proven = proven
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A piece of memory that must keep its bytes while it is live."""
+
+    id: Id
+    size: int  # bytes
+    birth: int  # the first step at which it is live
+    death: int  # the first step at which it is dead again
+    alignment: int = 1  # bytes, on top of the problem's alignment
+    offset: int | None = None  # bytes: pinned there
+    gaps: tuple[
+        Interval, ...
+    ] = ()  # half-open steps inside the lifetime at which its bytes are free for others
+    name: str = ""  # for messages and reports; the id where empty
+    role: Role = "intermediate"
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", str(self.id))
+        if self.size < 0:
+            raise PlanError(f"{self.name}: size {self.size} is negative", [self.name])
+        if self.birth >= self.death:
+            raise PlanError(f"{self.name}: lifetime [{self.birth}, {self.death}) is empty", [self.name])
+        if self.alignment < 1:
+            raise PlanError(f"{self.name}: alignment {self.alignment} is not positive", [self.name])
+        if self.offset is not None and self.offset < 0:
+            raise PlanError(f"{self.name}: pinned offset {self.offset} is negative", [self.name])
+        if self.offset is not None and self.offset % self.alignment:
+            raise PlanError(
+                f"{self.name}: pinned offset {self.offset} is not a multiple of {self.alignment}", [self.name]
+            )
+        end = self.birth
+        for low, high in self.gaps:
+            if not end < low < high < self.death:
+                raise PlanError(
+                    f"{self.name}: gap [{low}, {high}) is empty, out of order or not inside "
+                    f"[{self.birth}, {self.death})",
+                    [self.name],
+                )
+            end = high
+
+    @property
+    def live(self) -> tuple[Interval, ...]:
+        """The lifetime without its gaps: disjoint intervals in order."""
+        if not self.gaps:
+            return ((self.birth, self.death),)
+        edges = [self.birth, *(edge for gap in self.gaps for edge in gap), self.death]
+        return tuple(zip(edges[::2], edges[1::2], strict=True))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Buffers to be placed in one arena."""
+
+    buffers: tuple[Buffer, ...]
+    capacity: int | None = None  # bytes: the arena may not be higher
+    alignment: int = 256  # bytes, of every offset; sizes count as rounded up to it
+
+    def __post_init__(self) -> None:
+        if self.alignment < 1:
+            raise PlanError(f"alignment {self.alignment} is not positive")
+        if self.capacity is not None and self.capacity < 0:
+            raise PlanError(f"capacity {self.capacity} is negative")
+        seen: set[Id] = set()
+        for buffer in self.buffers:
+            if buffer.id in seen:
+                raise PlanError(f"{buffer.name}: another buffer has the same id {buffer.id!r}", [buffer.name])
+            seen.add(buffer.id)
+            if buffer.offset is not None and buffer.offset % self.alignment:
+                raise PlanError(
+                    f"{buffer.name}: pinned offset {buffer.offset} is not a multiple of {self.alignment}",
+                    [buffer.name],
+                )
+
+    def padded(self, buffer: Buffer) -> int:
+        """Bytes that the buffer takes in the arena."""
+        return -(-buffer.size // self.alignment) * self.alignment
+
+
+@dataclass(frozen=True)
+class Bound:
+    """No plan can be lower than `height`: at `step` the buffers `live` need that much at once."""
+
+    height: int  # bytes
+    step: int
+    live: tuple[Id, ...]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A range of the arena that its members use one after another (pool strategies only)."""
+
+    id: int
+    offset: int  # bytes
+    size: int  # bytes: that of its largest member
+    members: tuple[Id, ...]  # in the order of their placement
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Offsets for a problem's buffers and how good they are."""
+
+    offsets: Mapping[Id, int]  # bytes
+    height: int  # bytes: what the arena must hold
+    bound: Bound
+    optimal: bool  # proven: no plan of this problem is lower
+    strategy: str  # the strategy that was asked for
+    method: str  # the planner whose offsets these are: with `auto` the one of its portfolio that won
+    steps: int  # placements tried, in search and planners together; equal from run to run
+    proven_bound: int  # bytes: `bound.height`, or more where a search proved that nothing lower exists
+    exhausted: str = ""  # what ended the search before an answer: "budget", "time limit", or nothing
+    pools: tuple[Pool, ...] = field(default=())
+
+    @property
+    def lower_bound(self) -> int:
+        """Bytes: the most that is live at one step."""
+        return self.bound.height
+
+    @property
+    def ratio(self) -> float:
+        """Height as a multiple of the lower bound; 1.0 is the best there can be."""
+        return self.height / self.lower_bound if self.lower_bound else 1.0
