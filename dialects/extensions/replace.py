@@ -1,0 +1,42 @@
+"""What the repaired dialects share: shapes of results, and a dialect with some operations exchanged."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialect_interfaces import DialectInterface
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute, Dialect, Operation
+from xdsl.utils.exceptions import VerifyException
+
+
+def shaped_like(element: Attribute, like: Attribute) -> Attribute:
+    """`element`, or a vector of it with the shape of `like` where that is a vector."""
+    if isinstance(like, VectorType):
+        vector = cast("VectorType[Attribute]", like)
+        return VectorType(element, vector.shape, vector.scalable_dims)
+    return element
+
+
+def scalar_of(value_type: Attribute) -> Attribute:
+    """The element type of a vector type; any other type itself."""
+    if isinstance(value_type, VectorType):
+        return cast("VectorType[Attribute]", value_type).element_type
+    return value_type
+
+
+def expect_same_shape(a: Attribute, b: Attribute) -> None:
+    """Raises unless both are scalars, or vectors of one shape."""
+    shapes = [
+        cast("VectorType[Attribute]", t).get_shape() if isinstance(t, VectorType) else None for t in (a, b)
+    ]
+    if shapes[0] != shapes[1]:
+        raise VerifyException(f"expected scalars or vectors of the same shape, got {a} and {b}")
+
+
+def replace_operations(dialect: Dialect, operations: Sequence[type[Operation]]) -> Dialect:
+    """`dialect` with `operations` in place of those of the same name, or added to it."""
+    names = {operation.name for operation in operations}
+    kept = [operation for operation in dialect.operations if operation.name not in names]
+    interface = dialect.get_interface(DialectInterface)
+    interfaces = [] if interface is None else [interface]
+    return Dialect(dialect.name, [*kept, *operations], list(dialect.attributes), interfaces)
