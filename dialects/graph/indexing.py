@@ -1,0 +1,250 @@
+"""Movement by indices that are values: gathers and scatters. Indices may be negative, counting from the end."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from .base import MovementOp, require, require_axis, require_same_element_type
+from .values import AnyTensor, Array, element_type_of_value, int_attr, is_bool, shape_of, string_attr, tensor, type_of
+
+REDUCTIONS = ("none", "add", "mul", "min", "max")
+
+
+def _require_indices(value: SSAValue) -> None:
+    element_type = element_type_of_value(value)
+    good = isinstance(element_type, IntegerType) and not is_bool(element_type)
+    require(good, f"indices must be integers, got {element_type}")
+
+
+@irdl_op_definition
+class GatherOp(MovementOp):
+    """Slices of x along an axis, one for each index; the indices' shape takes the axis' place."""
+
+    name = "graph.gather"
+
+    x = operand_def()
+    indices = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        indices: SSAValue | Operation,
+        axis: int = 0,
+        location: LocationAttr | None = None,
+    ):
+        self._build((x, indices), {"axis": int_attr(axis)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        _require_indices(self.indices)
+        shape, axis = shape_of(self.x), self.axis.value.data
+        require_axis(axis, len(shape))
+        return [tensor(element_type_of_value(self.x), (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, indices = arrays
+        return (np.take(x, indices.astype(np.int64), self.axis.value.data),)
+
+
+@irdl_op_definition
+class GatherElementsOp(MovementOp):
+    """result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; the result has the indices' shape."""
+
+    name = "graph.gather_elements"
+
+    x = operand_def()
+    indices = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        indices: SSAValue | Operation,
+        axis: int = 0,
+        location: LocationAttr | None = None,
+    ):
+        self._build((x, indices), {"axis": int_attr(axis)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        _require_indices(self.indices)
+        shape, indices, axis = shape_of(self.x), shape_of(self.indices), self.axis.value.data
+        require_axis(axis, len(shape))
+        _require_inside(indices, shape, axis)
+        return [tensor(element_type_of_value(self.x), indices)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, indices = arrays
+        return (x[_places(x, indices, self.axis.value.data)],)
+
+
+def _require_inside(indices: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    """Raises VerifyException unless indices of this shape address x of that shape along the axis."""
+    inside = len(indices) == len(shape) and all(
+        count <= size or dimension == axis
+        for dimension, (count, size) in enumerate(zip(indices, shape, strict=True))
+    )
+    require(inside, f"indices of shape {list(indices)} reach beyond shape {list(shape)} beside axis {axis}")
+
+
+def _places(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:
+    """A numpy index of all of `indices`' elements, each at its own place but along the axis."""
+    places = list(np.indices(indices.shape))
+    places[axis] = np.where(indices < 0, indices + x.shape[axis], indices).astype(np.int64)
+    return tuple(places)
+
+
+@irdl_op_definition
+class GatherNdOp(MovementOp):
+    """The last dimension of the indices names a slice of x, after `batch_dims` shared leading dimensions."""
+
+    name = "graph.gather_nd"
+
+    x = operand_def()
+    indices = operand_def()
+    batch_dims = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        indices: SSAValue | Operation,
+        batch_dims: int = 0,
+        location: LocationAttr | None = None,
+    ):
+        self._build((x, indices), {"batch_dims": int_attr(batch_dims)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        _require_indices(self.indices)
+        shape, indices, batch = shape_of(self.x), shape_of(self.indices), self.batch_dims.value.data
+        require(len(indices) >= 1, "indices need at least one dimension")
+        require(0 <= batch < len(indices), f"{batch} batch dimensions of indices of rank {len(indices)}")
+        require(shape[:batch] == indices[:batch], f"batches {list(shape[:batch])} and {list(indices[:batch])} differ")
+        depth = batch + indices[-1]
+        require(depth <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape) - batch}")
+        return [tensor(element_type_of_value(self.x), (*indices[:-1], *shape[depth:]))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, indices = arrays[0], arrays[1].astype(np.int64)
+        batch = self.batch_dims.value.data
+        leading = np.indices(indices.shape[:-1])[:batch]
+        return (np.asarray(x[(*leading, *np.moveaxis(indices, -1, 0))]).reshape(shape_of(self.result)),)
+
+
+class ScatterOp(MovementOp, ABC):
+    """x with some elements replaced by updates, or combined with them by `reduction`.
+
+    The reduction is "none", "add", "mul", "min" or "max". With "none", an element that is named twice gets the
+    later update.
+    """
+
+    x = operand_def()
+    indices = operand_def()
+    updates = operand_def()
+    reduction = prop_def(StringAttr)
+    result = result_def()
+
+    def check(self) -> None:
+        """Raises VerifyException where operand types or the reduction are wrong."""
+        _require_indices(self.indices)
+        require_same_element_type(self.x, self.updates)
+        reduction = self.reduction.data
+        require(reduction in REDUCTIONS, f'reduction is one of {", ".join(REDUCTIONS)}, got "{reduction}"')
+
+    def scatter(self, x: Array, places: tuple[Array | slice, ...], updates: Array) -> Array:
+        """A copy of x with the updates applied at the places."""
+        result = x.copy()
+        match self.reduction.data:
+            case "add":
+                np.add.at(result, places, updates)
+            case "mul":
+                np.multiply.at(result, places, updates)
+            case "min":
+                np.minimum.at(result, places, updates)
+            case "max":
+                np.maximum.at(result, places, updates)
+            case _:
+                result[places] = updates
+        return result
+
+
+@irdl_op_definition
+class ScatterNdOp(ScatterOp):
+    """The last dimension of the indices names a slice of x, which an update of the same shape replaces."""
+
+    name = "graph.scatter_nd"
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        indices: SSAValue | Operation,
+        updates: SSAValue | Operation,
+        reduction: str = "none",
+        location: LocationAttr | None = None,
+    ):
+        self._build((x, indices, updates), {"reduction": string_attr(reduction)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        self.check()
+        shape, indices, updates = shape_of(self.x), shape_of(self.indices), shape_of(self.updates)
+        require(len(indices) >= 1, "indices need at least one dimension")
+        require(indices[-1] <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape)}")
+        wanted = (*indices[:-1], *shape[indices[-1] :])
+        require(updates == wanted, f"updates of shape {list(updates)} instead of {list(wanted)}")
+        return [type_of(self.x)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, indices, updates = arrays
+        places = tuple(np.moveaxis(indices.astype(np.int64), -1, 0))
+        return (self.scatter(x, places, updates),)
+
+
+@irdl_op_definition
+class ScatterElementsOp(ScatterOp):
+    """result[.., indices[.., i, ..], ..] = updates[.., i, ..] along an axis."""
+
+    name = "graph.scatter_elements"
+
+    axis = prop_def(IntegerAttr[IntegerType])
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        indices: SSAValue | Operation,
+        updates: SSAValue | Operation,
+        axis: int = 0,
+        reduction: str = "none",
+        location: LocationAttr | None = None,
+    ):
+        properties = {"axis": int_attr(axis), "reduction": string_attr(reduction)}
+        self._build((x, indices, updates), properties, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        self.check()
+        shape, indices, updates = shape_of(self.x), shape_of(self.indices), shape_of(self.updates)
+        axis = require_axis(self.axis.value.data, len(shape))
+        require(indices == updates, f"indices of shape {list(indices)}, but updates of shape {list(updates)}")
+        _require_inside(indices, shape, axis)
+        return [type_of(self.x)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, indices, updates = arrays
+        return (self.scatter(x, _places(x, indices, self.axis.value.data), updates),)
