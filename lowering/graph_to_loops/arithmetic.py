@@ -1,0 +1,325 @@
+"""Arithmetic on numbers of one type, scalars and 1-D vectors alike, and conversion between types.
+
+Integers of every signedness are computed on signless ones; `Number` remembers which they are. Floats are
+rounded once per operation, except that a product feeding a sum may be fused with it (`contract`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import cast
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    FixedBitwidthType,
+    Float16Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.extensions import (
+    CmpfOp,
+    CmpiOp,
+    ExtSIOp,
+    ExtUIOp,
+    FPToSIOp,
+    FPToUIOp,
+    SelectOp,
+    SIToFPOp,
+    TruncIOp,
+    UIToFPOp,
+)
+from ...dialects.extensions.replace import scalar_of, shaped_like
+from .builder import LoopBuilder
+
+CONTRACT = FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
+
+_FLOAT_BINARY = {
+    "add": arith.AddfOp,
+    "sub": arith.SubfOp,
+    "mul": arith.MulfOp,
+    "div": arith.DivfOp,
+}
+_INTEGER_BINARY = {
+    "add": arith.AddiOp,
+    "sub": arith.SubiOp,
+    "mul": arith.MuliOp,
+    "and": arith.AndIOp,
+    "or": arith.OrIOp,
+    "xor": arith.XOrIOp,
+}
+_UNARY = {
+    "abs": math.AbsFOp,
+    "ceil": math.CeilOp,
+    "cos": math.CosOp,
+    "erf": math.ErfOp,
+    "exp": math.ExpOp,
+    "floor": math.FloorOp,
+    "log": math.LogOp,
+    "log1p": math.Log1pOp,
+    "round": math.RoundEvenOp,
+    "sin": math.SinOp,
+    "sqrt": math.SqrtOp,
+    "tan": math.TanOp,
+    "tanh": math.TanhOp,
+}
+
+
+def bits_of(element: Attribute) -> int:
+    """Width of a number type in bits."""
+    return cast("FixedBitwidthType", element).bitwidth
+
+
+def is_integer(element: Attribute) -> bool:
+    """Whether an element type is an integer, truth values included."""
+    return isinstance(element, IntegerType)
+
+
+def is_unsigned(element: Attribute) -> bool:
+    """Whether an element type's numbers are never negative: truth values and unsigned integers."""
+    if not isinstance(element, IntegerType):
+        return False
+    integer = cast("IntegerType[int]", element)
+    return integer.width.data == 1 or integer.signedness.data == Signedness.UNSIGNED
+
+
+def signless(element: Attribute) -> Attribute:
+    """The type that numbers of an element type are computed in: integers lose their signedness."""
+    return IntegerType(bits_of(element)) if is_integer(element) else element
+
+
+def wide_float(element: Attribute) -> Attribute:
+    """The type that floats are computed in: f32 for the 16-bit ones."""
+    return f32 if isinstance(element, Float16Type | BFloat16Type) else element
+
+
+def number_in(value: SSAValue) -> float | int | None:
+    """The number that a constant (or the splat of one) holds; None where the value is no constant."""
+    owner = value.owner
+    if not isinstance(owner, arith.ConstantOp):
+        return None
+    constant = owner.value
+    if isinstance(constant, DenseIntOrFPElementsAttr):
+        return cast("float | int", constant.get_values()[0]) if constant.is_splat() else None
+    if isinstance(constant, IntegerAttr | FloatAttr):
+        return constant.value.data
+    return None
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Writes arithmetic on values of one type: a float type, or signless integers read as signed or not."""
+
+    b: LoopBuilder
+    type: Attribute
+    unsigned: bool = False
+
+    @property
+    def element(self) -> Attribute:
+        """The scalar type."""
+        return scalar_of(self.type)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the numbers are floats."""
+        return not is_integer(self.element)
+
+    def constant(self, value: float | int) -> SSAValue:
+        """A number, in every lane of a vector."""
+        return self.b.constant(float(value) if self.is_float else value, self.type)
+
+    def binary(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """add, sub, mul, div of floats; add, sub, mul, and, or, xor of integers."""
+        if self.is_float:
+            flags = CONTRACT if kind != "div" else None
+            return self.b.insert(_FLOAT_BINARY[kind](x, y, flags))
+        return self.b.insert(_INTEGER_BINARY[kind](x, y))
+
+    def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """x + y"""
+        return self.binary("add", x, y)
+
+    def sub(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """x - y"""
+        return self.binary("sub", x, y)
+
+    def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """x * y"""
+        return self.binary("mul", x, y)
+
+    def div(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """x / y; integers toward zero, 0 where y is 0 (the instruction would stop the process)."""
+        if self.is_float:
+            return self.binary("div", x, y)
+        if self.unsigned:
+            safe = self._nonzero(y)
+            return self._zero_where_zero(y, self.b.insert(arith.DivUIOp(x, safe)))
+        # The smallest integer divided by -1 would stop the process too.
+        minus_one = self.compare("eq", y, self.constant(-1))
+        safe = self._nonzero(self.select(minus_one, self.constant(1), y))
+        quotient = self.b.insert(arith.DivSIOp(x, safe))
+        return self._zero_where_zero(y, self.select(minus_one, self.neg(x), quotient))
+
+    def remainder(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """What is left of x after division by y toward zero; for integers 0 where y is 0."""
+        if self.is_float:
+            return self._float_remainder(x, y)
+        if self.unsigned:
+            return self._zero_where_zero(y, self.b.insert(arith.RemUIOp(x, self._nonzero(y))))
+        minus_one = self.compare("eq", y, self.constant(-1))
+        safe = self._nonzero(self.select(minus_one, self.constant(1), y))
+        return self._zero_where_zero(y, self.b.insert(arith.RemSIOp(x, safe)))
+
+    def _float_remainder(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        # One step in double precision, exact as long as the quotient is below 2^53.
+        wide = Arithmetic(self.b, shaped_like(f64, self.type))
+        a, d = (convert(self.b, value, self.element, f64) for value in (x, y))
+        quotient = self.b.insert(math.TruncOp(wide.div(a, d)))
+        rest = self.b.insert(math.FmaOp(wide.neg(quotient), d, a))
+        # The division may have been rounded up to an integer: then the rest has the other sign.
+        past = wide.compare("lt", wide.mul(rest, a), wide.constant(0))
+        towards = self.b.insert(math.CopySignOp(d, a))
+        rest = wide.select(past, wide.add(rest, towards), rest)
+        bounded = wide.compare("lt", wide.abs(a), wide.constant(inf))
+        infinite = wide.compare("eq", wide.abs(d), wide.constant(inf))
+        keep = self.b.insert(arith.AndIOp(bounded, infinite))
+        return convert(
+            self.b, self.b.insert(math.CopySignOp(wide.select(keep, a, rest), a)), f64, self.element
+        )
+
+    def _nonzero(self, y: SSAValue) -> SSAValue:
+        if number_in(y):
+            return y
+        return self.select(self.compare("eq", y, self.constant(0)), self.constant(1), y)
+
+    def _zero_where_zero(self, y: SSAValue, value: SSAValue) -> SSAValue:
+        if number_in(y):
+            return value
+        return self.select(self.compare("eq", y, self.constant(0)), self.constant(0), value)
+
+    def neg(self, x: SSAValue) -> SSAValue:
+        """-x"""
+        if self.is_float:
+            return self.b.insert(arith.NegfOp(x))
+        return self.sub(self.constant(0), x)
+
+    def abs(self, x: SSAValue) -> SSAValue:
+        """|x|"""
+        if self.is_float:
+            return self.unary("abs", x)
+        return x if self.unsigned else self.select(self.compare("lt", x, self.constant(0)), self.neg(x), x)
+
+    def unary(self, kind: str, x: SSAValue) -> SSAValue:
+        """A function of one float: abs, ceil, cos, erf, exp, floor, log, log1p, round (to even), ..."""
+        return self.b.insert(_UNARY[kind](x))
+
+    def compare(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """i1: eq, ne, lt, le, gt, ge. With a NaN only ne holds."""
+        if self.is_float:
+            return self.b.insert(CmpfOp(x, y, "une" if kind == "ne" else f"o{kind}"))
+        sign = "" if kind in ("eq", "ne") else "u" if self.unsigned else "s"
+        return self.b.insert(CmpiOp(x, y, f"{sign}{kind}"))
+
+    def is_nan(self, x: SSAValue) -> SSAValue:
+        """i1: whether a float is not a number."""
+        return self.b.insert(CmpfOp(x, x, "uno"))
+
+    def select(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        """x where the condition holds, else y"""
+        return self.b.insert(SelectOp(condition, x, y))
+
+    def max(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """The larger one; NaN where either is NaN."""
+        return self._extreme("gt", x, y)
+
+    def min(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """The smaller one; NaN where either is NaN."""
+        return self._extreme("lt", x, y)
+
+    def _extreme(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        if number_in(y) is not None:
+            x, y = y, x
+        # Where the comparison fails because of a NaN the result is y, so only a NaN in x needs care. This
+        # form of the selection is one instruction on x86.
+        chosen = self.select(self.compare(kind, x, y), x, y)
+        first = number_in(x)
+        if not self.is_float or (first is not None and first == first):
+            return chosen
+        return self.select(self.is_nan(x), x, chosen)
+
+    def polynomial(self, coefficients: list[float], x: SSAValue) -> SSAValue:
+        """Horner's scheme; coefficients from the constant one upwards."""
+        result = self.constant(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            result = self.add(self.mul(result, x), self.constant(coefficient))
+        return result
+
+    def bits(self, x: SSAValue, integer: Attribute) -> SSAValue:
+        """The bits of a number in the other kind of type of the same width, as `integer` says."""
+        return self.b.insert(arith.BitcastOp(x, shaped_like(integer, self.type)))
+
+
+def convert(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """`value` of type `source` as `target`: floats to integers toward zero, to truth values by != 0."""
+    if signless(source) == signless(target):
+        return value
+    number = number_in(value)
+    if number is not None and not is_integer(target) and (number >= 0 or not is_unsigned(source)):
+        return b.constant(number, shaped_like(target, value.type))
+    if target == i1:
+        of = Arithmetic(b, value.type, is_unsigned(source))
+        return of.compare("ne", value, of.constant(0))
+    if is_integer(source):
+        return _from_integer(b, value, is_unsigned(source), signless(target))
+    return _from_float(b, value, source, target)
+
+
+def _from_integer(b: LoopBuilder, value: SSAValue, unsigned: bool, target: Attribute) -> SSAValue:
+    if is_integer(target):
+        return _resized(b, value, unsigned, target)
+    wide = wide_float(target)
+    to_float = UIToFPOp if unsigned else SIToFPOp
+    converted = b.insert(to_float(value, shaped_like(wide, value.type)))
+    return _refloat(b, converted, target)
+
+
+def _from_float(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    if not is_integer(target):
+        # All ways lead through f32: between the other types there are library calls, not instructions.
+        return _refloat(b, _refloat(b, value, f32), target)
+    value = _refloat(b, value, wide_float(source))
+    if is_unsigned(target) and bits_of(target) == 64:
+        return b.insert(FPToUIOp(value, shaped_like(i64, value.type)))
+    # Narrow integers take the low bits of a wider one, as C does; so do the unsigned ones.
+    enough = i32 if bits_of(target) < 32 or (bits_of(target) == 32 and not is_unsigned(target)) else i64
+    wide = b.insert(FPToSIOp(value, shaped_like(enough, value.type)))
+    return _resized(b, wide, False, signless(target))
+
+
+def _resized(b: LoopBuilder, value: SSAValue, unsigned: bool, target: Attribute) -> SSAValue:
+    width, wanted = bits_of(scalar_of(value.type)), bits_of(target)
+    if width == wanted:
+        return value
+    resize = TruncIOp if wanted < width else ExtUIOp if unsigned else ExtSIOp
+    return b.insert(resize(value, shaped_like(target, value.type)))
+
+
+def _refloat(b: LoopBuilder, value: SSAValue, target: Attribute) -> SSAValue:
+    source = scalar_of(value.type)
+    if source == target:
+        return value
+    resize = arith.ExtFOp if bits_of(target) > bits_of(source) else arith.TruncFOp
+    return b.insert(resize(value, shaped_like(target, value.type)))

@@ -1,0 +1,379 @@
+"""The elementwise graph ops on loop level: one op becomes arithmetic on scalars, or on vectors of any width.
+
+`exp`, `erf`, `tanh` and their like stay `math` operations, which expand-math takes apart. 16-bit floats are
+computed in f32 and rounded after each op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, pi, sqrt
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1, i32
+from xdsl.dialects.math import PowFOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.errors import CompileError
+from ...dialects.extensions import SelectOp
+from ...dialects.extensions.replace import scalar_of
+from ...dialects.graph.base import describe
+from ...dialects.graph.values import element_type_of_value
+from .arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, number_in, signless, wide_float
+from .builder import LoopBuilder
+
+# log2 of the upper tail of the normal distribution at a in [0, 6]: weighted least squares with the weights
+# raised where the error of a * 2^P(a) was largest (that error is 9e-9 before rounding).
+_TAIL_LIMIT = 6.0
+_TAIL = [
+    -1.0,
+    -1.1511110455432354,
+    -0.45916214304274994,
+    -0.05262761102087886,
+    0.007245421458885605,
+    -0.00027207588048944187,
+    -0.00013147317130217384,
+    2.8056931176023703e-05,
+    -1.9020649419387858e-06,
+]
+# 2^f on [-1/2, 1/2], fitted in the same way: relative error 9.1e-8.
+_EXP2 = [
+    1.0,
+    0.6931469775981207,
+    0.2402224208466897,
+    0.055507337447514404,
+    0.009671512672044528,
+    0.0013264726746115736,
+]
+# Added to a float32 of magnitude below 2^22 it leaves the nearest integer in the low bits.
+_ROUND_MAGIC = 12582912.0
+_EXPONENT_BITS = 6  # larger powers of anything but 0, 1 and -1 overflow every integer type
+
+
+@dataclass(frozen=True)
+class _Site:
+    """One op being written: its operands, and arithmetic on the type they share."""
+
+    op: Operation
+    m: Arithmetic
+    operands: Sequence[SSAValue]
+
+    @property
+    def x(self) -> SSAValue:
+        return self.operands[0]
+
+    @property
+    def y(self) -> SSAValue:
+        return self.operands[1]
+
+    def number(self, name: str) -> float | None:
+        """A float attribute of the op."""
+        attribute = self.op.properties.get(name)
+        return cast("FloatAttr", attribute).value.data if attribute is not None else None
+
+    def one(self) -> SSAValue:
+        return self.m.constant(1)
+
+    def zero(self) -> SSAValue:
+        return self.m.constant(0)
+
+
+_Rule = Callable[[_Site], SSAValue]
+
+
+def _math(kind: str) -> _Rule:
+    return lambda s: s.m.unary(kind, s.x)
+
+
+def _binary(kind: str) -> _Rule:
+    return lambda s: s.m.binary(kind, s.x, s.y)
+
+
+def _compare(kind: str) -> _Rule:
+    return lambda s: s.m.compare(kind, s.x, s.y)
+
+
+def _sign(s: _Site) -> SSAValue:
+    m, zero = s.m, s.zero()
+    result = m.select(m.compare("gt", s.x, zero), s.one(), s.x)
+    if m.unsigned:
+        return result
+    return m.select(m.compare("lt", s.x, zero), m.constant(-1), result)
+
+
+def _not(s: _Site) -> SSAValue:
+    return s.m.binary("xor", s.x, s.m.constant(1 if s.m.element == i1 else -1))
+
+
+def _relu(s: _Site) -> SSAValue:
+    return s.m.max(s.x, s.zero())
+
+
+def _clip(s: _Site) -> SSAValue:
+    x = s.x
+    low, high = s.number("min"), s.number("max")
+    if low is not None:
+        x = s.m.max(x, s.m.constant(_limit(low, s)))
+    if high is not None:
+        x = s.m.min(x, s.m.constant(_limit(high, s)))
+    return x
+
+
+def _limit(value: float, s: _Site) -> float | int:
+    """A limit of clip in the type of the elements: the end of an integer type's range where it is beyond."""
+    if s.m.is_float:
+        return value
+    bits = bits_of(s.m.element)
+    low, high = (0, 2**bits - 1) if s.m.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return low if value < low else high if value > high else int(value)
+
+
+def _logistic(m: Arithmetic, numerator: SSAValue, x: SSAValue) -> SSAValue:
+    """numerator / (1 + exp(-x)): an overflow of exp gives 0, which is right."""
+    return m.div(numerator, m.add(m.constant(1), m.unary("exp", m.neg(x))))
+
+
+def _sigmoid(s: _Site) -> SSAValue:
+    return _logistic(s.m, s.one(), s.x)
+
+
+def _silu(s: _Site) -> SSAValue:
+    return _logistic(s.m, s.x, s.x)
+
+
+def _softplus(s: _Site) -> SSAValue:
+    m = s.m
+    return m.add(m.max(s.x, s.zero()), m.unary("log1p", m.unary("exp", m.neg(m.abs(s.x)))))
+
+
+def _softsign(s: _Site) -> SSAValue:
+    return s.m.div(s.x, s.m.add(s.one(), s.m.abs(s.x)))
+
+
+def _leaky(s: _Site, slope: SSAValue) -> SSAValue:
+    return s.m.select(s.m.compare("lt", s.x, s.zero()), s.m.mul(s.x, slope), s.x)
+
+
+def _leaky_relu(s: _Site) -> SSAValue:
+    return _leaky(s, s.m.constant(s.number("alpha") or 0.0))
+
+
+def _prelu(s: _Site) -> SSAValue:
+    return _leaky(s, s.y)
+
+
+def _elu(s: _Site) -> SSAValue:
+    m = s.m
+    below = m.mul(m.constant(s.number("alpha") or 0.0), m.sub(m.unary("exp", s.x), s.one()))
+    return m.select(m.compare("lt", s.x, s.zero()), below, s.x)
+
+
+def _hard_sigmoid(s: _Site) -> SSAValue:
+    m = s.m
+    line = m.add(m.mul(s.x, m.constant(s.number("alpha") or 0.0)), m.constant(s.number("beta") or 0.0))
+    return m.min(m.max(line, s.zero()), s.one())
+
+
+def _gelu(s: _Site) -> SSAValue:
+    if cast("StringAttr", s.op.properties["approximate"]).data == "tanh":
+        return _gelu_tanh(s)
+    return _gelu_tail(s) if s.m.element == f32 else _gelu_erf(s)
+
+
+def _gelu_tanh(s: _Site) -> SSAValue:
+    """x sigmoid(2u), because (1 + tanh u) / 2 = sigmoid(2u)."""
+    m = s.m
+    slope = 2 * sqrt(2 / pi)
+    factor = m.add(m.mul(m.mul(s.x, s.x), m.constant(slope * 0.044715)), m.constant(slope))
+    return _logistic(m, s.x, m.mul(s.x, factor))
+
+
+def _gelu_erf(s: _Site) -> SSAValue:
+    m = s.m
+    half = m.mul(s.x, m.constant(0.5))
+    return m.mul(half, m.add(s.one(), m.unary("erf", m.mul(s.x, m.constant(sqrt(0.5))))))
+
+
+def _gelu_tail(s: _Site) -> SSAValue:
+    """relu(x) - |x| Q(|x|), Q the upper tail, as 2^P: no cancellation, no branch; error 2.5e-7 absolute."""
+    m = s.m
+    size = m.min(m.abs(s.x), m.constant(_TAIL_LIMIT))
+    tail = _exp2_in_range(m, m.polynomial(_TAIL, size))
+    return m.sub(m.max(s.x, s.zero()), m.mul(size, tail))
+
+
+def _exp2_in_range(m: Arithmetic, y: SSAValue) -> SSAValue:
+    """2^y for y between -126 and 126: 2^fraction, with the integer added to its exponent bits."""
+    magic = m.constant(_ROUND_MAGIC)
+    shifted = m.b.insert(arith.AddfOp(y, magic))
+    fraction = m.b.insert(arith.SubfOp(y, m.b.insert(arith.SubfOp(shifted, magic))))
+    power = m.bits(m.polynomial(_EXP2, fraction), i32)
+    exponent = m.b.insert(arith.ShLIOp(m.bits(shifted, i32), m.b.constant(23, power.type)))
+    return m.b.insert(arith.BitcastOp(m.b.insert(arith.AddiOp(power, exponent)), m.type))
+
+
+def _is_inf(s: _Site) -> SSAValue:
+    return s.m.compare("eq", s.m.abs(s.x), s.m.constant(inf))
+
+
+def _mod(s: _Site) -> SSAValue:
+    m = s.m
+    rest = m.remainder(s.x, s.y)
+    if "fmod" in s.op.properties or m.unsigned:
+        return rest
+    zero = s.zero()
+    signs_differ = m.b.insert(arith.XOrIOp(m.compare("lt", rest, zero), m.compare("lt", s.y, zero)))
+    wrong = m.b.insert(arith.AndIOp(m.compare("ne", rest, zero), signs_differ))
+    return m.select(wrong, m.add(rest, s.y), rest)
+
+
+def _pow(s: _Site) -> SSAValue:
+    base_type, exponent_type = (element_type_of_value(operand) for operand in s.op.operands)
+    if s.m.is_float:
+        return _float_power(s.m, s.x, convert(s.m.b, s.y, _actual(s.y, exponent_type), s.m.element))
+    if is_integer(exponent_type):
+        return _integer_power(s, exponent_type)
+    base, exponent = convert(s.m.b, s.x, base_type, f64), convert(s.m.b, s.y, exponent_type, f64)
+    return convert(s.m.b, _float_power(Arithmetic(s.m.b, base.type), base, exponent), f64, base_type)
+
+
+def _float_power(m: Arithmetic, x: SSAValue, exponent: SSAValue) -> SSAValue:
+    match number_in(exponent):
+        case 1:
+            return x
+        case 2:
+            return m.mul(x, x)
+        case 3:
+            return m.mul(m.mul(x, x), x)
+        case 0.5:
+            return m.unary("sqrt", x)
+        case -0.5:
+            return m.div(m.constant(1), m.unary("sqrt", x))
+        case -1:
+            return m.div(m.constant(1), x)
+        case _:
+            return m.b.insert(PowFOp(x, exponent))
+
+
+def _integer_power(s: _Site, exponent_type: Attribute) -> SSAValue:
+    """Squaring, bit by bit of the exponent; a negative exponent leaves only 1 and -1 other than 0."""
+    m, b = s.m, s.m.b
+    power = Arithmetic(b, s.y.type, is_unsigned(exponent_type))
+
+    def bit(value: SSAValue, position: int) -> SSAValue:
+        shifted = b.insert(arith.ShRUIOp(value, power.constant(position)))
+        return power.compare("ne", power.binary("and", shifted, power.constant(1)), power.constant(0))
+
+    # Past 63 only parity matters: for 1 and -1; anything larger has overflown.
+    limit = power.constant(2**_EXPONENT_BITS - 1)
+    even = power.constant(2**_EXPONENT_BITS - 2)
+    folded = power.add(even, power.binary("and", s.y, power.constant(1)))
+    exponent = power.select(power.compare("gt", s.y, limit), folded, s.y)
+    result, square = s.one(), s.x
+    for position in range(_EXPONENT_BITS):
+        result = m.select(bit(exponent, position), m.mul(result, square), result)
+        square = m.mul(square, square)
+    if power.unsigned:
+        return result
+    is_unit = m.compare("le", m.abs(s.x), s.one())
+    inverse = m.select(is_unit, m.select(bit(s.y, 0), s.x, m.mul(s.x, s.x)), s.zero())
+    return m.select(power.compare("lt", s.y, power.constant(0)), inverse, result)
+
+
+_RULES: dict[str, _Rule] = {
+    "graph.abs": lambda s: s.m.abs(s.x),
+    "graph.add": _binary("add"),
+    "graph.and": _binary("and"),
+    "graph.ceil": _math("ceil"),
+    "graph.clip": _clip,
+    "graph.cos": _math("cos"),
+    "graph.div": lambda s: s.m.div(s.x, s.y),
+    "graph.elu": _elu,
+    "graph.equal": _compare("eq"),
+    "graph.erf": _math("erf"),
+    "graph.exp": _math("exp"),
+    "graph.floor": _math("floor"),
+    "graph.gelu": _gelu,
+    "graph.greater": _compare("gt"),
+    "graph.greater_equal": _compare("ge"),
+    "graph.hard_sigmoid": _hard_sigmoid,
+    "graph.is_inf": _is_inf,
+    "graph.is_nan": lambda s: s.m.is_nan(s.x),
+    "graph.leaky_relu": _leaky_relu,
+    "graph.less": _compare("lt"),
+    "graph.less_equal": _compare("le"),
+    "graph.log": _math("log"),
+    "graph.max": lambda s: s.m.max(s.x, s.y),
+    "graph.min": lambda s: s.m.min(s.x, s.y),
+    "graph.mod": _mod,
+    "graph.mul": _binary("mul"),
+    "graph.neg": lambda s: s.m.neg(s.x),
+    "graph.not": _not,
+    "graph.or": _binary("or"),
+    "graph.pow": _pow,
+    "graph.prelu": _prelu,
+    "graph.reciprocal": lambda s: s.m.div(s.one(), s.x),
+    "graph.relu": _relu,
+    "graph.round": _math("round"),
+    "graph.rsqrt": lambda s: s.m.div(s.one(), s.m.unary("sqrt", s.x)),
+    "graph.sigmoid": _sigmoid,
+    "graph.sign": _sign,
+    "graph.silu": _silu,
+    "graph.sin": _math("sin"),
+    "graph.softplus": _softplus,
+    "graph.softsign": _softsign,
+    "graph.sqrt": _math("sqrt"),
+    "graph.sub": _binary("sub"),
+    "graph.tan": _math("tan"),
+    "graph.tanh": _math("tanh"),
+    "graph.xor": _binary("xor"),
+}
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether `emit_elementwise` knows the op."""
+    return op.name in _RULES or op.name in ("graph.cast", "graph.where")
+
+
+def emit_elementwise(
+    b: LoopBuilder, op: Operation, operands: Sequence[SSAValue], result_element: Attribute
+) -> SSAValue:
+    """The op on scalars, or on 1-D vectors of equal length (then all operands are vectors).
+
+    Integers come and go as signless values. Floats may come wider than the op's operands are declared, for
+    example an accumulator in f32 of an f16 convolution; `result_element` is the type that is wanted.
+    """
+    declared = [element_type_of_value(operand) for operand in op.operands]
+    actual = [_actual(value, type) for value, type in zip(operands, declared, strict=True)]
+    if op.name == "graph.where":
+        condition, *values = operands
+        first, second = (
+            convert(b, value, type, result_element) for value, type in zip(values, actual[1:], strict=True)
+        )
+        return b.insert(SelectOp(condition, first, second))
+    if op.name == "graph.cast":
+        # Through the op's own type: the cast of an f32 to bool or to f16 must not see more bits than it has.
+        target = op.properties["to"]
+        return convert(b, convert(b, operands[0], actual[0], target), target, result_element)
+    rule = _RULES.get(op.name)
+    if rule is None:
+        raise CompileError(f"{describe(op)}: no elementwise code for this op")
+    is_pow = op.name == "graph.pow"
+    wide = actual[0] if is_pow else max(actual, key=bits_of)
+    wide = wide_float(wide)
+    values = [
+        value if is_pow and i == 1 else convert(b, value, type, wide)
+        for i, (value, type) in enumerate(zip(operands, actual, strict=True))
+    ]
+    site = _Site(op, Arithmetic(b, values[0].type, is_unsigned(wide)), values)
+    value = rule(site)
+    computed = scalar_of(value.type)
+    return value if computed == signless(result_element) else convert(b, value, computed, result_element)
+
+
+def _actual(value: SSAValue, declared: Attribute) -> Attribute:
+    """The element type a value really has; the declared one where they differ only in signedness."""
+    element = scalar_of(value.type)
+    return declared if signless(declared) == signless(element) else element
