@@ -19,7 +19,7 @@ LEVELS: tuple[Level, ...] = ("graph", "kernels", "buffers", "arena", "loops", "l
 
 
 def argument_roles(main: FuncOp) -> tuple[str, ...]:
-    """What each argument of a `main` on buffers is for, such as "input" or "arena"; "" where it doesn't say."""
+    """What each argument of a `main` on buffers is for, such as "input" or "arena"; "" if unsaid."""
     roles = [""] * len(main.args)
     for index, attributes in enumerate(main.arg_attrs or ()):
         role = attributes.data.get("graph.role")
