@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
 from .base import require
-from .elementwise import UnaryOp, is_integer_dtype
+from .elementwise import UnaryOp
 from .unary import FloatUnaryOp, erf
 from .values import AnyTensor, Array, float_attr, is_float_dtype, numpy_dtype, string_attr, tensor, type_of
 
@@ -62,7 +62,10 @@ class ClipOp(UnaryOp):
         max: float | None = None,
         location: LocationAttr | None = None,
     ):
-        limits = {"min": None if min is None else float_attr(min), "max": None if max is None else float_attr(max)}
+        limits = {
+            "min": None if min is None else float_attr(min),
+            "max": None if max is None else float_attr(max),
+        }
         self._build((x,), limits, location)
 
     @override

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Self
 
 from typing_extensions import override
@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 from .values import AnyTensor, Array, element_type_of_value, is_float
 
 
-@lru_cache(maxsize=None)
+@cache
 def named_location(name: str) -> LocationAttr:
     """The location that carries an ONNX node's name: an op keeps it through all passes."""
     return NameLoc(StringAttr(name), NoneAttr())

@@ -120,14 +120,17 @@ class ConvOp(ContractionOp):
     @property
     def window(self) -> Window:
         """The kernel's geometry."""
-        return Window.of(
-            shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations)
-        )
+        return Window.of(shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         require_same_element_type(self.x, self.weight, self.bias)
-        x, weight, groups, layout = shape_of(self.x), shape_of(self.weight), self.groups.value.data, self.layout.data
+        x, weight, groups, layout = (
+            shape_of(self.x),
+            shape_of(self.weight),
+            self.groups.value.data,
+            self.layout.data,
+        )
         require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
         channels = x[channel_axis(layout, len(x))]
         wanted = weight[1] * groups
@@ -214,9 +217,7 @@ class ConvTransposeOp(ContractionOp):
     @property
     def window(self) -> Window:
         """The kernel's geometry."""
-        return Window.of(
-            shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations)
-        )
+        return Window.of(shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations))
 
     def _full_spatial(self, spatial: Sequence[int]) -> tuple[int, ...]:
         """The result's spatial sizes before the pads are cut off."""
@@ -229,20 +230,29 @@ class ConvTransposeOp(ContractionOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         require_same_element_type(self.x, self.weight, self.bias)
-        x, weight, groups, layout = shape_of(self.x), shape_of(self.weight), self.groups.value.data, self.layout.data
+        x, weight, groups, layout = (
+            shape_of(self.x),
+            shape_of(self.weight),
+            self.groups.value.data,
+            self.layout.data,
+        )
         require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
         channels = x[channel_axis(layout, len(x))]
         require(channels == weight[0], f"{channels} input channels, but the weight expects {weight[0]}")
         require(groups >= 1 and channels % groups == 0, f"{channels} input channels in {groups} groups")
         extra = ints(self.output_padding)
-        require(len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings")
+        require(
+            len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings"
+        )
         if self.bias is not None:
             bias = shape_of(self.bias)
             outputs = weight[1] * groups
             require(bias == (outputs,), f"{outputs} output channels, but a bias of shape {list(bias)}")
         window = self.window
         full = self._full_spatial(spatial_shape(x, layout))
-        spatial = [size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)]
+        spatial = [
+            size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)
+        ]
         require(min(spatial) >= 1, "the pads cut off the whole result")
         return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[1] * groups, spatial, layout))]
 
@@ -258,7 +268,9 @@ class ConvTransposeOp(ContractionOp):
         for index, slices in window.taps(positions):
             matrix = np.swapaxes(matrices[:, :, :, *index], 1, 2)
             y[:, :, *slices] += np.matmul(matrix, rows).reshape(batch, -1, *positions)
-        kept = [slice(begin, size - end) for begin, size, end in zip(window.begin, full, window.end, strict=True)]
+        kept = [
+            slice(begin, size - end) for begin, size, end in zip(window.begin, full, window.end, strict=True)
+        ]
         y = y[:, :, *kept]
         if len(arrays) == 3:
             y = y + widened(arrays[2]).reshape(-1, *[1] * (y.ndim - 2))

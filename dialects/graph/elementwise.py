@@ -16,7 +16,16 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
 from .base import ElementwiseOp, broadcast, require, require_same_element_type
-from .values import AnyTensor, Array, element_type_of_value, flag_attr, is_bool, is_float, shape_of, tensor, type_of
+from .values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    flag_attr,
+    is_bool,
+    shape_of,
+    tensor,
+    type_of,
+)
 
 
 def is_integer_dtype(array: Array) -> bool:

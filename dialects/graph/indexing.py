@@ -12,7 +12,17 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from .base import MovementOp, require, require_axis, require_same_element_type
-from .values import AnyTensor, Array, element_type_of_value, int_attr, is_bool, shape_of, string_attr, tensor, type_of
+from .values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    int_attr,
+    is_bool,
+    shape_of,
+    string_attr,
+    tensor,
+    type_of,
+)
 
 REDUCTIONS = ("none", "add", "mul", "min", "max")
 
@@ -48,7 +58,11 @@ class GatherOp(MovementOp):
         _require_indices(self.indices)
         shape, axis = shape_of(self.x), self.axis.value.data
         require_axis(axis, len(shape))
-        return [tensor(element_type_of_value(self.x), (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]))]
+        return [
+            tensor(
+                element_type_of_value(self.x), (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :])
+            )
+        ]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -132,7 +146,10 @@ class GatherNdOp(MovementOp):
         shape, indices, batch = shape_of(self.x), shape_of(self.indices), self.batch_dims.value.data
         require(len(indices) >= 1, "indices need at least one dimension")
         require(0 <= batch < len(indices), f"{batch} batch dimensions of indices of rank {len(indices)}")
-        require(shape[:batch] == indices[:batch], f"batches {list(shape[:batch])} and {list(indices[:batch])} differ")
+        require(
+            shape[:batch] == indices[:batch],
+            f"batches {list(shape[:batch])} and {list(indices[:batch])} differ",
+        )
         depth = batch + indices[-1]
         require(depth <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape) - batch}")
         return [tensor(element_type_of_value(self.x), (*indices[:-1], *shape[depth:]))]

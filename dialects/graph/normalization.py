@@ -10,7 +10,15 @@ from xdsl.dialects.builtin import Float64Type, FloatAttr, IntegerAttr, IntegerTy
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
-from .base import GraphOp, ReductionOp, broadcast, require, require_axis, require_float, require_same_element_type
+from .base import (
+    GraphOp,
+    ReductionOp,
+    broadcast,
+    require,
+    require_axis,
+    require_float,
+    require_same_element_type,
+)
 from .spatial import channel_axis
 from .values import AnyTensor, Array, float_attr, int_attr, shape_of, string_attr, type_of, widened
 

@@ -217,7 +217,11 @@ class CumsumOp(ReductionOp):
         reverse: bool = False,
         location: LocationAttr | None = None,
     ):
-        properties = {"axis": int_attr(axis), "exclusive": flag_attr(exclusive), "reverse": flag_attr(reverse)}
+        properties = {
+            "axis": int_attr(axis),
+            "exclusive": flag_attr(exclusive),
+            "reverse": flag_attr(reverse),
+        }
         self._build((x,), properties, location)
 
     @override

@@ -67,8 +67,12 @@ class Window:
         rank = len(kernel)
         require(len(strides) == rank, f"{rank} spatial dimensions, but {len(strides)} strides")
         require(len(dilations) == rank, f"{rank} spatial dimensions, but {len(dilations)} dilations")
-        require(len(pads) == 2 * rank, f"{rank} spatial dimensions, but {len(pads)} pads instead of {2 * rank}")
-        require(min((*kernel, *strides, *dilations, 1)) >= 1, "kernel, strides and dilations must be positive")
+        require(
+            len(pads) == 2 * rank, f"{rank} spatial dimensions, but {len(pads)} pads instead of {2 * rank}"
+        )
+        require(
+            min((*kernel, *strides, *dilations, 1)) >= 1, "kernel, strides and dilations must be positive"
+        )
         require(min((*pads, 0)) >= 0, "pads must not be negative")
         return Window(tuple(kernel), tuple(strides), tuple(dilations), tuple(pads[:rank]), tuple(pads[rank:]))
 
@@ -87,7 +91,10 @@ class Window:
             spatial, self.extent, self.strides, self.begin, self.end, strict=True
         ):
             room = size + begin + end - extent
-            require(room >= 0, f"a window of {extent} doesn't fit into {size} elements padded by {begin} and {end}")
+            require(
+                room >= 0,
+                f"a window of {extent} doesn't fit into {size} elements padded by {begin} and {end}",
+            )
             count = (-(-room // stride) if ceil_mode else room // stride) + 1
             if ceil_mode and (count - 1) * stride >= size + begin:
                 count -= 1

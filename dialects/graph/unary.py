@@ -8,23 +8,20 @@ from collections.abc import Sequence
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import Float64Type, FloatAttr, IntegerType, LocationAttr, StringAttr, TypeAttribute, i1
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
+from xdsl.dialects.builtin import (
+    IntegerType,
+    i1,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition
 
 from .base import require
 from .elementwise import UnaryOp
 from .values import (
     AnyTensor,
     Array,
-    float_attr,
-    is_bool,
     is_float,
-    numpy_dtype,
-    shape_of,
-    string_attr,
     tensor,
-    type_of,
 )
 
 

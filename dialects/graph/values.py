@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -70,14 +70,14 @@ def is_bool(element_type: Attribute) -> bool:
     return isinstance(element_type, IntegerType) and element_type.width.data == 1
 
 
-@lru_cache(maxsize=None)
+@cache
 def _bfloat16() -> np.dtype[Any]:
     import ml_dtypes
 
     return np.dtype(ml_dtypes.bfloat16)
 
 
-@lru_cache(maxsize=None)
+@cache
 def numpy_dtype(element_type: Attribute) -> np.dtype[Any]:
     """The numpy type of an element type; signless integers are signed, i1 is bool."""
     match element_type:
@@ -98,7 +98,7 @@ def numpy_dtype(element_type: Attribute) -> np.dtype[Any]:
             raise VerifyException(f"{element_type} is not an element type of the graph dialect")
 
 
-@lru_cache(maxsize=None)
+@cache
 def element_type_of(dtype: np.dtype[Any]) -> Attribute:
     """The element type of a numpy type: the inverse of `numpy_dtype`."""
     dtype = np.dtype(dtype)

@@ -59,14 +59,19 @@ class PoolOp(ReductionOp, ABC):
 
     def positions(self) -> tuple[int, ...]:
         """The spatial sizes of the result."""
-        return self.window.positions(spatial_shape(shape_of(self.x), self.layout.data), self.ceil_mode is not None)
+        return self.window.positions(
+            spatial_shape(shape_of(self.x), self.layout.data), self.ceil_mode is not None
+        )
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         x, layout = shape_of(self.x), self.layout.data
         rank = len(x) - 2
         require(rank >= 1, "a pool needs a batch, a channel and at least one spatial dimension")
-        require(len(ints(self.kernel)) == rank, f"{rank} spatial dimensions, but a kernel of {len(ints(self.kernel))}")
+        require(
+            len(ints(self.kernel)) == rank,
+            f"{rank} spatial dimensions, but a kernel of {len(ints(self.kernel))}",
+        )
         channels = x[channel_axis(layout, len(x))]
         return [tensor(element_type_of_value(self.x), full_shape(x[0], channels, self.positions(), layout))]
 
@@ -166,7 +171,9 @@ class AvgPoolOp(PoolOp):
             counted = np.pad(counted, [(0, 0), (0, 0), *pads], constant_values=1)
             window = Window.of(window.kernel, window.strides, (0,) * len(ints(self.pads)), window.dilations)
         padded = window.padded(counted, positions, 0)
-        return sum((padded[0, 0, *slices] for _, slices in window.taps(positions)), np.zeros(positions, np.int64))
+        return sum(
+            (padded[0, 0, *slices] for _, slices in window.taps(positions)), np.zeros(positions, np.int64)
+        )
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
