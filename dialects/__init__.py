@@ -1,1 +1,1 @@
-"""The dialects: what exists in the IR. `graph` says what is computed, `kernel` how host code and kernels meet."""
+"""What exists in the IR: `graph` says what is computed, `kernel` how host code and kernels meet."""

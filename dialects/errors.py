@@ -1,4 +1,4 @@
-"""The exceptions a user of mini_infer can meet; each message names the model node, the operator and the fact."""
+"""The exceptions a user of mini_infer can meet. A message names the model node, the operator and the fact."""
 
 
 class MiniInferError(Exception):

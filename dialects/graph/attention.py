@@ -29,9 +29,9 @@ from .values import (
 class AttentionOp(GraphOp):
     """softmax(scale * q k^T + mask) v, for each batch and head.
 
-    q [B, H, T, D], k [B, Hk, S, D], v [B, Hk, S, Dv] -> [B, H, T, Dv]; each of the Hk heads of k and v serves H / Hk
-    consecutive heads of q. The mask broadcasts to [B, H, T, S]: floats are added, truth values say which keys are
-    kept. `causal` keeps keys 0..t for row t. A row that keeps no key gives zeros.
+    q [B, H, T, D], k [B, Hk, S, D], v [B, Hk, S, Dv] -> [B, H, T, Dv]; each of the Hk heads of k and v serves
+    H / Hk consecutive heads of q. The mask broadcasts to [B, H, T, S]: floats are added, truth values say
+    which keys are kept. `causal` keeps keys 0..t for row t. A row that keeps no key gives zeros.
     """
 
     name = "graph.attention"
@@ -86,7 +86,8 @@ class AttentionOp(GraphOp):
             mask = arrays[3]
             scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + widened(mask)
         if self.causal is not None:
-            scores = np.where(np.tri(*scores.shape[2:], dtype=np.bool_), scores, -np.inf)
+            kept = np.arange(key.shape[2]) <= np.arange(query.shape[2])[:, None]
+            scores = np.where(kept, scores, -np.inf)
         largest = np.max(scores, 3, keepdims=True, initial=-np.inf)
         powers = np.exp(scores - np.where(np.isneginf(largest), 0, largest))
         total = np.sum(powers, 3, keepdims=True)

@@ -89,7 +89,7 @@ class BlobStore:
         return BlobAttr.of("", 0, data.size, digest)
 
     def add_file(self, path: str | Path, offset: int, nbytes: int) -> BlobAttr:
-        """A blob for part of a file, which is mapped and not copied. `path` is relative to `base_dir` or absolute."""
+        """A blob for part of a file (relative to `base_dir`, or absolute), which is mapped and not copied."""
         blob = BlobAttr.of(str(path), offset, nbytes, "")
         return BlobAttr.of(str(path), offset, nbytes, digest_of(self.bytes(blob)))
 
@@ -122,15 +122,14 @@ class BlobStore:
         """Reads the whole blob and raises InvalidModelError where its content isn't what the digest says."""
         found = digest_of(self.bytes(blob))
         if found != blob.digest.data:
-            raise InvalidModelError(
-                f"{blob.file.data or 'a blob in memory'} has changed: digest {found} instead of {blob.digest.data}"
-            )
+            place = blob.file.data or "a blob in memory"
+            raise InvalidModelError(f"{place} has changed: digest {found} instead of {blob.digest.data}")
 
     def write(self, module: ModuleOp, path: str | Path) -> None:
-        """Writes the module's blobs that exist only in memory to the file `path` and makes the module refer to it.
+        """Writes the blobs that exist only in memory to the file `path` and makes the module refer to it.
 
-        The file appears whole or not at all. The module names it relative to its own folder. Blobs that lie in
-        other files are left alone. Nothing is written where there is nothing to write.
+        The file appears whole or not at all. The module names it relative to its own folder. Blobs that lie
+        in other files are left alone. Nothing is written where there is nothing to write.
         """
         path = Path(path)
         placed: dict[str, BlobAttr] = {}

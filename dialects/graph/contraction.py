@@ -57,12 +57,10 @@ class MatmulOp(ContractionOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         require_same_element_type(self.lhs, self.rhs)
-        a, b = shape_of(self.lhs), shape_of(self.rhs)
-        require(len(a) >= 2 and len(b) >= 2, "operands of a matrix product need at least two dimensions")
-        rows, depth = a[-2:] if self.transpose_a is None else a[:-3:-1]
-        depth_b, columns = b[-2:] if self.transpose_b is None else b[:-3:-1]
+        batch_a, rows, depth = _matrices(self.lhs, self.transpose_a is not None)
+        batch_b, depth_b, columns = _matrices(self.rhs, self.transpose_b is not None)
         require(depth == depth_b, f"{depth} columns on the left, but {depth_b} rows on the right")
-        return [tensor(element_type_of_value(self.lhs), (*broadcast(a[:-2], b[:-2]), rows, columns))]
+        return [tensor(element_type_of_value(self.lhs), (*broadcast(batch_a, batch_b), rows, columns))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -72,6 +70,14 @@ class MatmulOp(ContractionOp):
         b = widened(b if self.transpose_b is None else np.swapaxes(b, -1, -2))
         with np.errstate(all="ignore"):
             return (np.matmul(a, b).astype(dtype),)
+
+
+def _matrices(value: SSAValue, transposed: bool) -> tuple[list[int], int, int]:
+    """The batch dimensions, the rows and the columns of an operand of a matrix product."""
+    shape = list(shape_of(value))
+    require(len(shape) >= 2, "operands of a matrix product need at least two dimensions")
+    *batch, rows, columns = shape
+    return (batch, columns, rows) if transposed else (batch, rows, columns)
 
 
 @irdl_op_definition
@@ -152,7 +158,7 @@ class ConvOp(ContractionOp):
 
 
 def convolve(x: Array, weight: Array, window: Window, groups: int) -> Array:
-    """x [N, Cin, spatial...] with weight [Cout, Cin / groups, kernel...], image by image as a matrix product."""
+    """x [N, Cin, spatial...] with weight [Cout, Cin / groups, kernel...]: a matrix product for each image."""
     positions = window.positions(x.shape[2:])
     outputs, inputs = weight.shape[:2]
     padded = window.padded(x, positions, 0)
@@ -171,8 +177,9 @@ def convolve(x: Array, weight: Array, window: Window, groups: int) -> Array:
 class ConvTransposeOp(ContractionOp):
     """Transposed convolution: each element of x adds a scaled copy of the kernel to the result.
 
-    The weight is [Cin, Cout / groups, kernel...] in either layout; `layout` is that of x and of the result. Pads
-    are cut off the full result, and `output_padding` adds (written to by no element of x) at each dimension's end.
+    The weight is [Cin, Cout / groups, kernel...] in either layout; `layout` is that of x and of the result.
+    Pads are cut off the full result, and `output_padding` adds (written to by no element of x) at each
+    dimension's end.
     """
 
     name = "graph.conv_transpose"

@@ -47,7 +47,7 @@ class UnaryOp(ElementwiseOp, ABC):
         """The function, on an array."""
 
     def check(self, element_type: Attribute) -> None:
-        """Raises VerifyException where the function isn't defined on the element type: here, on truth values."""
+        """Raises VerifyException for element types without this function: here, truth values."""
         require(not is_bool(element_type), "truth values (i1) are no numbers")
 
     @override
@@ -64,7 +64,7 @@ class UnaryOp(ElementwiseOp, ABC):
 
 
 class BinaryOp(ElementwiseOp, ABC):
-    """Two operands that broadcast, of one element type, which is the result's unless a subclass says otherwise."""
+    """Two operands that broadcast, of one element type, which is the result's unless overridden."""
 
     lhs = operand_def()
     rhs = operand_def()
@@ -80,7 +80,7 @@ class BinaryOp(ElementwiseOp, ABC):
         """The function, on arrays that broadcast."""
 
     def check(self, element_type: Attribute) -> None:
-        """Raises VerifyException where the function isn't defined on the element type: here, on truth values."""
+        """Raises VerifyException for element types without this function: here, truth values."""
         require(not is_bool(element_type), "truth values (i1) are no numbers")
 
     @override
@@ -362,4 +362,5 @@ class WhereOp(ElementwiseOp):
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        return (np.where(*arrays),)
+        condition, a, b = arrays
+        return (np.where(condition, a, b),)

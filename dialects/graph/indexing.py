@@ -1,9 +1,10 @@
-"""Movement by indices that are values: gathers and scatters. Indices may be negative, counting from the end."""
+"""Movement by indices that are values: gathers and scatters. Negative indices count from the end."""
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from typing_extensions import override
@@ -29,7 +30,7 @@ REDUCTIONS = ("none", "add", "mul", "min", "max")
 
 def _require_indices(value: SSAValue) -> None:
     element_type = element_type_of_value(value)
-    good = isinstance(element_type, IntegerType) and not is_bool(element_type)
+    good = not is_bool(element_type) and isinstance(element_type, IntegerType)
     require(good, f"indices must be integers, got {element_type}")
 
 
@@ -113,9 +114,14 @@ def _require_inside(indices: tuple[int, ...], shape: tuple[int, ...], axis: int)
     require(inside, f"indices of shape {list(indices)} reach beyond shape {list(shape)} beside axis {axis}")
 
 
+def _grid(shape: tuple[int, ...]) -> Array:
+    """Along the first dimension, for each axis of `shape`, the index that each element has on it."""
+    return cast(Array, np.indices(shape))
+
+
 def _places(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:
     """A numpy index of all of `indices`' elements, each at its own place but along the axis."""
-    places = list(np.indices(indices.shape))
+    places = list(_grid(indices.shape))
     places[axis] = np.where(indices < 0, indices + x.shape[axis], indices).astype(np.int64)
     return tuple(places)
 
@@ -158,15 +164,15 @@ class GatherNdOp(MovementOp):
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, indices = arrays[0], arrays[1].astype(np.int64)
         batch = self.batch_dims.value.data
-        leading = np.indices(indices.shape[:-1])[:batch]
+        leading = _grid(indices.shape[:-1])[:batch]
         return (np.asarray(x[(*leading, *np.moveaxis(indices, -1, 0))]).reshape(shape_of(self.result)),)
 
 
 class ScatterOp(MovementOp, ABC):
     """x with some elements replaced by updates, or combined with them by `reduction`.
 
-    The reduction is "none", "add", "mul", "min" or "max". With "none", an element that is named twice gets the
-    later update.
+    The reduction is "none", "add", "mul", "min" or "max". With "none", an element that is named twice gets
+    the later update.
     """
 
     x = operand_def()
@@ -182,7 +188,7 @@ class ScatterOp(MovementOp, ABC):
         reduction = self.reduction.data
         require(reduction in REDUCTIONS, f'reduction is one of {", ".join(REDUCTIONS)}, got "{reduction}"')
 
-    def scatter(self, x: Array, places: tuple[Array | slice, ...], updates: Array) -> Array:
+    def scatter(self, x: Array, places: tuple[Array, ...], updates: Array) -> Array:
         """A copy of x with the updates applied at the places."""
         result = x.copy()
         match self.reduction.data:

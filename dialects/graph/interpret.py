@@ -57,9 +57,9 @@ def interpret(
 ) -> dict[str, Array]:
     """Runs @main on named arrays and gives the named results.
 
-    With a `precision` (a numpy float type) all floats are kept in it, whatever the module says: float64 makes the
-    reference that results are judged by. `on_value` sees each op with the arrays it makes. Values are freed after
-    their last use.
+    With a `precision` (a numpy float type) all floats are kept in it, whatever the module says: float64 makes
+    the reference that results are judged by. `on_value` sees each op with the arrays it makes. Values are
+    freed after their last use.
     """
     main = main_of(module)
     names = input_names(main)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -155,8 +155,8 @@ class ConcatOp(MovementOp):
 class SliceOp(MovementOp):
     """Elements start, start + step, ... before stop, along every axis.
 
-    Starts, stops and steps have an entry per axis. Each index so named exists; a negative step goes down, and its
-    stop may be -1, which stands before the first element.
+    Starts, stops and steps have an entry per axis. Each index so named exists; a negative step goes down, and
+    its stop may be -1, which stands before the first element.
     """
 
     name = "graph.slice"
@@ -212,15 +212,15 @@ class SliceOp(MovementOp):
         return (np.ascontiguousarray(arrays[0][slices]).reshape([len(r) for r in self.ranges]),)
 
 
-PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+PAD_MODES = ("constant", "reflect", "edge", "wrap")
 
 
 @irdl_op_definition
 class PadOp(MovementOp):
     """x with `low[i]` elements before and `high[i]` after it along axis i (none negative).
 
-    The mode says what stands there: "constant" `value`, "reflect" x mirrored without repeating its end, "edge" x's
-    first or last element, "wrap" x from the other end.
+    The mode says what stands there: "constant" `value`, "reflect" x mirrored without repeating its end,
+    "edge" x's first or last element, "wrap" x from the other end.
     """
 
     name = "graph.pad"
@@ -272,4 +272,5 @@ class PadOp(MovementOp):
         options: dict[str, Any] = {}
         if self.mode.data == "constant":
             options["constant_values"] = np.asarray(self.value.value.data).astype(x.dtype)
-        return (np.pad(x, widths, self.mode.data, **options),)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        pad: Callable[..., Array] = np.pad  # its overloads want the mode as a literal
+        return (pad(x, widths, self.mode.data, **options),)

@@ -40,9 +40,9 @@ def _check_per_channel(channels: int, **values: SSAValue) -> None:
 
 @irdl_op_definition
 class LayerNormOp(ReductionOp):
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias, with mean and variance over dimensions `axis` and on.
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias over dimensions `axis` and on.
 
-    Scale and bias broadcast to these dimensions.
+    Mean and variance are those of x over these dimensions; scale and bias broadcast to them.
     """
 
     name = "graph.layer_norm"
@@ -180,7 +180,10 @@ class BatchNormOp(GraphOp):
 
 @irdl_op_definition
 class InstanceNormOp(ReductionOp):
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the spatial dimensions of [N, C, spatial...]."""
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the spatial dimensions of x.
+
+    x is [N, C, spatial...]; mean and variance are its own, scale and bias have an entry per channel.
+    """
 
     name = "graph.instance_norm"
 

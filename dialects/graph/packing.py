@@ -1,7 +1,7 @@
 """Packed weights: how a weight's elements are laid out for a micro-kernel that reads `nr` columns at a time.
 
-Each packing has its inverse beside it; `graph.unpack` states at tensor level that a packed array means the plain one.
-The last panel is padded with zeros.
+Each packing has its inverse beside it; `graph.unpack` states at tensor level that a packed array means the
+plain one. The last panel is padded with zeros.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def unpack_panels(packed: Array, shape: Sequence[int], transposed: bool = False)
 
 
 def pack_conv_panels(weight: Array, groups: int, nr: int) -> Array:
-    """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], the channel innermost in k."""
+    """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr]; in k, channels vary fastest."""
     outputs, inputs = weight.shape[:2]
     grouped = weight.reshape(groups, outputs // groups, inputs, -1)
     return _columns_to_panels(grouped.transpose(0, 3, 2, 1).reshape(groups, -1, outputs // groups), nr)
@@ -86,8 +86,9 @@ def unpack_depthwise(packed: Array, shape: Sequence[int]) -> Array:
 class UnpackOp(GraphOp):
     """The plain weight that a packed one means.
 
-    "panels": [ceil(N / nr), K, nr] -> [K, N], or [N, K] with `transposed`; "conv_panels": [g, ceil(Cout / g / nr),
-    kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "depthwise": [ceil(C / nr), kernel, nr] -> [C, 1, kernel...].
+    "panels": [ceil(N / nr), K, nr] -> [K, N], or [N, K] with `transposed`; "conv_panels": [g, ceil(Cout / g /
+    nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "depthwise": [ceil(C / nr), kernel, nr] -> [C,
+    1, kernel...].
     """
 
     name = "graph.unpack"
@@ -115,20 +116,20 @@ class UnpackOp(GraphOp):
 
     def _packed_shape(self, packed: Sequence[int]) -> tuple[int, ...]:
         """What `packed` must be, given its number of groups and its panel width."""
-        shape, width = ints(self.shape), packed[-1]
+        shape, width = list(ints(self.shape)), packed[-1]
         match self.kind.data:
             case "panels":
-                require(len(shape) == 2, f"panels hold a matrix, not shape {list(shape)}")
+                require(len(shape) == 2, f"panels hold a matrix, not shape {shape}")
                 depth, columns = shape[::-1] if self.transposed is not None else shape
                 return (-(-columns // width), depth, width)
             case "conv_panels":
-                require(len(shape) >= 3, f"conv_panels hold a convolution's weight, not shape {list(shape)}")
-                groups = packed[0]
+                require(len(shape) >= 3, f"conv_panels hold a convolution's weight, not shape {shape}")
+                groups, *_ = packed
                 require(shape[0] % groups == 0, f"{shape[0]} output channels in {groups} groups")
                 return (groups, -(-(shape[0] // groups) // width), prod(shape[1:]), width)
             case _:
                 good = len(shape) >= 3 and shape[1] == 1
-                require(good, f"depthwise panels hold one channel per kernel, not shape {list(shape)}")
+                require(good, f"depthwise panels hold one channel per kernel, not shape {shape}")
                 return (-(-shape[0] // width), prod(shape[2:]), width)
 
     @override

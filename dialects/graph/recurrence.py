@@ -26,11 +26,11 @@ DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 @irdl_op_definition
 class LstmOp(GraphOp):
-    """A long short-term memory over a sequence, with ONNX's shapes and gates (i, o, f, c) and the usual activations.
+    """A long short-term memory over a sequence, with ONNX's shapes, gates (i, o, f, c) and activations.
 
-    x [T, B, I], w [D, 4H, I], r [D, 4H, H], bias [D, 8H] (of w, then of r), initial h and c [D, B, H], peepholes p
-    [D, 3H] (i, o, f) -> y [T, D, B, H], last h and last c [D, B, H]. D is 2 for "bidirectional", else 1. What is
-    absent is zero.
+    x [T, B, I], w [D, 4H, I], r [D, 4H, H], bias [D, 8H] (of w, then of r), initial h and c [D, B, H],
+    peepholes p [D, 3H] (i, o, f) -> y [T, D, B, H], last h and last c [D, B, H]. D is 2 for "bidirectional",
+    else 1. What is absent is zero.
     """
 
     name = "graph.lstm"

@@ -35,7 +35,7 @@ def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> 
 
 
 class ReduceOp(ReductionOp, ABC):
-    """Combines all elements along `axes` (sorted, non-negative); `keepdims` leaves these dimensions as ones."""
+    """Combines all elements along `axes` (sorted, non-negative); `keepdims` leaves dimensions of size 1."""
 
     x = operand_def()
     axes = prop_def(DenseArrayBase[IntegerType])
@@ -199,7 +199,7 @@ class ArgMinOp(ArgExtremumOp):
 
 @irdl_op_definition
 class CumsumOp(ReductionOp):
-    """Running sums along an axis; `exclusive` leaves out an element's own value, `reverse` starts at the end."""
+    """Running sums along an axis; `exclusive` leaves out the element itself, `reverse` starts at the end."""
 
     name = "graph.cumsum"
 

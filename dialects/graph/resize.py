@@ -1,7 +1,7 @@
 """Resize: a tensor sampled at other positions, axis by axis.
 
-All modes are separable, so one table per axis says it all: `ResizeOp.taps(axis)` gives, for each element of the
-result, which elements of x it is made of and with which weights.
+All modes are separable, so one table per axis says it all: `ResizeOp.taps(axis)` gives, for each element of
+the result, which elements of x it is made of and with which weights.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 class ResizeOp(MovementOp):
     """x sampled at the positions that result elements have in it.
 
-    `coordinate` says how a position follows from a result index and the axis' scale, as in ONNX; `scales` has one
-    scale per axis (result size / size of x, which need not be exact). In mode "nearest", `nearest` says how a
-    position is rounded. In "linear" and "cubic" (parameter `cubic_a`) neighbours are weighed; those outside of x are
-    its edge, or with `exclude_outside` don't count; `antialias` widens the neighbourhood where the result is smaller.
-    "tf_crop_and_resize" looks at the region `roi` (start of each axis..., end of each axis..., in [0, 1]) and gives
-    `extrapolation` outside of x.
+    `coordinate` says how a position follows from a result index and the axis' scale, as in ONNX; `scales` has
+    one scale per axis (result size / size of x, which need not be exact). In mode "nearest", `nearest` says
+    how a position is rounded. In "linear" and "cubic" (parameter `cubic_a`) neighbours are weighed; those
+    outside of x are its edge, or with `exclude_outside` don't count; `antialias` widens the neighbourhood
+    where the result is smaller. "tf_crop_and_resize" looks at the region `roi` (start of each axis..., end of
+    each axis..., in [0, 1]) and gives `extrapolation` outside of x.
     """
 
     name = "graph.resize"
@@ -165,7 +165,7 @@ class ResizeOp(MovementOp):
                 return (index + 0.5) / scale - 0.5
 
     def taps(self, axis: int) -> tuple[Array, Array]:
-        """Indices (int64) and weights (float64) along an axis of x, both [result size, number of neighbours]."""
+        """Indices (int64) and weights (float64) along an axis of x, both [result size, neighbours]."""
         positions, size = self.positions(axis), shape_of(self.x)[axis]
         if self.mode.data == "nearest":
             rounded = ROUNDINGS[self.nearest.data](positions)[:, None]

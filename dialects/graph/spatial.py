@@ -51,7 +51,7 @@ def from_channels_first(x: Array, layout: str) -> Array:
 
 @dataclass(frozen=True)
 class Window:
-    """A kernel that slides over padded spatial dimensions. Every field has one entry per spatial dimension."""
+    """A kernel that slides over padded spatial dimensions. Fields have one entry per spatial dimension."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from typing_extensions import override
@@ -108,7 +108,8 @@ class ConstantOp(GraphOp):
         """A constant with the type, the shape and the values of `array`."""
         array = np.asarray(array)
         type = tensor(element_type_of(array.dtype), array.shape)
-        return cls(DenseIntOrFPElementsAttr(type, BytesAttr(array.tobytes())), location)  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+        value = DenseIntOrFPElementsAttr[Any].new([type, BytesAttr(array.tobytes())])
+        return cls(value, location)
 
     def to_numpy(self) -> Array:
         """The constant as a read-only array."""
@@ -136,7 +137,9 @@ class ConstantOp(GraphOp):
         if not isinstance(value, DenseIntOrFPElementsAttr):
             parser.raise_error("expected a dense<...> attribute")
         attributes = parser.parse_optional_attr_dict()
-        return cls.create(result_types=[value.type], properties={"value": value}, attributes=attributes)
+        properties = {"value": cast(Attribute, value)}
+        result_type = cast(Attribute, value.type)  # pyright: ignore[reportUnknownMemberType]
+        return cls.create(result_types=[result_type], properties=properties, attributes=attributes)
 
 
 @irdl_op_definition

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     f16,
     f32,
     f64,
+    i1,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -45,9 +46,10 @@ def tensor(element_type: Attribute, shape: Sequence[int]) -> AnyTensor:
 
 def type_of(value: SSAValue) -> AnyTensor:
     """The type of a tensor value."""
-    if not isinstance(value.type, TensorType):
-        raise VerifyException(f"expected a tensor, got {value.type}")
-    return cast(AnyTensor, value.type)
+    type = value.type
+    if not isinstance(type, TensorType):
+        raise VerifyException(f"expected a tensor, got {type}")
+    return cast(AnyTensor, type)
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
@@ -67,7 +69,7 @@ def is_float(element_type: Attribute) -> bool:
 
 def is_bool(element_type: Attribute) -> bool:
     """Whether it is i1, which stands for a truth value (one byte in memory)."""
-    return isinstance(element_type, IntegerType) and element_type.width.data == 1
+    return element_type == i1
 
 
 @cache

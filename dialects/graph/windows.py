@@ -122,8 +122,8 @@ class MaxPoolOp(PoolOp):
 class AvgPoolOp(PoolOp):
     """The mean of the elements under each window.
 
-    Padding isn't counted, or with `count_include_pad` counts as zeros; what a `ceil_mode` window covers beyond
-    the padding is never counted.
+    Padding isn't counted, or with `count_include_pad` counts as zeros; what a `ceil_mode` window covers
+    beyond the padding is never counted.
     """
 
     name = "graph.avg_pool"
