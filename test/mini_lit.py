@@ -1,0 +1,192 @@
+"""How lit runs our tests: inside its worker processes, with everything imported already.
+
+Starting Python and importing xDSL takes longer than nearly every test. So where RUN lines are made only of
+mini-opt, mini-infer, filecheck and `not`, joined by pipes, these are called as functions; a test that holds
+anything else goes to lit's own shell. The test's folder is the working directory, and %t lies below .lit/.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+import lit.Test
+from filecheck.main import main as filecheck
+from lit.formats import ShTest
+from typing_extensions import override
+
+from mini_infer.tools.mini_opt import main as mini_opt
+
+RUN_LINE = re.compile(r"RUN:\s*(.*)")
+LIT_FEATURES = re.compile(r"\b(REQUIRES|UNSUPPORTED|XFAIL|DEFINE|REDEFINE|ALLOW_RETRIES|END):")
+MERGE_STREAMS = "\0merge"  # stands for 2>&1 while a line is taken apart
+
+
+def run_lines(text: str) -> list[str]:
+    """The RUN lines of a test, with those that end in a backslash joined to the next."""
+    joined: list[str] = []
+    continued = False
+    for match in RUN_LINE.finditer(text):
+        line = match[1].rstrip()
+        if continued:
+            joined[-1] = joined[-1].removesuffix("\\") + line
+        else:
+            joined.append(line)
+        continued = line.endswith("\\")
+    return joined
+
+
+@dataclass
+class Command:
+    """One program of a pipeline, as words, with its redirections."""
+
+    words: list[str] = field(default_factory=list[str])
+    negated: bool = False
+    merged: bool = False
+    stdin: str | None = None
+    stdout: str | None = None
+
+
+def parse_run_line(line: str) -> list[Command] | None:
+    """The pipeline of a RUN line; None where it holds more than this file carries out."""
+    lexer = shlex.shlex(line.replace("2>&1", f" {MERGE_STREAMS} "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    pipeline = [Command()]
+    tokens = iter(lexer)
+    for token in tokens:
+        command = pipeline[-1]
+        if token == "|":
+            pipeline.append(Command())
+        elif token == MERGE_STREAMS:
+            command.merged = True
+        elif token == "<":
+            command.stdin = next(tokens, None)
+        elif token == ">":
+            command.stdout = next(tokens, None)
+        elif not command.words and token == "not":
+            command.negated = not command.negated
+        elif set(token) <= set("();<>|&") or "$" in token or "`" in token:
+            return None
+        else:
+            command.words.append(token)
+    programs = {command.words[0] if command.words else "" for command in pipeline}
+    return pipeline if programs <= PROGRAMS.keys() else None
+
+
+def weaknesses(text: str) -> list[str]:
+    """Why a test would pass whatever the tools do; empty when it can fail."""
+    lines = run_lines(text)
+    found = [] if lines else ["has no RUN line"]
+    found += [f"neither reads %s nor %t: {line}" for line in lines if "%s" not in line and "%t" not in line]
+    found += [f"throws its output away: {line}" for line in lines if not _has_consequence(line)]
+    if lines and not any(re.search(r"\bfilecheck\s+%s|\bmini-infer\s+check\b", line) for line in lines):
+        found.append("checks nothing: no RUN line ends in `filecheck %s`")
+    return found
+
+
+def _has_consequence(line: str) -> bool:
+    return bool(re.search(r"\bfilecheck\b|\s-o\b|>\s*%t|\bdiff\b|\bcmp\b|\bmini-infer\s+check\b", line))
+
+
+def _mini_infer(arguments: Sequence[str]) -> int:
+    return cast("Callable[[Sequence[str]], int]", import_module("mini_infer.tools.cli").main)(arguments)
+
+
+def _filecheck(arguments: Sequence[str]) -> int:
+    filecheck(["filecheck", *arguments])
+    return 0
+
+
+PROGRAMS: dict[str, Callable[[Sequence[str]], int]] = {
+    "filecheck": _filecheck,
+    "mini-infer": _mini_infer,
+    "mini-opt": mini_opt,
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a program left behind."""
+
+    status: int
+    output: bytes
+    errors: str
+
+
+def call(
+    program: Callable[[Sequence[str]], int], arguments: Sequence[str], given: bytes, merged: bool
+) -> Result:
+    """Calls a program as if it were a process; its bugs (exceptions) are raised."""
+    output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    errors = output if merged else io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+    standard_input, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            status = program(arguments)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    finally:
+        sys.stdin = standard_input
+    return Result(status, output.buffer.getvalue(), "" if merged else errors.buffer.getvalue().decode())
+
+
+def run_pipeline(pipeline: Sequence[Command]) -> str:
+    """Runs a pipeline; the empty string when all went well, otherwise what to tell."""
+    given = b""
+    for command in pipeline:
+        if command.stdin is not None:
+            given = Path(command.stdin).read_bytes()
+        result = call(PROGRAMS[command.words[0]], command.words[1:], given, command.merged)
+        if (result.status != 0) != command.negated:
+            shown = (result.output.decode() if command.words[0] != "filecheck" else given.decode())[:20_000]
+            return f"{shlex.join(command.words)}: exit status {result.status}\n{result.errors}\n{shown}"
+        given = result.output
+        if command.stdout is not None:
+            Path(command.stdout).write_bytes(given)
+            given = b""
+    return ""
+
+
+class _Test(Protocol):
+    def getSourcePath(self) -> str: ...
+    def getExecPath(self) -> str: ...
+
+
+class MiniLit(ShTest):  # pyright: ignore[reportUntypedBaseClass]
+    """A test format: see the top of this file."""
+
+    @override
+    def execute(self, test: _Test, litConfig: object) -> object:
+        source, scratch = Path(test.getSourcePath()), Path(f"{test.getExecPath()}.tmp")
+        text = source.read_text(encoding="utf-8")
+        pipelines = [parse_run_line(_substitute(line, source, scratch)) for line in run_lines(text)]
+        if not pipelines or None in pipelines or LIT_FEATURES.search(text):
+            return super().execute(test, litConfig)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        scratch.parent.mkdir(parents=True, exist_ok=True)
+        back = Path.cwd()
+        os.chdir(source.parent)
+        try:
+            for pipeline in pipelines:
+                if complaint := run_pipeline(cast("list[Command]", pipeline)):
+                    return lit.Test.FAIL, complaint
+        except Exception:
+            return lit.Test.FAIL, traceback.format_exc()
+        finally:
+            os.chdir(back)
+        return lit.Test.PASS, ""
+
+
+def _substitute(line: str, source: Path, scratch: Path) -> str:
+    values = {"%s": str(source), "%t": str(scratch), "%S": str(source.parent), "%%": "%"}
+    return re.sub("%[stS%]", lambda match: values[match[0]], line)

@@ -1,0 +1,128 @@
+"""The rules that hold the project together: names agree, tests can fail, layers and lazy imports hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mini_lit import weaknesses
+
+import mini_infer
+from mini_infer.lowering import pipelines
+from mini_infer.lowering.registry import DIALECTS, PASSES, dialect_factories, load_pass, pass_summary
+
+ROOT = Path(__file__).resolve().parents[2]
+OURS = {name: entry for name, entry in PASSES.items() if entry.startswith("mini_infer.")}
+
+
+def source_of(entry: str) -> Path:
+    """The file that a registry entry names."""
+    module = entry.partition(":")[0].removeprefix("mini_infer.")
+    return ROOT / f"{module.replace('.', '/')}.py"
+
+
+def pass_classes() -> Iterator[tuple[Path, str]]:
+    """Every class that is directly a ModulePass: its file and its name."""
+    for folder in ("passes", "lowering"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                bases = node.bases if isinstance(node, ast.ClassDef) else []
+                if any(isinstance(base, ast.Name) and base.id == "ModulePass" for base in bases):
+                    assert isinstance(node, ast.ClassDef)
+                    yield file, node.name
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_pass_has_one_name_everywhere(name: str) -> None:
+    file = source_of(OURS[name])
+    assert file.stem == name.replace("-", "_")
+    assert OURS[name].partition(":")[2] == "".join(word.capitalize() for word in name.split("-"))
+    assert load_pass(name).name == name
+    assert (ROOT / "test" / file.relative_to(ROOT).parts[0] / f"{name}.mlir").is_file()
+
+
+def test_every_pass_is_registered() -> None:
+    written = {f"{file.relative_to(ROOT)}:{name}" for file, name in pass_classes()}
+    registered = {
+        f"{source_of(entry).relative_to(ROOT)}:{entry.partition(':')[2]}" for entry in OURS.values()
+    }
+    assert written == registered
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_pass_can_be_summed_up_and_loaded(name: str) -> None:
+    assert load_pass(name).name == name
+    summary = pass_summary(name)
+    assert 10 < len(summary) < 110
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_dialect_has_the_name_it_is_registered_under(name: str) -> None:
+    assert dialect_factories()[name]().name == name
+
+
+@pytest.mark.parametrize("phase", pipelines.phases(), ids=lambda phase: phase.level)
+def test_phase_is_a_pipeline(phase: pipelines.Phase) -> None:
+    assert pipelines.parse_passes(phase.passes)
+
+
+@pytest.mark.parametrize("test", sorted((ROOT / "test").rglob("*.mlir")), ids=lambda path: path.name)
+def test_lit_test_can_fail(test: Path) -> None:
+    assert weaknesses(test.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "weakness"),
+    [
+        ("// no run line", "has no RUN line"),
+        ("// RUN: mini-opt -p cse | filecheck %s", ""),
+        ("// RUN: mini-opt %s -p cse", "throws its output away"),
+        ("// RUN: mini-opt %s --verify-diagnostics", "throws its output away"),
+        ("// RUN: mini-opt %s -o %t.mlir", "checks nothing"),
+        ("// RUN: mini-opt -p cse | filecheck other.txt", "neither reads %s nor %t"),
+    ],
+)
+def test_weak_lit_tests_are_found(text: str, weakness: str) -> None:
+    assert any(found.startswith(weakness) for found in [*weaknesses(text), ""])
+    assert bool(weaknesses(text)) == bool(weakness)
+
+
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "passes" / "planning").glob("*.py")), ids=lambda path: path.stem
+)
+def test_planning_imports_nothing_of_ours(file: Path) -> None:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level < 2 and not (node.module or "").startswith("mini_infer")
+
+
+def test_public_names_can_be_imported() -> None:
+    for name in mini_infer.__all__:
+        assert getattr(mini_infer, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        mini_infer.nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] # noqa: B018
+
+
+def imported_by(statement: str) -> set[str]:
+    """The top-level packages loaded after `statement` in a fresh interpreter."""
+    code = f"{statement}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(run.stdout.split())
+
+
+def test_the_package_imports_nothing_heavy() -> None:
+    assert not imported_by("import mini_infer") & {"llvmlite", "numpy", "onnx", "xdsl"}
+
+
+def test_mini_opt_starts_without_onnx_and_llvmlite() -> None:
+    assert not imported_by("import mini_infer.tools.mini_opt") & {"cupy", "llvmlite", "onnx", "rich", "typer"}
+
+
+def test_changelog_knows_this_version() -> None:
+    headings = re.findall(r"^## \[?([0-9.]+|Unreleased)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert "Unreleased" in headings or mini_infer.__version__ in headings
