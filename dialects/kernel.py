@@ -1,0 +1,387 @@
+"""The kernel dialect: how host code (calls on buffers) and kernels (code) meet.
+
+At the buffers level `main` is a list of calls on memrefs:
+
+    %b = memref.alloc() {name = "conv1"} : memref<1x56x56x64xf32>
+    kernel.call @conv_0 ins(%x, %w : memref<1x56x56x64xf32>, memref<2x64x32xf32>) outs(%b : memref<1x56x56x64xf32>)
+    kernel.barrier
+
+A buffer that stands in `ins` and in `outs` of one call is written in place. What a kernel allows of its
+buffers is the `#kernel.interface` on its symbol, and how it is carried out is its `#kernel.schedule`; both
+are chosen for one `#kernel.target`. The memory passes read the interface and nothing else of a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FlatSymbolRefAttrConstr,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from .graph.blobs import BlobAttr
+
+
+def _parse_keyed_ints(parser: AttrParser, keys: Sequence[str]) -> list[IntAttr]:
+    """`, key = integer` for each of `keys`, in order."""
+    values: list[IntAttr] = []
+    for key in keys:
+        parser.parse_punctuation(",")
+        parser.parse_keyword(key)
+        parser.parse_punctuation("=")
+        values.append(IntAttr(parser.parse_integer(allow_boolean=False)))
+    return values
+
+
+@irdl_attr_definition
+class TargetAttr(ParametrizedAttribute):
+    """What code is generated for; module attribute `kernel.target`.
+
+    `vector_bits` is the widest register used, `registers` how many of them there are, cache sizes are in
+    bytes per core (l3: shared), `threads` how many threads one inference runs on.
+    """
+
+    name = "kernel.target"
+    device: StringAttr
+    cpu: StringAttr
+    vector_bits: IntAttr
+    registers: IntAttr
+    l1: IntAttr
+    l2: IntAttr
+    l3: IntAttr
+    threads: IntAttr
+
+    KEYS = ("vector_bits", "registers", "l1", "l2", "l3", "threads")
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        device: str = "cpu",
+        cpu: str = "generic",
+        vector_bits: int = 128,
+        registers: int = 16,
+        l1: int = 32 << 10,
+        l2: int = 512 << 10,
+        l3: int = 8 << 20,
+        threads: int = 1,
+    ) -> TargetAttr:
+        """A target from plain values."""
+        ints = (vector_bits, registers, l1, l2, l3, threads)
+        return cls(StringAttr(device), StringAttr(cpu), *(IntAttr(value) for value in ints))
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            device = StringAttr(parser.parse_str_literal())
+            parser.parse_punctuation(",")
+            cpu = StringAttr(parser.parse_str_literal())
+            return [device, cpu, *_parse_keyed_ints(parser, cls.KEYS)]
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        ints = (self.vector_bits, self.registers, self.l1, self.l2, self.l3, self.threads)
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.device.data)
+            printer.print_string(", ")
+            printer.print_string_literal(self.cpu.data)
+            for key, value in zip(self.KEYS, ints, strict=True):
+                printer.print_string(f", {key} = {value.data}")
+
+    def lanes(self, element_bits: int) -> int:
+        """How many elements of `element_bits` one vector register holds."""
+        return max(1, self.vector_bits.data // element_bits)
+
+
+@irdl_attr_definition
+class ScheduleAttr(ParametrizedAttribute):
+    """`#kernel.schedule<"contraction", {mr = 14, nr = 32}>`: which code family carries a kernel out, and its
+    options (integers, in elements unless the family says otherwise)."""
+
+    name = "kernel.schedule"
+    family: StringAttr
+    options: DictionaryAttr
+
+    @classmethod
+    def of(cls, family: str, **options: int) -> ScheduleAttr:
+        """A schedule from plain values."""
+        values = {key: IntegerAttr(value, i64) for key, value in options.items()}
+        return cls(StringAttr(family), DictionaryAttr(values))
+
+    def get(self, key: str) -> int:
+        """The option `key`; raises KeyError when the schedule has none."""
+        value = self.options.data[key]
+        assert isinstance(value, IntegerAttr)
+        return value.value.data
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            family = StringAttr(parser.parse_str_literal())
+            options: dict[str, Attribute] = {}
+            if parser.parse_optional_punctuation(","):
+                with parser.in_braces():
+                    while True:
+                        key = parser.parse_identifier()
+                        parser.parse_punctuation("=")
+                        options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+                        if parser.parse_optional_punctuation(",") is None:
+                            break
+        return [family, DictionaryAttr(options)]
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.family.data)
+            if self.options.data:
+                pairs = ", ".join(f"{key} = {self.get(key)}" for key in self.options.data)
+                printer.print_string(f", {{{pairs}}}")
+
+
+@irdl_attr_definition
+class InterfaceAttr(ParametrizedAttribute):
+    """What a kernel asks of its buffers and allows with them.
+
+    `inplace`: pairs (operand, result) that may be the same bytes; `views`: pairs where the result is the
+    operand's bytes under another shape, so that no code is needed; `strided_operands` and `strided_results`:
+    those whose buffers may have strides beyond the row-major ones (the innermost stays 1); `packed`: weights
+    that the code reads in panels, so that pack-weights must lay them out so; `scratch` bytes for all threads
+    together and `per_thread` bytes for each.
+    """
+
+    name = "kernel.interface"
+    inplace: ArrayAttr[ArrayAttr[IntAttr]]
+    views: ArrayAttr[ArrayAttr[IntAttr]]
+    strided_operands: ArrayAttr[IntAttr]
+    strided_results: ArrayAttr[IntAttr]
+    packed: ArrayAttr[IntAttr]
+    scratch: IntAttr
+    per_thread: IntAttr
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        inplace: Sequence[tuple[int, int]] = (),
+        views: Sequence[tuple[int, int]] = (),
+        strided_operands: Sequence[int] = (),
+        strided_results: Sequence[int] = (),
+        packed: Sequence[int] = (),
+        scratch: int = 0,
+        per_thread: int = 0,
+    ) -> InterfaceAttr:
+        """An interface from plain values."""
+
+        def pairs(values: Sequence[tuple[int, int]]) -> ArrayAttr[ArrayAttr[IntAttr]]:
+            return ArrayAttr([ArrayAttr([IntAttr(a), IntAttr(b)]) for a, b in values])
+
+        def ints(values: Sequence[int]) -> ArrayAttr[IntAttr]:
+            return ArrayAttr([IntAttr(value) for value in values])
+
+        return cls(
+            pairs(inplace),
+            pairs(views),
+            ints(strided_operands),
+            ints(strided_results),
+            ints(packed),
+            IntAttr(scratch),
+            IntAttr(per_thread),
+        )
+
+    @property
+    def inplace_pairs(self) -> list[tuple[int, int]]:
+        """(operand, result) pairs that may share bytes."""
+        return [(pair.data[0].data, pair.data[1].data) for pair in self.inplace]
+
+    @property
+    def view_pairs(self) -> list[tuple[int, int]]:
+        """(operand, result) pairs where the result only reinterprets the operand's bytes."""
+        return [(pair.data[0].data, pair.data[1].data) for pair in self.views]
+
+    def scratch_bytes(self, threads: int) -> int:
+        """Bytes of scratch that a call needs on `threads` threads."""
+        return self.scratch.data + threads * self.per_thread.data
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        def ints() -> list[int]:
+            return parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False)
+            )
+
+        def pairs() -> list[tuple[int, int]]:
+            parsed = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, ints)
+            if any(len(pair) != 2 for pair in parsed):
+                parser.raise_error("expected [operand, result] pairs")
+            return [(pair[0], pair[1]) for pair in parsed]
+
+        inplace: list[tuple[int, int]] = []
+        views: list[tuple[int, int]] = []
+        lists: dict[str, list[int]] = {"strided_operands": [], "strided_results": [], "packed": []}
+        numbers = {"scratch": 0, "per_thread": 0}
+        with parser.in_angle_brackets():
+            while (key := parser.parse_optional_identifier()) is not None:
+                parser.parse_punctuation("=")
+                if key == "inplace":
+                    inplace = pairs()
+                elif key == "views":
+                    views = pairs()
+                elif key in lists:
+                    lists[key] = ints()
+                elif key in numbers:
+                    numbers[key] = parser.parse_integer(allow_boolean=False)
+                else:
+                    parser.raise_error(f"unknown interface entry '{key}'")
+                if parser.parse_optional_punctuation(",") is None:
+                    break
+        return cls.of(
+            inplace=inplace,
+            views=views,
+            strided_operands=lists["strided_operands"],
+            strided_results=lists["strided_results"],
+            packed=lists["packed"],
+            scratch=numbers["scratch"],
+            per_thread=numbers["per_thread"],
+        ).parameters
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        parts: list[str] = []
+        for key, pairs in (("inplace", self.inplace_pairs), ("views", self.view_pairs)):
+            if pairs:
+                parts.append(f"{key} = {[list(pair) for pair in pairs]}")
+        for key, values in (
+            ("strided_operands", self.strided_operands),
+            ("strided_results", self.strided_results),
+            ("packed", self.packed),
+        ):
+            if values.data:
+                parts.append(f"{key} = {[value.data for value in values]}")
+        for key, number in (("scratch", self.scratch), ("per_thread", self.per_thread)):
+            if number.data:
+                parts.append(f"{key} = {number.data}")
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(parts))
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """`kernel.call @k ins(%a : T) outs(%b : U) scratch(%s : V)`: run kernel @k on buffers.
+
+    Reads `ins`, writes all of `outs`; the contents of `scratch` are undefined before and after.
+    """
+
+    name = "kernel.call"
+    callee = prop_def(FlatSymbolRefAttrConstr)
+    ins = var_operand_def(MemRefType)
+    outs = var_operand_def(MemRefType)
+    scratch = var_operand_def(MemRefType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        callee: str | SymbolRefAttr,
+        ins: Sequence[SSAValue],
+        outs: Sequence[SSAValue],
+        scratch: Sequence[SSAValue] = (),
+        attributes: Mapping[str, Attribute | None] | None = None,
+    ) -> None:
+        symbol = SymbolRefAttr(callee) if isinstance(callee, str) else callee
+        super().__init__(operands=[ins, outs, scratch], properties={"callee": symbol}, attributes=attributes or {})
+
+    @override
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        callee = parser.parse_symbol_name()
+        groups: dict[str, Sequence[SSAValue]] = {"ins": [], "outs": [], "scratch": []}
+        for keyword in groups:
+            if parser.parse_optional_keyword(keyword) is None:
+                continue
+            with parser.in_parens():
+                names = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+                parser.parse_punctuation(":")
+                types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+                groups[keyword] = parser.resolve_operands(names, types, parser.pos)
+        attributes = parser.parse_optional_attr_dict()
+        return cls(callee.data, groups["ins"], groups["outs"], groups["scratch"], attributes)
+
+    @override
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.callee.string_value())
+        for keyword, values in (("ins", self.ins), ("outs", self.outs), ("scratch", self.scratch)):
+            if not values:
+                continue
+            printer.print_string(f" {keyword}(")
+            printer.print_list(values, printer.print_ssa_value)
+            printer.print_string(" : ")
+            printer.print_list([value.type for value in values], printer.print_attribute)
+            printer.print_string(")")
+        printer.print_op_attributes(self.attributes)
+
+    @override
+    def verify_(self) -> None:
+        if not self.outs:
+            raise VerifyException(f"call of @{self.callee.string_value()} writes no buffer")
+        table = SymbolTable.lookup_symbol(self, self.callee)
+        if table is None:
+            raise VerifyException(f"@{self.callee.string_value()} is not a kernel of this module")
+
+
+@irdl_op_definition
+class WeightOp(IRDLOperation):
+    """`%w = kernel.weight #graph.blob<...> : memref<64x64xf32>`: a read-only buffer holding a blob."""
+
+    name = "kernel.weight"
+    blob = prop_def(BlobAttr)
+    result = result_def(MemRefType)
+    traits = traits_def(Pure())
+    assembly_format = "$blob attr-dict `:` type($result)"
+
+    def __init__(self, blob: BlobAttr, type: MemRefType[Attribute]) -> None:
+        super().__init__(properties={"blob": blob}, result_types=[type])
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """No thread goes on before every thread has come here; writes before it are seen by reads after it."""
+
+    name = "kernel.barrier"
+    assembly_format = "attr-dict"
+
+
+def target_of(module: Operation) -> TargetAttr:
+    """The module's `kernel.target`, or a portable one (128-bit vectors, one thread) where it has none."""
+    target = module.attributes.get("kernel.target")
+    return target if isinstance(target, TargetAttr) else TargetAttr.of()
+
+
+Kernel = Dialect("kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, ScheduleAttr, InterfaceAttr])

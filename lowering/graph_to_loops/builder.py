@@ -1,0 +1,335 @@
+"""LoopBuilder: writes scf/vector/memref/arith ops for one function, folding index arithmetic as it goes.
+
+An `Index` is a Python int while it is known and an SSA value of type index once it is not, so kernels are
+written as plain arithmetic and only what depends on a loop counter becomes an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, func, memref, scf, vector
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ...dialects.extensions import CmpiOp, PrefetchOp, SelectOp
+
+Index: TypeAlias = "int | SSAValue"
+INDEX = IndexType()
+DYNAMIC = -9223372036854775808  # memref's marker of a dynamic offset
+
+
+def memref_type(value: SSAValue) -> MemRefType[Attribute]:
+    """The memref type of a buffer."""
+    type: Attribute = value.type
+    assert isinstance(type, MemRefType)
+    return cast("MemRefType[Attribute]", type)
+
+
+def strides_of(type: MemRefType[Attribute]) -> tuple[int, ...]:
+    """Strides in elements of a memref whose strides are all static."""
+    strides = type.get_strides()
+    assert strides is not None and all(stride is not None for stride in strides)
+    return tuple(cast("Sequence[int]", strides))
+
+
+def _constant_attribute(value: float | int | bool, type: Attribute) -> Any:
+    """The attribute of a constant of a scalar or vector type."""
+    if isinstance(type, VectorType):
+        vector_type = cast("VectorType[Attribute]", type)
+        number = int(value) if isinstance(vector_type.element_type, IntegerType) else float(value)
+        return DenseIntOrFPElementsAttr.from_list(cast("Any", vector_type), [number])
+    if isinstance(type, IndexType | IntegerType):
+        return IntegerAttr(int(value), cast("IntegerType", type))
+    return FloatAttr(float(value), cast("AnyFloat", type))
+
+
+class LoopBuilder:
+    """Appends operations to a block; `entry` is the function's first block, where constants go."""
+
+    def __init__(self, block: Block, entry: Block | None = None) -> None:
+        self.block = block
+        self.entry = entry or block
+        self._builder = Builder(InsertPoint.at_end(block))
+        self._constants: dict[tuple[object, Attribute], SSAValue] = {}
+
+    # index arithmetic
+
+    def insert(self, op: Operation) -> SSAValue:
+        """Append `op`; its first result."""
+        self._builder.insert(op)
+        return op.results[0]
+
+    def index(self, value: Index) -> SSAValue:
+        """`value` as an SSA value."""
+        return self.constant(value, INDEX) if isinstance(value, int) else value
+
+    def constant(self, value: float | int | bool, type: Attribute) -> SSAValue:
+        """A constant of a scalar or vector type (a splat), made once per function."""
+        key = (repr(value), type)
+        if key not in self._constants:
+            op = arith.ConstantOp(_constant_attribute(value, type), type)
+            first = self.entry.first_op
+            if first is None:
+                self.entry.add_op(op)
+            else:
+                self.entry.insert_op_before(op, first)
+            self._constants[key] = op.result
+        return self._constants[key]
+
+    def _arith(self, op: type[arith.AddiOp], a: Index, b: Index) -> SSAValue:
+        return self.insert(op(self.index(a), self.index(b)))
+
+    def add(self, a: Index, b: Index) -> Index:
+        """a + b"""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0:
+            return b
+        return a if b == 0 else self._arith(arith.AddiOp, a, b)
+
+    def sub(self, a: Index, b: Index) -> Index:
+        """a - b"""
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return a if b == 0 else self.insert(arith.SubiOp(self.index(a), self.index(b)))
+
+    def mul(self, a: Index, b: Index) -> Index:
+        """a * b"""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a == 0 or b == 0:
+            return 0
+        if a == 1:
+            return b
+        return a if b == 1 else self.insert(arith.MuliOp(self.index(a), self.index(b)))
+
+    def div(self, a: Index, b: int) -> Index:
+        """a // b of a non-negative a"""
+        if isinstance(a, int):
+            return a // b
+        return a if b == 1 else self.insert(arith.DivUIOp(a, self.index(b)))
+
+    def rem(self, a: Index, b: int) -> Index:
+        """a % b of a non-negative a"""
+        if isinstance(a, int):
+            return a % b
+        return 0 if b == 1 else self.insert(arith.RemUIOp(a, self.index(b)))
+
+    def min(self, a: Index, b: Index) -> Index:
+        """The smaller one, signed."""
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        return self.insert(arith.MinSIOp(self.index(a), self.index(b)))
+
+    def max(self, a: Index, b: Index) -> Index:
+        """The larger one, signed."""
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self.insert(arith.MaxSIOp(self.index(a), self.index(b)))
+
+    def linear(self, indices: Sequence[Index], strides: Sequence[int], offset: Index = 0) -> Index:
+        """offset + sum of indices times strides."""
+        total = offset
+        for i, stride in zip(indices, strides, strict=True):
+            total = self.add(total, self.mul(i, stride))
+        return total
+
+    def delinearize(self, flat: Index, sizes: Sequence[int]) -> list[Index]:
+        """The row-major multi-index of `flat` in a box of `sizes`."""
+        indices: list[Index] = []
+        for size in reversed(sizes[1:]):
+            indices.append(self.rem(flat, size))
+            flat = self.div(flat, size)
+        return [flat, *reversed(indices)] if sizes else []
+
+    def compare(self, predicate: str, a: Index, b: Index) -> SSAValue:
+        """i1: arith.cmpi `predicate` (slt, eq, ...) on indices."""
+        return self.insert(CmpiOp(self.index(a), self.index(b), predicate))
+
+    def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a where condition, else b"""
+        return self.insert(SelectOp(condition, a, b))
+
+    # control flow
+
+    def _region(
+        self, arguments: Sequence[Attribute], body: Callable[[Sequence[BlockArgument]], Sequence[SSAValue]]
+    ) -> Region:
+        block = Block(arg_types=arguments)
+        outer = self._builder
+        self._builder = Builder(InsertPoint.at_end(block))
+        results = body(block.args)
+        self._builder.insert(scf.YieldOp(*results))
+        self._builder = outer
+        return Region(block)
+
+    def loop(
+        self,
+        lower: Index,
+        upper: Index,
+        body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue] | None],
+        *,
+        step: int = 1,
+        carried: Sequence[SSAValue] = (),
+    ) -> Sequence[SSAValue]:
+        """for i in range(lower, upper, step): carried = body(i, carried). The carried values at the end.
+
+        A loop known to run once is written without a loop, one known not to run is not written.
+        """
+        if isinstance(lower, int) and isinstance(upper, int):
+            trips = max(0, -(-(upper - lower) // step))
+            if trips == 0:
+                return carried
+            if trips == 1:
+                return body(lower, carried) or ()
+
+        def region(args: Sequence[BlockArgument]) -> Sequence[SSAValue]:
+            return body(args[0], args[1:]) or ()
+
+        types = [INDEX, *(value.type for value in carried)]
+        bounds = (self.index(lower), self.index(upper), self.index(step))
+        op = scf.ForOp(*bounds, list(carried), self._region(types, region))
+        self._builder.insert(op)
+        return op.results
+
+    def nest(self, sizes: Sequence[int], body: Callable[[Sequence[Index]], None]) -> None:
+        """Run `body` on every multi-index of a box, the last dimension fastest."""
+
+        def level(prefix: list[Index]) -> None:
+            if len(prefix) == len(sizes):
+                body(prefix)
+                return
+
+            def inner(i: Index, _: Sequence[SSAValue]) -> None:
+                level([*prefix, i])
+
+            self.loop(0, sizes[len(prefix)], inner)
+
+        level([])
+
+    def when(
+        self,
+        condition: SSAValue,
+        then: Callable[[], Sequence[SSAValue] | None],
+        otherwise: Callable[[], Sequence[SSAValue] | None] | None = None,
+    ) -> Sequence[SSAValue]:
+        """if condition: then() else: otherwise(). What the branches return, which must agree in type."""
+        types: list[Attribute] = []
+
+        def run(branch: Callable[[], Sequence[SSAValue] | None]) -> Region:
+            def region(_: Sequence[BlockArgument]) -> Sequence[SSAValue]:
+                results = branch() or ()
+                types[:] = [value.type for value in results]
+                return results
+
+            return self._region([], region)
+
+        true_region = run(then)
+        false_region = run(otherwise) if otherwise is not None else None
+        op = scf.IfOp(condition, types, true_region, false_region)
+        self._builder.insert(op)
+        return op.results
+
+    def share(self, total: int, thread: SSAValue, threads: SSAValue) -> tuple[Index, Index]:
+        """[lower, upper): this thread's part of `total` pieces of work."""
+        lower = self.insert(arith.DivUIOp(self.index(self.mul(thread, total)), threads))
+        upper = self.insert(arith.DivUIOp(self.index(self.mul(self.add(thread, 1), total)), threads))
+        return lower, upper
+
+    def call(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
+        """Call a function without results."""
+        values = [self.index(argument) for argument in arguments]
+        self._builder.insert(func.CallOp(function.sym_name.data, values, ()))
+
+    def ret(self) -> None:
+        """End the function."""
+        self._builder.insert(func.ReturnOp())
+
+    # memory
+
+    def _indices(self, indices: Sequence[Index]) -> list[SSAValue]:
+        return [self.index(i) for i in indices]
+
+    def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
+        """One element."""
+        return self.insert(memref.LoadOp.get(buffer, self._indices(indices)))
+
+    def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Write one element."""
+        self._builder.insert(memref.StoreOp.get(value, buffer, self._indices(indices)))
+
+    def mask(self, lanes: int, valid: Index) -> SSAValue:
+        """vector<lanes x i1>, true in the first `valid` lanes."""
+        return self.insert(vector.CreateMaskOp([self.index(valid)], VectorType(i1, [lanes])))
+
+    def vload(self, buffer: SSAValue, indices: Sequence[Index], lanes: int, valid: Index | None = None) -> SSAValue:
+        """`lanes` elements along the innermost dimension; from lane `valid` on, zeros."""
+        type = VectorType(memref_type(buffer).element_type, [lanes])
+        if valid is None or valid == lanes:
+            return self.insert(vector.LoadOp(buffer, self._indices(indices), type))
+        zero = self.constant(0, type)
+        return self.insert(vector.MaskedLoadOp(buffer, self._indices(indices), self.mask(lanes, valid), zero))
+
+    def vstore(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index], valid: Index | None = None) -> None:
+        """Write a vector along the innermost dimension; only its first `valid` lanes where given."""
+        lanes = cast("VectorType[Attribute]", value.type).get_shape()[0]
+        if valid is None or valid == lanes:
+            self._builder.insert(vector.StoreOp(value, buffer, self._indices(indices)))
+        else:
+            mask = self.mask(lanes, valid)
+            self._builder.insert(vector.MaskedStoreOp(buffer, self._indices(indices), mask, value))
+
+    def prefetch(self, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Ask for the cache line of an element that will be read."""
+        self._builder.insert(PrefetchOp(buffer, self._indices(indices)))
+
+    def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
+        """A vector with the scalar in every lane."""
+        return self.insert(vector.BroadcastOp(scalar, VectorType(scalar.type, [lanes])))
+
+    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """a * b + c, rounded once"""
+        return self.insert(vector.FMAOp(a, b, c))
+
+    def view(self, buffer: SSAValue, offset: Index, sizes: Sequence[int], strides: Sequence[int]) -> SSAValue:
+        """A strided window on a buffer; `offset` in elements from the buffer's first element."""
+        source = memref_type(buffer)
+        layout = source.layout
+        start = 0
+        if isinstance(layout, StridedLayoutAttr) and not isinstance(layout.offset, NoneAttr):
+            start = layout.offset.data
+        static = isinstance(offset, int)
+        total = offset + start if isinstance(offset, int) else self.add(offset, start)
+        window = StridedLayoutAttr(list(strides), total if isinstance(total, int) else None)
+        type = MemRefType(source.element_type, list(sizes), window, source.memory_space)
+        dynamic = [] if static else [self.index(total)]
+        offsets = [total if isinstance(total, int) else DYNAMIC]
+        return self.insert(memref.ReinterpretCastOp(buffer, dynamic, [], [], offsets, list(sizes), list(strides), type))
+
+
+def define_function(
+    name: str, arguments: Sequence[Attribute], *, noinline: bool = False
+) -> tuple[func.FuncOp, LoopBuilder]:
+    """A private function without results, and a builder at the start of its body."""
+    block = Block(arg_types=arguments)
+    function = func.FuncOp(name, (list(arguments), []), Region(block), visibility="private")
+    if noinline:
+        function.attributes["llvm.noinline"] = UnitAttr()
+    return function, LoopBuilder(block)

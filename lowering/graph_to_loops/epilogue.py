@@ -1,0 +1,58 @@
+"""What is done to a finished sum before it is stored: the elementwise ops fused behind a contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.graph import ConstantOp, element_type_of_value
+from ...passes.contraction_form import ContractionForm
+from .builder import LoopBuilder
+from .elementwise_ops import emit_elementwise
+from .instance import KernelInstance
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read.
+
+    `inline` says whether they run on the sums in registers or in a second pass over the stored tile.
+    """
+
+    root: SSAValue
+    result: SSAValue
+    ops: tuple[Operation, ...]
+    operands: tuple[SSAValue, ...]
+    inline: bool
+
+    @classmethod
+    def of(cls, k: KernelInstance, form: ContractionForm) -> Epilogue:
+        """The epilogue of a kernel."""
+        arguments = set(k.kernel.body.block.args)
+        read = [operand for op in form.epilogue for operand in op.operands if operand in arguments]
+        inline = bool(k.schedule.get("inline"))
+        operands = tuple(dict.fromkeys(read))
+        return cls(form.root.results[0], k.yielded[0], form.epilogue, operands, inline)
+
+    def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """The vector to store for `sums`; `load` gives an operand's vector at the same place."""
+        known: dict[SSAValue, SSAValue] = {self.root: sums}
+
+        def operand(value: SSAValue) -> SSAValue:
+            if value not in known:
+                owner = value.owner
+                if isinstance(owner, ConstantOp):
+                    type = VectorType(element_type_of_value(value), [lanes])
+                    known[value] = b.constant(owner.to_numpy().flat[0].item(), type)
+                else:
+                    known[value] = load(value)
+            return known[value]
+
+        for op in self.ops:
+            result = op.results[0]
+            operands = [operand(value) for value in op.operands]
+            known[result] = emit_elementwise(b, op, operands, element_type_of_value(result))
+        return known[self.result]

@@ -1,0 +1,150 @@
+"""The register tile: rows x lanes sums held in registers over the whole inner sum, then the epilogue.
+
+    for kh: for tap: for k:
+        b = panel[kh, tap, k, 0:lanes]
+        acc[i] += broadcast(a[kh, i, tap, k]) * b        for every row i whose tap lies inside the picture
+    out[i, 0:lanes] = epilogue(acc[i])
+
+One accumulator is a vector of `lanes` elements, which LLVM splits over registers. The schedule is that of
+Goto and van de Geijn's inner kernel ("Anatomy of high-performance matrix multiplication", 2008), without its
+blocking, which the sizes at hand do not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IndexType, VectorType
+from xdsl.ir import Attribute, SSAValue
+
+from .builder import Index, LoopBuilder, memref_type, strides_of
+from .epilogue import Epilogue
+from .instance import KernelInstance
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A register tile.
+
+    `taps` are [low, high) rows for each tap of a filter row; `run` is the length of the inner loop for one tap;
+    `filter_rows` the number of filter rows, of which a call says how many it visits. `valid` of the `lanes`
+    columns exist.
+    """
+
+    rows: int
+    lanes: int
+    valid: int
+    taps: tuple[tuple[int, int], ...]
+    run: int
+    filter_rows: int
+
+    @property
+    def suffix(self) -> str:
+        """A name for the tile's function."""
+        clip = (
+            "" if all(tap == (0, self.rows) for tap in self.taps) else "_" + "_".join(f"{a}to{b}" for a, b in self.taps)
+        )
+        return f"tile_{self.rows}x{self.valid}{clip}"
+
+
+def tile_function(
+    k: KernelInstance,
+    tile: Tile,
+    a_type: Attribute,
+    b_type: Attribute,
+    bias_type: Attribute | None,
+    operand_types: Sequence[Attribute | None],
+    out_type: Attribute,
+    epilogue: Epilogue,
+) -> func.FuncOp:
+    """The function of a tile: (a, panel, number of filter rows, [bias], [epilogue operands], out).
+
+    Windows are [filter row, row, tap, k] for a, [filter row, tap and k, column] for the panel and [row, column]
+    for the epilogue's operands and the result. An operand whose type is None is the result's own bytes.
+    """
+    given = [a_type, b_type, IndexType()]
+    given += [bias_type] if bias_type is not None else []
+    given += [type for type in operand_types if type is not None]
+    function, b = k.helper(tile.suffix, [*given, out_type])
+    arguments = list(function.body.block.args)
+    a, panel, filter_rows = arguments[:3]
+    rest = arguments[3:-1]
+    out = arguments[-1]
+    bias = rest.pop(0) if bias_type is not None else None
+    windows = [out if type is None else rest.pop(0) for type in operand_types]
+    vector = VectorType(memref_type(panel).element_type, [tile.lanes])
+    start = b.constant(0.0, vector) if bias is None else b.vload(bias, [0], tile.lanes, tile.valid)
+    sums = _sums(b, tile, a, panel, filter_rows, [start] * tile.rows)
+    writer = _Rows(b, tile, epilogue, windows, out)
+    if epilogue.inline:
+        for row in range(tile.rows):
+            b.vstore(writer.emit(sums[row], row), out, [row, 0], tile.valid)
+    else:
+        for row in range(tile.rows):
+            b.vstore(sums[row], out, [row, 0], tile.valid)
+
+        def second_pass(row: Index, _: Sequence[SSAValue]) -> None:
+            value = b.vload(out, [row, 0], tile.lanes, tile.valid)
+            b.vstore(writer.emit(value, row), out, [row, 0], tile.valid)
+
+        b.loop(0, tile.rows, second_pass)
+    b.ret()
+    return function
+
+
+def _sums(
+    b: LoopBuilder, tile: Tile, a: SSAValue, panel: SSAValue, filter_rows: SSAValue, start: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    merged = all(tap == (0, tile.rows) for tap in tile.taps)
+
+    def filter_row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        current = list(sums)
+        for tap, (low, high) in enumerate(tile.taps):
+            if low == high:
+                continue
+
+            def step(i: Index, carried: Sequence[SSAValue], tap: int = tap, low: int = low) -> Sequence[SSAValue]:
+                column = b.vload(panel, [kh, b.add(i, tap * tile.run), 0], tile.lanes)
+                return [
+                    b.fma(b.splat(b.load(a, [kh, low + row, tap, i]), tile.lanes), column, value)
+                    for row, value in enumerate(carried)
+                ]
+
+            current[low:high] = b.loop(0, tile.run, step, carried=current[low:high])
+        return current
+
+    assert merged or tile.filter_rows >= 1
+    count: Index = filter_rows if tile.filter_rows > 1 else 1
+    return b.loop(0, count, filter_row, carried=start)
+
+
+class _Rows:
+    """The epilogue's operands, row by row of a tile."""
+
+    def __init__(
+        self, b: LoopBuilder, tile: Tile, epilogue: Epilogue, windows: Sequence[SSAValue], out: SSAValue
+    ) -> None:
+        self.b, self.tile, self.epilogue = b, tile, epilogue
+        self.windows = dict(zip(epilogue.operands, windows, strict=True))
+        # What does not change from row to row is loaded once, ahead of the rows.
+        self.fixed = {
+            value: self._load(window, 0)
+            for value, window in self.windows.items()
+            if window is not out and strides_of(memref_type(window))[0] == 0
+        }
+
+    def _load(self, window: SSAValue, row: Index) -> SSAValue:
+        lanes = self.tile.lanes
+        if strides_of(memref_type(window))[1] == 0:
+            return self.b.splat(self.b.load(window, [row, 0]), lanes)
+        return self.b.vload(window, [row, 0], lanes, self.tile.valid)
+
+    def emit(self, sums: SSAValue, row: Index) -> SSAValue:
+        """The stored vector for row `row`."""
+
+        def load(value: SSAValue) -> SSAValue:
+            return self.fixed[value] if value in self.fixed else self._load(self.windows[value], row)
+
+        return self.epilogue.emit(self.b, sums, self.tile.lanes, load)

@@ -1,0 +1,89 @@
+"""Cutting a row of output pixels into register tiles, and telling apart the tiles that touch a border."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TileClass:
+    """Consecutive tiles of a row that run the same code.
+
+    Tiles `first` to `first + count - 1` of the row have `rows` pixels each; the first of them starts at pixel
+    `start`. `taps` gives for each tap of the filter row the pixels [low, high) of the tile whose input lies
+    inside the picture.
+    """
+
+    first: int
+    count: int
+    start: int
+    rows: int
+    taps: tuple[tuple[int, int], ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether no tap of any pixel falls outside."""
+        return all(tap == (0, self.rows) for tap in self.taps)
+
+
+def split(total: int, largest: int) -> list[int]:
+    """`total` in the fewest nearly equal parts of at most `largest`."""
+    count = -(-total // largest)
+    base, longer = divmod(total, count)
+    return [base + 1] * longer + [base] * (count - longer)
+
+
+def tile_classes(
+    pixels: int,
+    largest: int,
+    taps: int = 1,
+    stride: int = 1,
+    pad: int = 0,
+    dilation: int = 1,
+    width: int | None = None,
+) -> list[TileClass]:
+    """The tiles of a row of `pixels` outputs, grouped; `width` is that of the input row (None: no borders)."""
+    classes: list[TileClass] = []
+    start = 0
+    for index, rows in enumerate(split(pixels, largest)):
+        valid = tuple(
+            (0, rows) if width is None else _inside(start, rows, tap * dilation - pad, stride, width)
+            for tap in range(taps)
+        )
+        last = classes[-1] if classes else None
+        if last is not None and last.rows == rows and last.taps == valid and last.whole:
+            classes[-1] = TileClass(last.first, last.count + 1, last.start, rows, valid)
+        else:
+            classes.append(TileClass(index, 1, start, rows, valid))
+        start += rows
+    return classes
+
+
+def _inside(start: int, rows: int, shift: int, stride: int, width: int) -> tuple[int, int]:
+    """Pixels i in [0, rows) with 0 <= (start + i) * stride + shift < width, as [low, high)."""
+    good = [i for i in range(rows) if 0 <= (start + i) * stride + shift < width]
+    return (good[0], good[-1] + 1) if good else (0, 0)
+
+
+def collapse(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Merge neighbouring dimensions wherever every operand steps through them as through one.
+
+    `strides` holds one list per operand. Dimensions of size 1 vanish; at least one dimension is left.
+    """
+    merged: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for axis, size in enumerate(sizes):
+        if size == 1:
+            continue
+        if merged and all(row[-1] == given[axis] * size for row, given in zip(steps, strides, strict=True)):
+            merged[-1] *= size
+            for row, given in zip(steps, strides, strict=True):
+                row[-1] = given[axis]
+            continue
+        merged.append(size)
+        for row, given in zip(steps, strides, strict=True):
+            row.append(given[axis])
+    if not merged:
+        return [1], [[0] for _ in strides]
+    return merged, steps

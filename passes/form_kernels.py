@@ -1,0 +1,132 @@
+"""form-kernels: the ops of `main` become calls of kernels.
+
+before:  %1 = graph.conv %x, %w, %b {...}    %2 = graph.relu %1
+after:   %2 = graph.call @conv_0(%x, %w, %b)
+         graph.kernel @conv_0(%x, %w, %b) attributes {family = "contraction", constant_operands = array<i64: 1, 2>} {
+           %1 = graph.conv %x, %w, %b {...}    %2 = graph.relu %1    graph.yield %2 }
+
+Groups follow the rules in kernel_groups.py; `fuse=false` gives every op a kernel of its own. Kernels that agree in
+body, types and in which operands are weights are one symbol. Reshapes stay in `main`: they only rename bytes.
+Constants that are not one repeated value become weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+
+import numpy as np
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import SymbolTable
+
+from ..dialects.errors import CompileError
+from ..dialects.graph import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp, blob_store, ints_attr, type_of
+from .kernel_groups import Group, external_operands, form_groups
+
+
+@dataclass(frozen=True)
+class FormKernels(ModulePass):
+    """The ops of `main` become calls of kernels."""
+
+    name = "form-kernels"
+    fuse: bool = True
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = SymbolTable.lookup_symbol(op, "main")
+        if not isinstance(main, func.FuncOp):
+            raise CompileError("form-kernels: the module has no function @main")
+        block = main.body.block
+        _constants_to_weights(ctx, block)
+        kernels: dict[str, KernelOp] = {}
+        counts: dict[str, int] = {}
+        for group in form_groups(block, self.fuse):
+            _outline(op, group, kernels, counts)
+        for constant in [inner for inner in block.ops if isinstance(inner, ConstantOp)]:
+            if not any(True for _ in constant.results[0].uses):
+                Rewriter.erase_op(constant)
+
+
+def _constants_to_weights(ctx: Context, block: Block) -> None:
+    """Only repeated values stay constants: code has no room for tables, and `main` hands on buffers only."""
+    store = blob_store(ctx)
+    for op in list(block.ops):
+        if not isinstance(op, ConstantOp):
+            continue
+        array = op.to_numpy()
+        leaves = any(isinstance(use.operation, func.ReturnOp) for use in op.results[0].uses)
+        viewed = any(use.operation.name == "graph.reshape" for use in op.results[0].uses)
+        if leaves or viewed or (array.size != 1 and not _repeats(array)):
+            weight = WeightOp(store.add(array), type_of(op.results[0]), op.location)
+            Rewriter.replace_op(op, weight)
+
+
+def _repeats(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
+    """Whether all elements have the same bits."""
+    return array.size > 0 and np.ascontiguousarray(array).tobytes() == array.flat[0].tobytes() * array.size
+
+
+def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], counts: dict[str, int]) -> None:
+    operands = external_operands(group.ops)
+    results = group.results()
+    last = group.ops[-1]
+    kernel = _build_kernel(group, operands, results)
+    stream = StringIO()
+    kernel.sym_name = StringAttr("")
+    Printer(stream=stream, print_debuginfo=False).print_op(kernel)
+    key = stream.getvalue()
+    known = kernels.get(key)
+    if known is None:
+        stem = _stem(group)
+        count = counts.get(stem, 0)
+        counts[stem] = count + 1
+        kernel.sym_name = StringAttr(f"{stem}_{count}")
+        kernels[key] = known = kernel
+        module.body.block.add_op(kernel)
+    call = CallOp(known.sym_name.data, operands, [value.type for value in results], location=_root(group).location)
+    Rewriter.insert_op(call, InsertPoint.after(last))
+    for old, new in zip(results, call.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    for op in reversed(group.ops):
+        Rewriter.erase_op(op, safe_erase=False)
+
+
+def _root(group: Group) -> Operation:
+    """The op that gives a kernel its name: the first that is no view."""
+    plain = [op for op in group.ops if op.name not in ("graph.reshape", "graph.transpose", "graph.slice")]
+    return plain[0] if plain else group.ops[0]
+
+
+def _stem(group: Group) -> str:
+    """`conv`, `matmul`, ...; clusters of elementwise ops are named by their first two."""
+    root = _root(group).name.removeprefix("graph.")
+    others = [op.name.removeprefix("graph.") for op in group.ops if op is not _root(group)]
+    return "_".join([root, *others[-1:]])
+
+
+def _build_kernel(group: Group, operands: list[SSAValue], results: list[SSAValue]) -> KernelOp:
+    types = [value.type for value in operands]
+    kernel = KernelOp("", types, [value.type for value in results], location=_root(group).location)
+    block = kernel.body.block
+    mapped: dict[SSAValue, SSAValue] = dict(zip(operands, block.args, strict=True))
+    for op in group.ops:
+        for operand in op.operands:
+            if operand not in mapped and isinstance(owner := operand.owner, ConstantOp):
+                copy = ConstantOp(owner.value)
+                block.add_op(copy)
+                mapped[operand] = copy.results[0]
+        block.add_op(op.clone(mapped))
+    block.add_op(YieldOp(*[mapped[value] for value in results]))
+    kernel.attributes["family"] = StringAttr(group.family)
+    constant = [i for i, value in enumerate(operands) if isinstance(value.owner, WeightOp)]
+    if constant:
+        kernel.attributes["constant_operands"] = ints_attr(constant)
+    return kernel

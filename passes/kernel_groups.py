@@ -1,0 +1,191 @@
+"""Which ops become one kernel: the rules of fusion, without building anything.
+
+A group is a root and ops that ride along:
+- A contraction, window, row, attention or recurrence op is a root of its family; elementwise ops without one form
+  clusters of the family `map`, and so does every op that no other family has code for.
+- Elementwise users join as an epilogue while the group keeps one value that is used outside and the shape stays the
+  root's. Every other operand is computed before the last op of the group, where the kernel is called, and nothing
+  in between uses a value of the group: so `main` stays acyclic, and nothing is computed twice.
+- Views (reshape, transpose, slice) in front of a matrix product or attention join where they are strided windows on
+  one value and nobody else uses them; a transpose behind attention joins where the result can be written through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from ..dialects.graph import (
+    AttentionOp,
+    ConstantOp,
+    ConvOp,
+    ElementwiseOp,
+    LrnOp,
+    LstmOp,
+    MatmulOp,
+    PoolOp,
+    ReductionOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    WeightOp,
+    shape_of,
+)
+from .contraction_form import is_contraction, is_depthwise
+from .strided_views import strided_view
+
+# The longest chain of elementwise ops in one kernel: gelu spelled out has 8, and code grows with it.
+LONGEST_CHAIN = 16
+FREE = (WeightOp, ConstantOp, ReshapeOp, ReturnOp)
+
+
+@dataclass
+class Group:
+    """Ops that become one kernel of `family`, in order; `shape` is that of its elementwise ops."""
+
+    family: str
+    ops: list[Operation]
+    members: set[Operation] = field(default_factory=set[Operation])
+
+    def __post_init__(self) -> None:
+        self.members = set(self.ops)
+
+    def results(self) -> list[SSAValue]:
+        """Values that are used outside of the group."""
+        return [
+            result
+            for op in self.ops
+            for result in op.results
+            if any(use.operation not in self.members for use in result.uses)
+        ]
+
+
+def family_of(op: Operation, weights: Container[SSAValue]) -> str:
+    """The code family whose root `op` is; `map` takes what no other does."""
+    if is_depthwise(op) and isinstance(op, ConvOp):
+        return "depthwise" if op.weight in weights else "map"
+    if is_contraction(op):
+        # A convolution's weight is packed ahead of time; one that is computed goes the slow way.
+        return "map" if isinstance(op, ConvOp) and op.weight not in weights else "contraction"
+    if isinstance(op, AttentionOp):
+        return "attention"
+    if isinstance(op, LstmOp):
+        return "recurrence"
+    if isinstance(op, PoolOp | LrnOp):
+        return "windows"
+    return "rows" if isinstance(op, ReductionOp) else "map"
+
+
+def form_groups(block: Block, fuse: bool) -> list[Group]:
+    """Groups of the ops of `main`, in the order of their last ops."""
+    order = {op: position for position, op in enumerate(block.ops)}
+    weights = {op.result for op in order if isinstance(op, WeightOp)}
+    taken: set[Operation] = set()
+    groups: list[Group] = []
+
+    def add(op: Operation) -> None:
+        family = family_of(op, weights)
+        group = Group(family, [op])
+        if fuse:
+            _take_views(group, op, taken)
+            _take_epilogue(group, op, order, taken)
+        taken.update(group.ops)
+        groups.append(group)
+
+    roots = [op for op in order if not isinstance(op, FREE)]
+    for op in roots:  # heavy roots first, so that elementwise ops go to them
+        if family_of(op, weights) != "map":
+            add(op)
+    for op in roots:
+        if op not in taken:
+            add(op)
+    groups.sort(key=lambda group: order[group.ops[-1]])
+    return groups
+
+
+def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
+    """Views in front of the root's operands that nobody else uses."""
+    if group.family not in ("contraction", "attention") or isinstance(root, ConvOp):
+        return
+    for operand in root.operands[: 2 if isinstance(root, MatmulOp) else 3]:
+        chain: list[Operation] = []
+        value = operand
+        while (
+            isinstance(owner := value.owner, Operation)
+            and isinstance(owner, ReshapeOp | TransposeOp | SliceOp)
+            and owner not in taken
+            and value.has_one_use()
+        ):
+            chain.append(owner)
+            value = owner.operands[0]
+        view = strided_view(operand)
+        inner_is_dense = view.strides[-1] == 1 or isinstance(root, MatmulOp)
+        # Reshapes stay in main, where they cost nothing, so a chain is only worth having down to its last mover.
+        while chain and isinstance(chain[-1], ReshapeOp):
+            value = chain.pop().results[0]
+        if chain and inner_is_dense and _window_base(operand, len(chain)) is value:
+            for op in reversed(chain):
+                group.ops.insert(0, op)
+                group.members.add(op)
+
+
+def _window_base(operand: SSAValue, length: int) -> SSAValue | None:
+    """The value that `length` views back from `operand` is the base of one strided window."""
+    chain: list[Operation] = []
+    value = operand
+    for _ in range(length):
+        assert isinstance(value.owner, Operation)
+        chain.append(value.owner)
+        value = value.owner.operands[0]
+    return value if strided_view(operand, stop=value).base is value else None
+
+
+def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:
+    """Elementwise users of the root's shape, as long as one value leaves the group."""
+    if len(root.results) != 1:
+        return
+    if group.family == "map" and not isinstance(root, ElementwiseOp):
+        return
+    shape = shape_of(root.results[0])
+    best = len(group.ops)
+    frontier = _users(root, group, order)
+    while frontier and len(group.ops) < best + LONGEST_CHAIN:
+        op = frontier[0]
+        if not isinstance(op, ElementwiseOp) or op in taken or shape_of(op.results[0]) != shape:
+            break
+        group.ops.append(op)
+        group.members.add(op)
+        if len(group.results()) == 1 and group.results()[0] is op.results[0]:
+            best = len(group.ops)
+        frontier = sorted({*frontier[1:], *_users(op, group, order)}, key=order.__getitem__)
+    for op in group.ops[best:]:
+        group.members.discard(op)
+    del group.ops[best:]
+    _take_output_view(group, taken)
+
+
+def _take_output_view(group: Group, taken: set[Operation]) -> None:
+    """A transpose behind attention becomes part of how its result is stored."""
+    if group.family != "attention":
+        return
+    users = [use.operation for use in group.ops[-1].results[0].uses]
+    if len(users) == 1 and isinstance(users[0], TransposeOp) and users[0] not in taken:
+        permutation = users[0].permutation.get_values()
+        if permutation[-1] == len(permutation) - 1:
+            group.ops.append(users[0])
+            group.members.add(users[0])
+
+
+def _users(op: Operation, group: Group, order: dict[Operation, int]) -> list[Operation]:
+    users = {use.operation for result in op.results for use in result.uses} - group.members
+    return sorted(users, key=order.__getitem__)
+
+
+def external_operands(ops: Sequence[Operation]) -> list[SSAValue]:
+    """Values that a group reads from outside, in the order of their first use; constants are not among them."""
+    inside = {result for op in ops for result in op.results}
+    seen = [value for op in ops for value in op.operands if value not in inside]
+    return [value for value in dict.fromkeys(seen) if not isinstance(value.owner, ConstantOp)]
