@@ -10,6 +10,7 @@ What a user gets wrong is told on standard error with a non-zero exit status; no
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -146,7 +147,8 @@ class _Tool:
         else:
             content = Path(self.options.input).read_bytes()
         line = 0
-        for part in content.split(SEPARATOR.encode()) if self.options.split_input_file else [content]:
+        separator = re.compile(rf"^{SEPARATOR}$".encode(), re.MULTILINE)
+        for part in separator.split(content) if self.options.split_input_file else [content]:
             yield part, line
             line += part.count(b"\n")
 

@@ -1,0 +1,69 @@
+"""How RUN lines are read and carried out inside lit's workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from mini_lit import parse_run_line, run_lines, run_pipeline
+
+
+def run(line: str) -> str:
+    pipeline = parse_run_line(line)
+    assert pipeline is not None
+    return run_pipeline(pipeline)
+
+
+def test_continued_lines_are_joined() -> None:
+    assert run_lines("// RUN: mini-opt %s \\\n// RUN:   -p cse\n// RUN: other") == [
+        "mini-opt %s -p cse",
+        "other",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("mini-opt a -p 'cse, dce' | filecheck a", [["mini-opt", "a", "-p", "cse, dce"], ["filecheck", "a"]]),
+        ("not mini-opt a 2>&1 | filecheck a", [["mini-opt", "a"], ["filecheck", "a"]]),
+        ("filecheck a < b", [["filecheck", "a"]]),
+    ],
+)
+def test_pipelines_are_read(line: str, words: Sequence[Sequence[str]]) -> None:
+    pipeline = parse_run_line(line)
+    assert pipeline is not None
+    assert [command.words for command in pipeline] == words
+
+
+@pytest.mark.parametrize("line", ["cat a | filecheck b", "mini-opt a && mini-opt b", "mini-opt $A", "mini-opt a;"])
+def test_the_rest_is_left_to_the_shell(line: str) -> None:
+    assert parse_run_line(line) is None
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Path:
+    path = tmp_path / "test.mlir"
+    path.write_text("// CHECK: func.func @f\nfunc.func @f() {\n  func.return\n}\n")
+    return path
+
+
+def test_agreement_passes(checked: Path) -> None:
+    assert run(f"mini-opt {checked} | filecheck {checked}") == ""
+
+
+def test_difference_fails(checked: Path) -> None:
+    checked.write_text(checked.read_text().replace("CHECK: func.func @f", "CHECK: func.func @g"))
+    assert "exit status 1" in run(f"mini-opt {checked} | filecheck {checked}")
+
+
+def test_a_program_that_fails_fails_the_line(checked: Path) -> None:
+    assert "there is no pass 'nothing'" in run(f"mini-opt {checked} -p nothing")
+    assert "exit status 0" in run(f"not mini-opt {checked}")
+
+
+def test_redirections(checked: Path, tmp_path: Path) -> None:
+    assert run(f"mini-opt {checked} > {tmp_path}/out.mlir") == ""
+    assert run(f"filecheck {checked} < {tmp_path}/out.mlir") == ""
+    assert run(f"not mini-opt {checked} -p nothing 2>&1 > {tmp_path}/errors") == ""
+    assert "no pass" in (tmp_path / "errors").read_text()
