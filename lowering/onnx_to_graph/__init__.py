@@ -1,0 +1,43 @@
+"""From ONNX to the graph dialect. This folder is the only one that knows ONNX.
+
+An import goes through: `model_file` (load; weights stay in their files), `check` (is the graph sound?), `inputs`
+(bind dynamic dimensions), `operators` (is every operator known?), `importer` (node by node, by the handlers in the
+files of the operators' families; `emitter` evaluates what is known already).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+
+def import_onnx(
+    model: str | os.PathLike[str] | bytes | ModelProto,
+    *,
+    dims: Mapping[str, int] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    ctx: Context | None = None,
+) -> ModuleOp:
+    """A module whose `@main` computes what the model computes.
+
+    `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs. Weights
+    are mapped from the model's files; those that exist only in memory go to the `BlobStore` of `ctx`, which the
+    module is of no use without then.
+
+    Raises InvalidModelError for a broken model, UnsupportedError for one that can't be compiled (with all of its
+    unsupported operators), InvalidInputError for dimensions that are not bound or don't fit. Nodes connected to
+    nothing are ignored with a warning.
+    """
+    from ...dialects.graph.blobs import MiniContext
+    from .module import import_module
+
+    return import_module(model, dims or {}, shapes or {}, ctx or MiniContext())
+
+
+__all__ = ["import_onnx"]

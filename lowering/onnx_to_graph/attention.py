@@ -1,0 +1,64 @@
+"""Attention. What `graph.attention` doesn't cover is taken apart by ONNX's own definition of the operator."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.attention import AttentionOp
+from ...dialects.graph.movement import ConcatOp, TransposeOp
+from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
+from .node import Handler, Node
+
+_QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
+_SCORES = 3  # the result that gives the matrix product of query and key
+
+
+def _attention(node: Node) -> list[SSAValue | None]:
+    flat = len(shape_of(node.operand(_QUERY))) == 3
+    query = _heads(node, node.operand(_QUERY), "q_num_heads")
+    key = _joined(node, _PAST_KEY, _heads(node, node.operand(_KEY), "kv_num_heads"))
+    value = _joined(node, _PAST_VALUE, _heads(node, node.operand(_VALUE), "kv_num_heads"))
+    if not _is_plain(node, key):
+        return node.host.function(node)
+    mask = node.optional(_MASK)
+    if mask is not None and not is_bool(element_type_of_value(mask)):
+        mask = node.cast(mask, element_type_of_value(query))
+    scale = node.number("scale", 1 / sqrt(shape_of(query)[3]))
+    result = node.emit(AttentionOp(query, key, value, mask, scale=scale, causal=node.flag("is_causal")))
+    if flat:
+        batch, heads, rows, size = shape_of(result)
+        result = node.reshape(node.emit(TransposeOp(result, (0, 2, 1, 3))), (batch, rows, heads * size))
+    return [result, key, value]
+
+
+def _is_plain(node: Node, key: SSAValue) -> bool:
+    """Whether graph.attention says all that the node does."""
+    if node.wants(_SCORES) or node.number("softcap", 0.0) or node.has_operand(_LENGTHS):
+        return False
+    if node.flag("is_causal") and node.has_operand(_PAST_KEY):
+        return False  # the diagonal starts at the end of the past
+    mask = node.optional(_MASK)
+    return mask is None or (len(shape_of(mask)) > 0 and shape_of(mask)[-1] in (1, shape_of(key)[2]))
+
+
+def _heads(node: Node, value: SSAValue, count: str) -> SSAValue:
+    """[B, T, H * D] as [B, H, T, D]; a value of four dimensions has that form."""
+    shape = shape_of(value)
+    if len(shape) == 4:
+        return value
+    heads = node.integer(count, 0)
+    if len(shape) != 3 or heads < 1 or shape[2] % heads:
+        raise node.invalid(f"an operand of shape {list(shape)} can't be split into {heads} heads ({count})")
+    split = node.reshape(value, (shape[0], shape[1], heads, shape[2] // heads))
+    return node.emit(TransposeOp(split, (0, 2, 1, 3)))
+
+
+def _joined(node: Node, past: int, present: SSAValue) -> SSAValue:
+    """Keys or values of earlier calls in front of those of this one."""
+    earlier = node.optional(past)
+    return present if earlier is None else node.emit(ConcatOp([earlier, present], 2))
+
+
+HANDLERS: dict[str, Handler] = {"Attention": _attention}

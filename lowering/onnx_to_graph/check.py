@@ -1,0 +1,172 @@
+"""Graph diagnostics: what is wrong with a model before any of it is imported.
+
+`ordered_nodes` gives the nodes that the graph's outputs need, each after the nodes it reads, or raises
+one InvalidModelError for: a value made twice, an input that nobody makes, a missing graph output, a cycle.
+Nodes that nothing needs are dead code and left out; a node connected to nothing at all is warned about.
+"""
+
+from __future__ import annotations
+
+import heapq
+import warnings
+from collections.abc import Iterable, Sequence
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs
+
+from ...dialects.errors import InvalidModelError, UnsupportedError
+
+OLDEST_OPSET = 7
+
+
+def opset_versions(model: ModelProto) -> dict[str, int]:
+    """Version of each operator domain the model imports ("" is ONNX's own); checks that ONNX's own is known."""
+    versions = {
+        ("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in model.opset_import
+    }
+    if "" not in versions:
+        raise InvalidModelError("the model imports no version of the ONNX operators (opset_import)")
+    newest = defs.onnx_opset_version()
+    if not OLDEST_OPSET <= versions[""] <= newest:
+        raise UnsupportedError(f"opset {versions['']}: supported are {OLDEST_OPSET} to {newest}")
+    return versions
+
+
+def named_nodes(nodes: Iterable[NodeProto]) -> list[tuple[str, NodeProto]]:
+    """Each node with a name: its own, or operator and position."""
+    return [(node.name or f"{node.op_type}_{index}", node) for index, node in enumerate(nodes)]
+
+
+def reads(node: NodeProto) -> list[str]:
+    """Names of the values a node reads, those its subgraphs take from outside included."""
+    found = [name for name in node.input if name]
+    for attribute in node.attribute:
+        for graph in _subgraphs(attribute):
+            made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+            for inner in graph.node:
+                found += [name for name in reads(inner) if name not in made]
+                made.update(inner.output)
+            found += [value.name for value in graph.output if value.name not in made]
+    return found
+
+
+def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
+    """(name, node) of every node that the graph's outputs need, producers first."""
+    names = [name for name, _ in named_nodes(graph.node)]
+    given = _given_values(graph)
+    makers = _makers(graph, names, given)
+    _check_reads(graph, names, given, makers)
+    _warn_isolated(graph, names, makers)
+    needed = _needed(graph, makers)
+    return [
+        (names[index], graph.node[index])
+        for index in _producers_first(graph, names, makers)
+        if index in needed
+    ]
+
+
+def _subgraphs(attribute: AttributeProto) -> Iterable[GraphProto]:
+    if attribute.HasField("g"):
+        yield attribute.g
+    yield from attribute.graphs
+
+
+def _given_values(graph: GraphProto) -> set[str]:
+    given: set[str] = set()
+    for kind, names in (
+        ("input", [value.name for value in graph.input]),
+        ("initialiser", [tensor.name for tensor in graph.initializer]),
+    ):
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
+                raise InvalidModelError(f"{kind} {name} is given twice")
+            seen.add(name)
+        given |= seen
+    if len(graph.sparse_initializer):
+        raise UnsupportedError(f"initialiser {graph.sparse_initializer[0].values.name} is sparse")
+    return given
+
+
+def _makers(graph: GraphProto, names: Sequence[str], given: set[str]) -> dict[str, int]:
+    """Value name -> index of the node that makes it."""
+    makers: dict[str, int] = {}
+    for index, node in enumerate(graph.node):
+        for output in node.output:
+            if not output:
+                continue
+            if output in makers or output in given:
+                other = names[makers[output]] if output in makers else "the graph's inputs or initialisers"
+                raise InvalidModelError(
+                    f"{names[index]} ({node.op_type}): value {output} is made twice, also by {other}"
+                )
+            makers[output] = index
+    return makers
+
+
+def _check_reads(graph: GraphProto, names: Sequence[str], given: set[str], makers: dict[str, int]) -> None:
+    for index, node in enumerate(graph.node):
+        for name in reads(node):
+            if name not in makers and name not in given:
+                raise InvalidModelError(f"{names[index]} ({node.op_type}): reads {name}, which nothing makes")
+    if not len(graph.output):
+        raise InvalidModelError("the graph has no outputs")
+    for value in graph.output:
+        if value.name not in makers and value.name not in given:
+            raise InvalidModelError(f"graph output {value.name} is made by no node")
+
+
+def _warn_isolated(graph: GraphProto, names: Sequence[str], makers: dict[str, int]) -> None:
+    """Warns about nodes that read no input and no node's result, and whose results nobody reads."""
+    fed = {value.name for value in graph.input} | set(makers)
+    used = {value.name for value in graph.output}.union(*(reads(node) for node in graph.node))
+    isolated = [
+        name
+        for name, node in zip(names, graph.node, strict=True)
+        if not used.intersection(node.output) and not fed.intersection(reads(node))
+    ]
+    if isolated:
+        warnings.warn(f"nodes connected to nothing, ignored: {', '.join(isolated)}", stacklevel=2)
+
+
+def _needed(graph: GraphProto, makers: dict[str, int]) -> set[int]:
+    needed: set[int] = set()
+    pending = [value.name for value in graph.output]
+    while pending:
+        index = makers.get(pending.pop())
+        if index is not None and index not in needed:
+            needed.add(index)
+            pending += reads(graph.node[index])
+    return needed
+
+
+def _producers_first(graph: GraphProto, names: Sequence[str], makers: dict[str, int]) -> list[int]:
+    """All nodes in an order in which each comes after those it reads; the file's own order where that is one."""
+    waits_for = [{makers[name] for name in reads(node) if name in makers} for node in graph.node]
+    readers: list[list[int]] = [[] for _ in waits_for]
+    for index, waits in enumerate(waits_for):
+        for maker in waits:
+            readers[maker].append(index)
+    left = [len(waits) for waits in waits_for]
+    ready = [index for index, count in enumerate(left) if count == 0]
+    order: list[int] = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for reader in readers[index]:
+            left[reader] -= 1
+            if left[reader] == 0:
+                heapq.heappush(ready, reader)
+    if len(order) < len(left):
+        cycle = _cycle(waits_for, set(order))
+        raise InvalidModelError(f"the graph has a cycle: {' -> '.join(names[index] for index in cycle)}")
+    return order
+
+
+def _cycle(waits_for: Sequence[set[int]], placed: set[int]) -> list[int]:
+    """A closed path of nodes that wait for each other, in the direction the data flows."""
+    path = [min(set(range(len(waits_for))) - placed)]
+    while True:
+        ahead = min(waits_for[path[-1]] - placed)
+        if ahead in path:
+            return [ahead, *reversed(path[path.index(ahead) :])]
+        path.append(ahead)

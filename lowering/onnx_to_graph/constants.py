@@ -1,0 +1,61 @@
+"""Operators whose results import knows: constants, and what is asked of shapes."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.values import shape_of
+from .node import Handler, Node
+
+
+def _constant(node: Node) -> SSAValue:
+    forms = [entry.name for entry in node.proto.attribute if entry.name != "doc_string"]
+    if len(forms) != 1:
+        raise node.invalid(f"needs exactly one value, got attributes {forms}")
+    match forms[0]:
+        case "value":
+            return node.tensor_value(node.tensor("value"))
+        case "value_float":
+            return node.array(np.array(node.number("value_float", 0.0), np.float32))
+        case "value_floats":
+            return node.array(np.array(node.numbers("value_floats"), np.float32))
+        case "value_int":
+            return node.array(np.array(node.integer("value_int", 0), np.int64))
+        case "value_ints":
+            return node.array(np.array(node.integers("value_ints"), np.int64))
+        case form:
+            raise node.unsupported(f"a constant given as {form}")
+
+
+def _constant_of_shape(node: Node) -> SSAValue:
+    shape = node.ints_operand(0)
+    if min(shape, default=0) < 0:
+        raise node.invalid(f"shape {shape} has a negative dimension")
+    if not node.has("value"):
+        return node.broadcast(node.scalar(0, f32), shape)
+    value = node.tensor("value")
+    if prod(value.dims) != 1:
+        raise node.invalid(f"the value must be one element, got shape {list(value.dims)}")
+    return node.broadcast(node.reshape(node.tensor_value(value), ()), shape)
+
+
+def _shape(node: Node) -> SSAValue:
+    shape = shape_of(node.operand())
+    start, end = node.integer("start", 0), node.integer("end", len(shape))
+    return node.array(np.array(shape[start:end], np.int64))
+
+
+def _size(node: Node) -> SSAValue:
+    return node.array(np.array(prod(shape_of(node.operand())), np.int64))
+
+
+HANDLERS: dict[str, Handler] = {
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "Shape": _shape,
+    "Size": _size,
+}

@@ -1,0 +1,130 @@
+"""Matrix products and convolutions."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ...dialects.graph.elementwise import AddOp, MulOp
+from ...dialects.graph.values import shape_of
+from .node import Handler, Node
+from .windows import check_rank, read_window, spatial_ints, split_pads
+
+
+def _matmul(node: Node) -> SSAValue:
+    """As numpy's: a vector on the left is a row, one on the right a column, and neither shows in the result."""
+    a, b = node.operand(0), node.operand(1)
+    left, right = shape_of(a), shape_of(b)
+    if not left or not right:
+        raise node.invalid("operands of a matrix product have at least one dimension")
+    if len(left) == 1:
+        a = node.reshape(a, (1, *left))
+    if len(right) == 1:
+        b = node.reshape(b, (*right, 1))
+    product = node.emit(MatmulOp(a, b))
+    shape = list(shape_of(product))
+    if len(right) == 1:
+        del shape[-1]
+    if len(left) == 1:
+        del shape[-1 if len(right) == 1 else -2]
+    return node.reshape(product, shape)
+
+
+def _gemm(node: Node) -> SSAValue:
+    """alpha * a' @ b' + beta * c"""
+    a, b, c = node.operand(0), node.operand(1), node.optional(2)
+    for index, matrix in enumerate((a, b)):
+        if len(shape_of(matrix)) != 2:
+            raise node.invalid(f"operand {index} must have 2 dimensions, got {len(shape_of(matrix))}")
+    alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
+    result = node.emit(MatmulOp(a, b, transpose_a=node.flag("transA"), transpose_b=node.flag("transB")))
+    if alpha != 1.0:
+        result = node.emit(MulOp(result, node.scalar(alpha, result)))
+    if c is None or beta == 0.0:
+        return result
+    if beta != 1.0:
+        c = node.emit(MulOp(c, node.scalar(beta, c)))
+    total = node.emit(AddOp(result, c))
+    if shape_of(total) != shape_of(result):
+        raise node.invalid(
+            f"operand 2 has shape {shape_of(c)}, which doesn't broadcast to {shape_of(result)}"
+        )
+    return total
+
+
+def _conv(node: Node) -> SSAValue:
+    x, weight, bias = node.operand(0), node.operand(1), node.optional(2)
+    rank = check_rank(node, shape_of(x))
+    kernel = _kernel(node, weight, rank)
+    window = read_window(node, shape_of(x)[2:], kernel)
+    return node.emit(
+        ConvOp(
+            x,
+            weight,
+            bias,
+            strides=window.strides,
+            pads=window.pads,
+            dilations=window.dilations,
+            groups=node.integer("group", 1),
+        )
+    )
+
+
+def _kernel(node: Node, weight: SSAValue, rank: int) -> list[int]:
+    """The spatial sizes of a weight, which `kernel_shape` must agree with."""
+    shape = shape_of(weight)
+    if len(shape) != rank + 2:
+        raise node.invalid(f"the weight has {len(shape)} dimensions, but the operand has {rank + 2}")
+    kernel = list(shape[2:])
+    stated = spatial_ints(node, "kernel_shape", rank, 0)
+    if node.has("kernel_shape") and stated != kernel:
+        raise node.invalid(f"kernel_shape is {stated}, but the weight's is {kernel}")
+    return kernel
+
+
+def _conv_transpose(node: Node) -> SSAValue:
+    x, weight, bias = node.operand(0), node.operand(1), node.optional(2)
+    rank = check_rank(node, shape_of(x))
+    kernel = _kernel(node, weight, rank)
+    strides, dilations = spatial_ints(node, "strides", rank, 1), spatial_ints(node, "dilations", rank, 1)
+    extra = spatial_ints(node, "output_padding", rank, 0)
+    pads = spatial_ints(node, "pads", 2 * rank, 0)
+    mode = node.text("auto_pad", "NOTSET")
+    sizes = node.integers("output_shape")
+    if sizes is None and mode in ("SAME_UPPER", "SAME_LOWER"):
+        sizes = [size * stride for size, stride in zip(shape_of(x)[2:], strides, strict=True)]
+    if sizes is not None:
+        full = [
+            (size - 1) * stride + (extent - 1) * dilation + 1 + more
+            for size, stride, extent, dilation, more in zip(
+                shape_of(x)[2:], strides, kernel, dilations, extra, strict=True
+            )
+        ]
+        # A result larger than the natural one has no padding to take away; it grows at the end instead.
+        extra = [
+            more + max(0, size - natural) for more, size, natural in zip(extra, sizes, full, strict=True)
+        ]
+        total = [max(0, natural - size) for size, natural in zip(sizes, full, strict=True)]
+        pads = split_pads(total, upper=mode == "SAME_UPPER")
+    elif mode == "VALID":
+        pads = [0] * (2 * rank)
+    return node.emit(
+        ConvTransposeOp(
+            x,
+            weight,
+            bias,
+            strides=strides,
+            pads=pads,
+            dilations=dilations,
+            groups=node.integer("group", 1),
+            output_padding=extra,
+        )
+    )
+
+
+HANDLERS: dict[str, Handler] = {
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "Conv": _conv,
+    "ConvTranspose": _conv_transpose,
+}

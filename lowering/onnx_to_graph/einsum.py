@@ -1,0 +1,156 @@
+"""Einsum as matrix products: operands are contracted two at a time, from the left.
+
+`bhqd,bhkd->bhqk`: labels in both operands and later needed (b, h) are batch dimensions, labels in both and
+not needed any more (d) are summed over, labels of one operand only (q; k) are rows and columns. Each operand is
+brought to [batch, rows, sum] and [batch, sum, columns], multiplied, and taken apart again.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.contraction import MatmulOp
+from ...dialects.graph.elementwise import MulOp
+from ...dialects.graph.movement import TransposeOp
+from ...dialects.graph.reduction import ReduceSumOp
+from ...dialects.graph.values import shape_of
+from .node import Handler, Node
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A value and the label of each of its dimensions."""
+
+    value: SSAValue
+    labels: str
+
+
+def _einsum(node: Node) -> SSAValue:
+    values = node.operands()
+    inputs, output = _parse(node, values)
+    sizes: dict[str, int] = {}
+    for value, labels in zip(values, inputs, strict=True):
+        for label, size in zip(labels, shape_of(value), strict=True):
+            known = sizes.get(label, 1)
+            if known != size and 1 not in (known, size):
+                raise node.invalid(f"label {label} stands for {known} and for {size} elements")
+            sizes[label] = max(size, known)
+    terms = [_Term(value, labels) for value, labels in zip(values, inputs, strict=True)]
+    result, *others = [
+        _sum_out(node, term, _needed(terms, index, output)) for index, term in enumerate(terms)
+    ]
+    for index, other in enumerate(others):
+        needed = set(output).union(*(term.labels for term in others[index + 1 :]))
+        result = _contract(node, result, other, needed, sizes)
+    return _arrange(node, result, output)
+
+
+def _needed(terms: Sequence[_Term], index: int, output: str) -> set[str]:
+    """The labels that the result or another operand has."""
+    return set(output).union(*(term.labels for other, term in enumerate(terms) if other != index))
+
+
+def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
+    """One letter for each dimension of each operand and of the result; an ellipsis becomes digits."""
+    equation = node.text("equation", "").replace(" ", "")
+    left, arrow, output = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(values):
+        raise node.invalid(f"equation {equation} has {len(terms)} operands, the node has {len(values)}")
+    hidden = max(
+        len(shape_of(value)) - len(term.replace("...", "")) for value, term in zip(values, terms, strict=True)
+    )
+    ellipsis = string.digits[: max(0, hidden)] if "..." in left else ""
+    inputs: list[str] = []
+    for value, term in zip(values, terms, strict=True):
+        rank = len(shape_of(value))
+        free = rank - len(term.replace("...", ""))
+        labels = (
+            term.replace("...", ellipsis[len(ellipsis) - free :]) if free > 0 else term.replace("...", "")
+        )
+        if len(labels) != rank:
+            raise node.invalid(f"equation {equation}: {term} does not fit an operand of rank {rank}")
+        if len(set(labels)) != len(labels):
+            raise node.unsupported(f"equation {equation} takes a diagonal: {term} repeats a label")
+        inputs.append(labels)
+    if not arrow:
+        every = "".join(inputs)
+        output = "..." + "".join(
+            sorted(label for label in set(every) - set(ellipsis) if every.count(label) == 1)
+        )
+    output = output.replace("...", ellipsis)
+    if not set(output) <= set("".join(inputs)) or len(set(output)) != len(output):
+        raise node.invalid(
+            f"equation {equation}: the result's labels must be distinct and occur in an operand"
+        )
+    return inputs, output
+
+
+def _sum_out(node: Node, term: _Term, needed: set[str]) -> _Term:
+    """Sums over the labels that nothing needs."""
+    axes = [axis for axis, label in enumerate(term.labels) if label not in needed]
+    if not axes:
+        return term
+    value = node.emit(ReduceSumOp(term.value, axes, keepdims=False))
+    return _Term(value, "".join(label for label in term.labels if label in needed))
+
+
+def _arrange(node: Node, term: _Term, labels: str) -> SSAValue:
+    """The term's dimensions in the order of `labels`."""
+    permutation = [term.labels.index(label) for label in labels]
+    if permutation == sorted(permutation):
+        return term.value
+    return node.emit(TransposeOp(term.value, permutation))
+
+
+def _contract(node: Node, a: _Term, b: _Term, needed: set[str], sizes: dict[str, int]) -> _Term:
+    shared = [label for label in a.labels if label in b.labels]
+    batch = "".join(label for label in shared if label in needed)
+    summed = "".join(label for label in shared if label not in needed)
+    rows = "".join(label for label in a.labels if label not in shared)
+    columns = "".join(label for label in b.labels if label not in shared)
+    if not summed:
+        return _outer(node, a, b, batch + rows + columns)
+    left = _matrix(node, _spread(node, a, summed, sizes), batch, rows, summed)
+    right = _matrix(node, _spread(node, b, summed, sizes), batch, summed, columns)
+    product = node.emit(MatmulOp(left, right))
+    labels = batch + rows + columns
+    full = [max(_size(term, label) for term in (a, b) if label in term.labels) for label in labels]
+    return _Term(node.reshape(product, full), labels)
+
+
+def _outer(node: Node, a: _Term, b: _Term, labels: str) -> _Term:
+    """The product without a sum: both operands with a dimension for every label, multiplied."""
+
+    def factor(term: _Term) -> SSAValue:
+        value = _arrange(node, term, "".join(label for label in labels if label in term.labels))
+        return node.reshape(value, [_size(term, label) if label in term.labels else 1 for label in labels])
+
+    return _Term(node.emit(MulOp(factor(a), factor(b))), labels)
+
+
+def _size(term: _Term, label: str) -> int:
+    return shape_of(term.value)[term.labels.index(label)]
+
+
+def _spread(node: Node, term: _Term, summed: str, sizes: dict[str, int]) -> _Term:
+    """Repeats dimensions of size 1 that are summed together with a larger one."""
+    shape = [sizes[label] if label in summed else _size(term, label) for label in term.labels]
+    return _Term(node.broadcast(term.value, shape), term.labels)
+
+
+def _matrix(node: Node, term: _Term, batch: str, rows: str, columns: str) -> SSAValue:
+    """The term as [batch..., rows, columns], with all rows in one dimension and all columns in one."""
+    value = _arrange(node, term, batch + rows + columns)
+    shape = [_size(term, label) for label in batch]
+    for labels in (rows, columns):
+        shape.append(math.prod(_size(term, label) for label in labels))
+    return node.reshape(value, shape)
+
+
+HANDLERS: dict[str, Handler] = {"Einsum": _einsum}

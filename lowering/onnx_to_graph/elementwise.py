@@ -1,0 +1,200 @@
+"""Elementwise operators that are one graph op, with their differences between opsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from ...dialects.graph.base import GraphOp
+from ...dialects.graph.elementwise import (
+    AddOp,
+    AndOp,
+    DivOp,
+    EqualOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LessEqualOp,
+    LessOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    OrOp,
+    PowOp,
+    PreluOp,
+    SubOp,
+    WhereOp,
+    XorOp,
+)
+from ...dialects.graph.unary import (
+    AbsOp,
+    CeilOp,
+    CosOp,
+    ErfOp,
+    ExpOp,
+    FloorOp,
+    IsInfOp,
+    IsNanOp,
+    LogOp,
+    NegOp,
+    NotOp,
+    ReciprocalOp,
+    ReluOp,
+    RoundOp,
+    SigmoidOp,
+    SignOp,
+    SinOp,
+    SoftplusOp,
+    SoftsignOp,
+    SqrtOp,
+    TanhOp,
+    TanOp,
+)
+from ...dialects.graph.values import element_type_of_value, is_float, shape_of
+from .node import Handler, Node
+from .types import element_type
+
+# The largest whole number up to which every whole number is a float64: `graph.clip` states limits as float64.
+_EXACT = 2**53
+
+
+def _unary(make: Callable[[SSAValue], GraphOp]) -> Handler:
+    return lambda node: node.emit(make(node.operand()))
+
+
+def _binary(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
+    return lambda node: node.emit(make(node.operand(0), node.operand(1)))
+
+
+def _variadic(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
+    def handler(node: Node) -> SSAValue:
+        first, *others = node.operands()
+        for other in others:
+            first = node.emit(make(first, other))
+        return first
+
+    return handler
+
+
+def _mean(node: Node) -> SSAValue:
+    total = _variadic(AddOp)(node)
+    assert isinstance(total, SSAValue)
+    return node.emit(DivOp(total, node.scalar(len(node.operands()), total)))
+
+
+def _mod(node: Node) -> SSAValue:
+    lhs, rhs = node.operand(0), node.operand(1)
+    fmod = node.flag("fmod")
+    if is_float(element_type_of_value(lhs)) and not fmod and node.opset < 28:
+        raise node.invalid("fmod must be 1 for float operands")
+    return node.emit(ModOp(lhs, rhs, fmod=fmod))
+
+
+def _clip(node: Node) -> SSAValue:
+    x = node.operand()
+    if node.opset < 11:
+        low = node.number("min", 0.0) if node.has("min") else None
+        high = node.number("max", 0.0) if node.has("max") else None
+        return node.emit(ClipOp(x, low, high))
+    limits = [node.optional(1), node.optional(2)]
+    values = [None if limit is None else node.known(limit) for limit in limits]
+    known = all(limit is None or value is not None for limit, value in zip(limits, values, strict=True))
+    numbers = [None if value is None else value.reshape(-1)[0].item() for value in values]
+    if known and all(number is None or _is_exact(number) for number in numbers):
+        return node.emit(ClipOp(x, *numbers)) if limits != [None, None] else x
+    low, high = limits
+    if low is not None:
+        x = node.emit(MaxOp(x, node.reshape(low, ())))
+    return x if high is None else node.emit(MinOp(x, node.reshape(high, ())))
+
+
+def _is_exact(number: float | int) -> bool:
+    """Whether a limit can stand in a float64 attribute unchanged."""
+    return isinstance(number, float) or abs(number) <= _EXACT
+
+
+def _prelu(node: Node) -> SSAValue:
+    x, slope = node.operand(0), node.operand(1)
+    if len(shape_of(slope)) > len(shape_of(x)):
+        raise node.invalid("the slope has more dimensions than the operand")
+    return node.emit(PreluOp(x, slope))
+
+
+def _is_inf(node: Node) -> SSAValue:
+    x = node.operand()
+    infinite = node.emit(IsInfOp(x))
+    negative, positive = node.flag("detect_negative", True), node.flag("detect_positive", True)
+    if negative and positive:
+        return infinite
+    if not negative and not positive:
+        return node.broadcast(node.scalar(False, i1), shape_of(x))
+    zero = node.scalar(0, x)
+    side = node.emit(GreaterOp(x, zero) if positive else LessOp(x, zero))
+    return node.emit(AndOp(infinite, side))
+
+
+def _cast(node: Node) -> SSAValue:
+    to = element_type(node.integer("to", 0), f"{node.name} ({node.op_type}): attribute to")
+    return node.cast(node.operand(), to)
+
+
+HANDLERS: dict[str, Handler] = {
+    "Abs": _unary(AbsOp),
+    "Ceil": _unary(CeilOp),
+    "Cos": _unary(CosOp),
+    "Erf": _unary(ErfOp),
+    "Exp": _unary(ExpOp),
+    "Floor": _unary(FloorOp),
+    "IsNaN": _unary(IsNanOp),
+    "Log": _unary(LogOp),
+    "Neg": _unary(NegOp),
+    "Not": _unary(NotOp),
+    "BitwiseNot": _unary(NotOp),
+    "Reciprocal": _unary(ReciprocalOp),
+    "Relu": _unary(ReluOp),
+    "Round": _unary(RoundOp),
+    "Sigmoid": _unary(SigmoidOp),
+    "Sign": _unary(SignOp),
+    "Sin": _unary(SinOp),
+    "Softplus": _unary(SoftplusOp),
+    "Softsign": _unary(SoftsignOp),
+    "Sqrt": _unary(SqrtOp),
+    "Tan": _unary(TanOp),
+    "Tanh": _unary(TanhOp),
+    "Gelu": lambda node: node.emit(GeluOp(node.operand(), node.text("approximate", "none"))),
+    "LeakyRelu": lambda node: node.emit(LeakyReluOp(node.operand(), node.number("alpha", 0.01))),
+    "Elu": lambda node: node.emit(EluOp(node.operand(), node.number("alpha", 1.0))),
+    "HardSigmoid": lambda node: node.emit(
+        HardSigmoidOp(node.operand(), node.number("alpha", 0.2), node.number("beta", 0.5))
+    ),
+    "Clip": _clip,
+    "Cast": _cast,
+    "CastLike": lambda node: node.cast(node.operand(0), element_type_of_value(node.operand(1))),
+    "IsInf": _is_inf,
+    "Add": _binary(AddOp),
+    "Sub": _binary(SubOp),
+    "Mul": _binary(MulOp),
+    "Div": _binary(DivOp),
+    "Pow": _binary(PowOp),
+    "Equal": _binary(EqualOp),
+    "Less": _binary(LessOp),
+    "LessOrEqual": _binary(LessEqualOp),
+    "Greater": _binary(GreaterOp),
+    "GreaterOrEqual": _binary(GreaterEqualOp),
+    "And": _binary(AndOp),
+    "Or": _binary(OrOp),
+    "Xor": _binary(XorOp),
+    "BitwiseAnd": _binary(AndOp),
+    "BitwiseOr": _binary(OrOp),
+    "BitwiseXor": _binary(XorOp),
+    "Mod": _mod,
+    "PRelu": _prelu,
+    "Max": _variadic(MaxOp),
+    "Min": _variadic(MinOp),
+    "Sum": _variadic(AddOp),
+    "Mean": _mean,
+    "Where": lambda node: node.emit(WhereOp(node.operand(0), node.operand(1), node.operand(2))),
+}

@@ -1,0 +1,86 @@
+"""Where import writes: a block, and what is known of its values.
+
+Values that import can compute are never written: an op whose operands are all known and small is
+evaluated by its own `evaluate`, so the chains that exporters build from Shape, Gather, Concat and
+arithmetic end as constants. A constant or weight enters the block when the first op that stays needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from ...dialects.graph.base import GraphOp
+from ...dialects.graph.blobs import BlobStore
+from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.values import Array, element_type_of, shape_of, tensor, type_of
+
+# Constants up to this many elements are written out in the IR; larger ones are weights.
+SMALL_ELEMENTS = 64
+# Operands and results of an op that is evaluated at import have at most this many elements.
+FOLD_ELEMENTS = 1024
+
+
+def _elements(value: SSAValue) -> int:
+    count = 1
+    for size in shape_of(value):
+        count *= size
+    return count
+
+
+class Emitter:
+    """Adds ops to a block, and evaluates those it can."""
+
+    def __init__(self, block: Block, store: BlobStore) -> None:
+        self.block = block
+        self.store = store
+        self._known: dict[SSAValue, Array] = {}
+
+    def known(self, value: SSAValue) -> Array | None:
+        """What the value is, or None where it depends on the graph's inputs or on an op that stays."""
+        if value in self._known:
+            return self._known[value]
+        owner = value.owner
+        if not isinstance(owner, WeightOp):
+            return None
+        self._known[value] = self.store.read(owner.blob, type_of(value))
+        return self._known[value]
+
+    def constant(self, array: Array, location: LocationAttr) -> SSAValue:
+        """A value known now: a constant when small, or else a weight."""
+        if array.size <= SMALL_ELEMENTS:
+            value = ConstantOp.from_numpy(array, location=location).result
+        else:
+            type = tensor(element_type_of(array.dtype), array.shape)
+            value = WeightOp(self.store.add(array), type, location=location).result
+        self._known[value] = array
+        return value
+
+    def emit(self, op: GraphOp, location: LocationAttr) -> Sequence[SSAValue]:
+        """The op's results: of the op itself, added to the block, or constants where they are known."""
+        arrays = self._small_operands(op)
+        if arrays is not None:
+            values = [self.constant(array, location) for array in op.evaluate(*arrays)]
+            op.erase()
+            return values
+        op.location = location
+        for operand in op.operands:
+            self.place(operand)
+        self.block.add_op(op)
+        return op.results
+
+    def place(self, value: SSAValue) -> None:
+        """Adds the constant or weight that makes `value` to the block, if it isn't there yet."""
+        owner = value.owner
+        if isinstance(owner, Operation) and owner.parent is None:
+            self.block.add_op(owner)
+
+    def _small_operands(self, op: GraphOp) -> list[Array] | None:
+        """The operands of an op that is to be evaluated now, or None."""
+        if any(_elements(value) > FOLD_ELEMENTS for value in (*op.operands, *op.results)):
+            return None
+        arrays = [self.known(operand) for operand in op.operands]
+        known = [array for array in arrays if array is not None]
+        return known if len(known) == len(arrays) else None

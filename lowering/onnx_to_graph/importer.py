@@ -1,0 +1,123 @@
+"""The walk over an ONNX graph: each node's handler turns it into graph ops, producers first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from math import prod
+
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+from ...dialects.graph.base import named_location
+from ...dialects.graph.structure import WeightOp
+from ...dialects.graph.values import tensor
+from .check import named_nodes
+from .emitter import SMALL_ELEMENTS, Emitter
+from .functions import (
+    FunctionKey,
+    bound_node,
+    function_key,
+    function_opsets,
+    given_attributes,
+    schema_body,
+    schema_of,
+)
+from .model_file import ModelFile
+from .node import Node
+from .operators import HANDLERS, OperatorCheck
+from .scope import Scope
+from .types import element_type
+
+
+class Importer:
+    """Imports nodes into the emitter's block. Implements what handlers ask of their host."""
+
+    def __init__(
+        self, file: ModelFile, emitter: Emitter, functions: Mapping[FunctionKey, FunctionProto]
+    ) -> None:
+        self._file = file
+        self._emitter = emitter
+        self._functions = functions
+
+    @property
+    def emitter(self) -> Emitter:
+        """Where ops go."""
+        return self._emitter
+
+    def run(self, nodes: Iterable[tuple[str, NodeProto]], scope: Scope) -> None:
+        """Imports nodes, each after those it reads, and defines their results in the scope."""
+        for name, proto in nodes:
+            node = Node(proto, scope.prefix + name, scope, self)
+            results = self._results(node)
+            for index, output in enumerate(proto.output):
+                if not output:
+                    continue
+                value = results[index] if index < len(results) else None
+                if value is None:
+                    raise node.unsupported(f"result {index} ({output}) is not supported")
+                scope.define(output, value)
+
+    def _results(self, node: Node) -> Sequence[SSAValue | None]:
+        handler = None if function_key(node.proto) in self._functions else HANDLERS.get(node.op_type)
+        try:
+            result = self.function(node) if handler is None else handler(node)
+        except VerifyException as error:
+            raise node.invalid(str(error)) from error
+        return [result] if isinstance(result, SSAValue) else result
+
+    def initializers(self, graph: GraphProto) -> dict[str, Callable[[], SSAValue]]:
+        """For each initialiser's name, what makes its value when it is first read."""
+        # Bound by default argument: the lambda must keep its own tensor.
+        return {
+            entry.name: lambda entry=entry: self._weight(entry, named_location(entry.name), initializer=True)
+            for entry in graph.initializer
+        }
+
+    def tensor_value(self, tensor: TensorProto, location: LocationAttr) -> SSAValue:
+        """The value of a tensor that stands in an attribute."""
+        return self._weight(tensor, location, initializer=False)
+
+    def _weight(self, proto: TensorProto, location: LocationAttr, *, initializer: bool) -> SSAValue:
+        place = self._file.where(proto, initializer=initializer)
+        external = proto.data_location == TensorProto.EXTERNAL
+        small = prod(proto.dims) <= SMALL_ELEMENTS
+        if place is None or (small and not external):
+            return self._emitter.constant(self._file.array(proto), location)
+        store = self._emitter.store
+        blob = store.add_file(place.path, place.range.offset, place.range.nbytes)
+        type = tensor(element_type(proto.data_type, f"initialiser {proto.name}"), proto.dims)
+        if small:
+            return self._emitter.constant(store.read(blob, type), location)
+        return WeightOp(blob, type, location=location).result
+
+    def branch(self, node: Node, graph: GraphProto) -> list[SSAValue]:
+        """The results of a subgraph of the node, imported in the node's place."""
+        scope = Scope(node.scope.opsets, self.initializers(graph), node.scope, f"{node.name}/")
+        nodes = named_nodes(graph.node)
+        OperatorCheck(scope.opsets, self._functions).check(nodes)
+        self.run(nodes, scope)
+        return [scope.value(value.name) for value in graph.output]
+
+    def function(self, node: Node) -> list[SSAValue | None]:
+        """The results of the node, by the body of the function that its operator stands for."""
+        function, schema = self._functions.get(function_key(node.proto)), None
+        operands = [node.optional(index) for index in range(len(node.proto.input))]
+        if function is None:
+            schema = schema_of(node.proto, node.scope.opsets)
+            function = None if schema is None else schema_body(node.proto, schema, node.opset, operands)
+        if function is None:
+            raise node.unsupported("the operator is not supported")
+        scope = Scope(function_opsets(function), prefix=f"{node.name}/")
+        for name, operand in zip(function.input, operands, strict=False):
+            if operand is not None:
+                scope.define(name, operand)
+        absent = {name for name, operand in zip_longest(function.input, operands) if operand is None}
+        given = given_attributes(node.proto, function, schema)
+        self.run(
+            ((name, bound_node(entry, given, absent)) for name, entry in named_nodes(function.node)), scope
+        )
+        wanted = zip(function.output, node.proto.output, strict=False)
+        return [scope.value(name) if output else None for name, output in wanted]

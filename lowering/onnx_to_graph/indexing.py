@@ -1,0 +1,136 @@
+"""Gathers, scatters, and tensors made from positions: one-hot, triangles, ranges."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.elementwise import AddOp, EqualOp, GreaterEqualOp, LessEqualOp, LessOp, SubOp, WhereOp
+from ...dialects.graph.indexing import (
+    REDUCTIONS,
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+)
+from ...dialects.graph.values import element_type_of_value, shape_of
+from .node import Handler, Node
+from .types import element_type
+
+
+def _gather(node: Node) -> SSAValue:
+    x = node.operand(0)
+    return node.emit(GatherOp(x, node.operand(1), node.axis(0, len(shape_of(x)))))
+
+
+def _gather_elements(node: Node) -> SSAValue:
+    x = node.operand(0)
+    return node.emit(GatherElementsOp(x, node.operand(1), node.axis(0, len(shape_of(x)))))
+
+
+def _gather_nd(node: Node) -> SSAValue:
+    return node.emit(GatherNdOp(node.operand(0), node.operand(1), node.integer("batch_dims", 0)))
+
+
+def _reduction(node: Node) -> str:
+    reduction = node.text("reduction", "none")
+    if reduction not in REDUCTIONS:
+        raise node.invalid(f"reduction {reduction} is unknown")
+    return reduction
+
+
+def _scatter_nd(node: Node) -> SSAValue:
+    return node.emit(ScatterNdOp(node.operand(0), node.operand(1), node.operand(2), _reduction(node)))
+
+
+def _scatter_elements(node: Node) -> SSAValue:
+    x = node.operand(0)
+    axis = node.axis(0, len(shape_of(x)))
+    return node.emit(ScatterElementsOp(x, node.operand(1), node.operand(2), axis, _reduction(node)))
+
+
+def positions(node: Node, count: int) -> SSAValue:
+    """[0, 1, ..., count - 1] as i64."""
+    return node.array(np.arange(count, dtype=np.int64))
+
+
+def _one_hot(node: Node) -> SSAValue:
+    """`on` where the position along the new axis is the index (counted from the end when negative), `off` elsewhere."""
+    indices, values = node.cast(node.operand(0), i64), node.operand(2)
+    depth = int(node.scalar_operand(1, 0))
+    shape = list(shape_of(indices))
+    axis = node.axis(-1, len(shape) + 1)
+    wrapped = node.emit(AddOp(indices, node.scalar(depth, i64)))
+    index = node.emit(WhereOp(node.emit(LessOp(indices, node.scalar(0, i64))), wrapped, indices))
+    index = node.reshape(index, [*shape[:axis], 1, *shape[axis:]])
+    places = node.reshape(positions(node, depth), [depth, *[1] * (len(shape) - axis)])
+    off, on = (node.reshape(node.emit(GatherOp(values, node.scalar(which, i64), 0)), ()) for which in (0, 1))
+    return node.emit(WhereOp(node.emit(EqualOp(index, places)), on, off))
+
+
+def _trilu(node: Node) -> SSAValue:
+    """The upper or lower triangle: elements whose column is on the right side of row + k, zero elsewhere."""
+    x = node.operand(0)
+    if len(shape_of(x)) < 2:
+        raise node.invalid("the operand must have at least two dimensions")
+    rows, columns = shape_of(x)[-2:]
+    first = node.emit(
+        AddOp(
+            node.reshape(positions(node, rows), (rows, 1)), node.scalar(int(node.scalar_operand(1, 0)), i64)
+        )
+    )
+    compare = GreaterEqualOp if node.flag("upper", True) else LessEqualOp
+    return node.emit(WhereOp(node.emit(compare(positions(node, columns), first)), x, node.scalar(0, x)))
+
+
+def _range(node: Node) -> SSAValue:
+    start, limit, delta = (node.constant(index).reshape(-1)[0].item() for index in range(3))
+    if delta == 0:
+        raise node.invalid("delta is 0")
+    count = max(0, ceil((limit - start) / delta))
+    return node.array((start + delta * np.arange(count)).astype(node.constant(0).dtype))
+
+
+def _eye_like(node: Node) -> SSAValue:
+    x = node.operand()
+    if len(shape_of(x)) != 2:
+        raise node.invalid(f"the operand must have two dimensions, got {len(shape_of(x))}")
+    subject = f"{node.name} ({node.op_type}): attribute dtype"
+    type = element_type(node.integer("dtype", 0), subject) if node.has("dtype") else element_type_of_value(x)
+    rows, columns = shape_of(x)
+    shifted = node.emit(SubOp(positions(node, columns), node.scalar(node.integer("k", 0), i64)))
+    return node.cast(node.emit(EqualOp(node.reshape(positions(node, rows), (rows, 1)), shifted)), type)
+
+
+def _non_zero(node: Node) -> SSAValue:
+    return node.array(np.stack(np.nonzero(node.constant(0))).astype(np.int64))
+
+
+def _compress(node: Node) -> SSAValue:
+    """The elements along an axis at which the condition, which import must know, holds."""
+    x, condition = node.operand(0), node.constant(1)
+    if node.has("axis"):
+        axis = node.axis(0, len(shape_of(x)))
+    else:
+        x, axis = node.reshape(x, (int(np.prod(shape_of(x))),)), 0
+    return node.emit(GatherOp(x, node.array(np.flatnonzero(condition).astype(np.int64)), axis))
+
+
+HANDLERS: dict[str, Handler] = {
+    "Gather": _gather,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "Scatter": _scatter_elements,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_nd,
+    "OneHot": _one_hot,
+    "Trilu": _trilu,
+    "Range": _range,
+    "EyeLike": _eye_like,
+    "NonZero": _non_zero,
+    "Compress": _compress,
+}

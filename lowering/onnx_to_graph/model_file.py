@@ -1,0 +1,145 @@
+"""Loading: from a path, bytes or a ModelProto to a model whose weights stay where they are.
+
+Nothing here copies a weight. The raw data of initialisers in the `.onnx` file itself, and external
+data beside it, are given as (file, range) and mapped by whoever reads them. External data may only lie
+in the model's own folder: a model must not be able to name any other file of the machine.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, TensorProto, numpy_helper
+
+from ...dialects.errors import InvalidModelError
+from .types import element_bytes, element_name
+from .wire import ByteRange, split_model
+
+# Raw data up to this many bytes is parsed with the model: enough for every constant that stays in the IR.
+KEEP_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class FileRange:
+    """Bytes of a tensor in a file."""
+
+    path: Path
+    range: ByteRange
+
+
+@dataclass
+class ModelFile:
+    """A model, without the weights that stay in files."""
+
+    proto: ModelProto
+    label: str  # what errors call the model
+    path: Path | None = None
+    raw: dict[str, ByteRange] = field(
+        default_factory=dict[str, ByteRange]
+    )  # initialiser -> its bytes in `path`
+
+    def where(self, tensor: TensorProto, *, initializer: bool) -> FileRange | None:
+        """The file that holds the tensor's data, or None when the message itself holds it."""
+        expected = _byte_count(tensor)
+        if tensor.data_location == TensorProto.EXTERNAL:
+            found = self._external(tensor, expected)
+        elif initializer and tensor.name in self.raw and self.path is not None:
+            found = FileRange(self.path, self.raw[tensor.name])
+        else:
+            return None
+        if found.range.nbytes != expected:
+            raise InvalidModelError(
+                f"initialiser {tensor.name}: {found.range.nbytes} bytes of data, "
+                f"but {_describe(tensor)} needs {expected}"
+            )
+        return found
+
+    def array(self, tensor: TensorProto) -> np.ndarray:
+        """The tensor's value, where the message itself holds it."""
+        _byte_count(tensor)
+        try:
+            return numpy_helper.to_array(tensor)
+        except (ValueError, TypeError) as error:
+            raise InvalidModelError(
+                f"tensor {tensor.name or '(unnamed)'}: its data does not fit {_describe(tensor)}: {error}"
+            ) from error
+
+    def _external(self, tensor: TensorProto, expected: int) -> FileRange:
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        location = entries.get("location", "")
+        subject = f"initialiser {tensor.name}: external data {location!r}"
+        try:
+            offset, nbytes = int(entries.get("offset", 0)), int(entries.get("length", expected))
+        except ValueError:
+            raise InvalidModelError(f"{subject} has an offset or length that is no number") from None
+        if self.path is None:
+            raise InvalidModelError(f"{subject} lies beside the model file; import the model from its path")
+        folder = self.path.parent.resolve()
+        path = (folder / location).resolve()
+        if Path(location).is_absolute() or not path.is_relative_to(folder):
+            raise InvalidModelError(f"{subject} lies outside the model's folder")
+        if not path.is_file():
+            raise InvalidModelError(f"{subject} is missing: no such file in {folder}")
+        size = path.stat().st_size
+        if offset < 0 or nbytes < 0 or offset + nbytes > size:
+            raise InvalidModelError(
+                f"{subject} is too short: bytes {offset} to {offset + nbytes} are asked for, the file has {size}"
+            )
+        return FileRange(path, ByteRange(offset, nbytes))
+
+
+def load_model(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
+    """Reads a model; raises InvalidModelError when there is none or it is broken."""
+    if isinstance(model, ModelProto):
+        loaded = ModelFile(model, "the model")
+    elif isinstance(model, bytes):
+        loaded = ModelFile(_parse(model, "the model"), "the model")
+    else:
+        loaded = _from_path(Path(model))
+    if not loaded.proto.HasField("graph"):
+        raise InvalidModelError(f"{loaded.label}: not an ONNX model: it has no graph")
+    return loaded
+
+
+def _from_path(path: Path) -> ModelFile:
+    if not path.exists():
+        raise InvalidModelError(f"{path}: no such file")
+    if not path.is_file():
+        raise InvalidModelError(f"{path}: not a file")
+    if path.stat().st_size == 0:
+        raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            small, ranges = split_model(data, KEEP_BYTES)
+        except InvalidModelError as error:
+            raise InvalidModelError(f"{path}: {error}") from None
+    return ModelFile(_parse(small, str(path)), str(path), path.absolute(), ranges)
+
+
+def _parse(data: bytes, label: str) -> ModelProto:
+    proto = ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise InvalidModelError(f"{label}: not an ONNX model, or cut short: {error}") from None
+    return proto
+
+
+def _byte_count(tensor: TensorProto) -> int:
+    if any(dim < 0 for dim in tensor.dims):
+        raise InvalidModelError(
+            f"initialiser {tensor.name}: shape {list(tensor.dims)} has a negative dimension"
+        )
+    count = 1
+    for dim in tensor.dims:
+        count *= dim
+    return count * element_bytes(tensor.data_type, f"initialiser {tensor.name}")
+
+
+def _describe(tensor: TensorProto) -> str:
+    return f"{element_name(tensor.data_type)}{list(tensor.dims)}"

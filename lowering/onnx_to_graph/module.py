@@ -1,0 +1,104 @@
+"""The import as a whole: a model becomes a module with one function."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+
+from onnx import GraphProto, ModelProto, ValueInfoProto
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region, SSAValue
+
+from ...dialects.errors import InvalidModelError
+from ...dialects.graph.base import GraphOp
+from ...dialects.graph.blobs import blob_store
+from ...dialects.graph.values import element_type_of_value, shape_of
+from .check import opset_versions, ordered_nodes
+from .emitter import Emitter
+from .functions import model_functions
+from .importer import Importer
+from .inputs import input_types
+from .model_file import load_model
+from .operators import OperatorCheck
+from .scope import Scope
+from .types import element_type
+
+
+def import_module(
+    model: str | os.PathLike[str] | bytes | ModelProto,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, Sequence[int]],
+    ctx: Context,
+) -> ModuleOp:
+    """See `import_onnx`."""
+    file = load_model(model)
+    graph = file.proto.graph
+    opsets = opset_versions(file.proto)
+    functions = model_functions(file.proto)
+    nodes = ordered_nodes(graph)
+    OperatorCheck(opsets, functions).check(nodes)
+    inputs = input_types(graph, dims, shapes)
+
+    block = Block(arg_types=list(inputs.values()))
+    importer = Importer(file, Emitter(block, blob_store(ctx)), functions)
+    scope = Scope(opsets, importer.initializers(graph))
+    for name, argument in zip(inputs, block.args, strict=True):
+        scope.define(name, argument)
+    importer.run(nodes, scope)
+
+    results = [scope.value(value.name) for value in graph.output]
+    for value, result in zip(graph.output, results, strict=True):
+        _check_output(value, result)
+        importer.emitter.place(result)
+    _drop_unused(block, results)
+    block.add_op(ReturnOp(*results))
+    return ModuleOp([_function(graph, list(inputs), block, results)])
+
+
+def _check_output(value: ValueInfoProto, result: SSAValue) -> None:
+    """Compares an output with what the model states of it: a wrong type is an error, a wrong shape a warning."""
+    if value.type.WhichOneof("value") != "tensor_type":
+        return
+    stated = value.type.tensor_type
+    if stated.elem_type:
+        wanted = element_type(stated.elem_type, f"output {value.name}")
+        if element_type_of_value(result) != wanted:
+            raise InvalidModelError(
+                f"output {value.name} should be {wanted}, but is {element_type_of_value(result)}"
+            )
+    if not stated.HasField("shape"):
+        return
+    shape = shape_of(result)
+    sizes = [entry.dim_value if entry.HasField("dim_value") else -1 for entry in stated.shape.dim]
+    if len(sizes) != len(shape) or any(
+        size not in (-1, real) for size, real in zip(sizes, shape, strict=True)
+    ):
+        warnings.warn(
+            f"output {value.name} has shape {list(shape)}, but the model states {sizes}", stacklevel=4
+        )
+
+
+def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:
+    """Erases ops whose results nobody reads: what a definition of an operator computes beyond what is asked for."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, GraphOp) and not any(value.uses or value in results for value in op.results):
+            op.detach()
+            op.erase()
+
+
+def _function(graph: GraphProto, inputs: Sequence[str], block: Block, results: Sequence[SSAValue]) -> FuncOp:
+    types = ([argument.type for argument in block.args], [result.type for result in results])
+    return FuncOp(
+        "main",
+        types,
+        Region(block),
+        arg_attrs=_named(inputs),
+        res_attrs=_named([value.name for value in graph.output]),
+    )
+
+
+def _named(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({"graph.name": StringAttr(name)}) for name in names])

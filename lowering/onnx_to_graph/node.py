@@ -1,0 +1,242 @@
+"""One ONNX node as the handler of its operator sees it: operands, attributes, and where to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
+from xdsl.dialects.builtin import LocationAttr
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.errors import InvalidModelError, UnsupportedError
+from ...dialects.graph.activation import CastOp
+from ...dialects.graph.base import GraphOp, named_location
+from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
+from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from .emitter import Emitter
+from .scope import Scope
+
+Result: TypeAlias = SSAValue | Sequence[SSAValue | None]
+Handler: TypeAlias = "Callable[[Node], Result]"
+
+
+class Host(Protocol):
+    """What a node needs of the import it is part of."""
+
+    @property
+    def emitter(self) -> Emitter:
+        """Where ops go."""
+        ...
+
+    def tensor_value(self, tensor: TensorProto, location: LocationAttr) -> SSAValue:
+        """The value of a tensor that stands in the model."""
+        ...
+
+    def branch(self, node: Node, graph: GraphProto) -> list[SSAValue]:
+        """The results of a subgraph of the node, imported in the node's place."""
+        ...
+
+    def function(self, node: Node) -> list[SSAValue | None]:
+        """The results of the node, by the body that ONNX's specification gives for its operator."""
+        ...
+
+
+class Node:
+    """What a handler reads a node through, and emits ops through."""
+
+    def __init__(self, proto: NodeProto, name: str, scope: Scope, host: Host) -> None:
+        self.proto = proto
+        self.name = name
+        self.scope = scope
+        self.host = host
+        self.emitter = host.emitter
+        self.location: LocationAttr = named_location(name)
+        self._attributes: Mapping[str, AttributeProto] = {entry.name: entry for entry in proto.attribute}
+
+    # Identity and errors.
+
+    @property
+    def op_type(self) -> str:
+        """The operator's name."""
+        return self.proto.op_type
+
+    @property
+    def opset(self) -> int:
+        """The version of the operator's domain that the node was written for."""
+        return self.scope.opsets.get(self.proto.domain, self.scope.opsets.get("", 0))
+
+    def unsupported(self, fact: str) -> UnsupportedError:
+        """The error for something valid that import doesn't do."""
+        return UnsupportedError(f"{self.name} ({self.op_type}): {fact}")
+
+    def invalid(self, fact: str) -> InvalidModelError:
+        """The error for a node that is not valid ONNX."""
+        return InvalidModelError(f"{self.name} ({self.op_type}): {fact}")
+
+    # Operands.
+
+    def has_operand(self, index: int) -> bool:
+        """Whether the optional operand is given."""
+        return index < len(self.proto.input) and bool(self.proto.input[index])
+
+    def operand(self, index: int = 0) -> SSAValue:
+        """A required operand."""
+        if not self.has_operand(index):
+            raise self.invalid(f"operand {index} is missing")
+        return self.scope.value(self.proto.input[index])
+
+    def optional(self, index: int) -> SSAValue | None:
+        """An optional operand."""
+        return self.operand(index) if self.has_operand(index) else None
+
+    def operands(self) -> list[SSAValue]:
+        """All operands of an operator that takes any number of them."""
+        return [self.operand(index) for index in range(len(self.proto.input))]
+
+    def constant(self, index: int) -> Array:
+        """The value of an operand that import must know."""
+        value = self.known(self.operand(index))
+        if value is None:
+            raise self.unsupported(
+                f"operand {index} ({self.proto.input[index]}) must be known when the model is imported, "
+                "but it depends on the graph's inputs"
+            )
+        return value
+
+    def known(self, value: SSAValue) -> Array | None:
+        """What the value is, where import knows."""
+        return self.emitter.known(value)
+
+    def ints_operand(self, index: int) -> list[int]:
+        """A required operand that holds integers, as a list."""
+        value = self.constant(index)
+        if value.dtype.kind not in "iu":
+            raise self.invalid(
+                f"operand {index} ({self.proto.input[index]}) must hold integers, got {value.dtype}"
+            )
+        return [int(item) for item in value.reshape(-1)]
+
+    def scalar_operand(self, index: int, default: float) -> float:
+        """An optional operand that holds one number."""
+        if not self.has_operand(index):
+            return default
+        value = self.constant(index)
+        if value.size != 1:
+            raise self.invalid(
+                f"operand {index} ({self.proto.input[index]}) must hold one number, got {value.size}"
+            )
+        return value.reshape(-1)[0].item()
+
+    def wants(self, index: int) -> bool:
+        """Whether somebody may read this result."""
+        return index < len(self.proto.output) and bool(self.proto.output[index])
+
+    # Attributes.
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is given."""
+        return name in self._attributes
+
+    def integer(self, name: str, default: int) -> int:
+        """An integer attribute."""
+        return self._typed(name, AttributeProto.INT).i if self.has(name) else default
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An integer attribute that means yes or no."""
+        return bool(self.integer(name, int(default)))
+
+    def number(self, name: str, default: float) -> float:
+        """A float attribute."""
+        return self._typed(name, AttributeProto.FLOAT).f if self.has(name) else default
+
+    def text(self, name: str, default: str) -> str:
+        """A string attribute."""
+        return self._typed(name, AttributeProto.STRING).s.decode() if self.has(name) else default
+
+    def integers(self, name: str) -> list[int] | None:
+        """An attribute that lists integers, or None where it isn't given."""
+        return list(self._typed(name, AttributeProto.INTS).ints) if self.has(name) else None
+
+    def numbers(self, name: str) -> list[float] | None:
+        """An attribute that lists floats, or None where it isn't given."""
+        return list(self._typed(name, AttributeProto.FLOATS).floats) if self.has(name) else None
+
+    def texts(self, name: str) -> list[str] | None:
+        """An attribute that lists strings, or None where it isn't given."""
+        if not self.has(name):
+            return None
+        return [item.decode() for item in self._typed(name, AttributeProto.STRINGS).strings]
+
+    def tensor(self, name: str) -> TensorProto:
+        """A tensor attribute."""
+        return self._typed(name, AttributeProto.TENSOR).t
+
+    def graph(self, name: str) -> GraphProto:
+        """A subgraph attribute."""
+        return self._typed(name, AttributeProto.GRAPH).g
+
+    def _typed(self, name: str, kind: AttributeProto.AttributeType.ValueType) -> AttributeProto:
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            raise self.invalid(f"attribute {name} is missing")
+        if attribute.type != kind:
+            kinds = AttributeProto.AttributeType
+            raise self.invalid(
+                f"attribute {name} must be {kinds.Name(kind)}, got {kinds.Name(attribute.type)}"
+            )
+        return attribute
+
+    def ints_attribute_or_operand(self, name: str, index: int) -> list[int] | None:
+        """Integers that are an attribute in old opsets and an operand in new ones."""
+        return self.ints_operand(index) if self.has_operand(index) else self.integers(name)
+
+    def axis(self, default: int, rank: int, name: str = "axis") -> int:
+        """The `axis` attribute as an index in [0, rank)."""
+        return self.normal_axis(self.integer(name, default), rank)
+
+    def normal_axis(self, axis: int, rank: int) -> int:
+        """`axis`, counted from the end when negative, as an index in [0, rank)."""
+        if not -rank <= axis < rank:
+            raise self.invalid(f"axis {axis} is outside of a tensor of rank {rank}")
+        return axis % rank
+
+    # Writing.
+
+    def emit(self, op: GraphOp) -> SSAValue:
+        """The first result of an op."""
+        return self.emitter.emit(op, self.location)[0]
+
+    def emit_all(self, op: GraphOp) -> Sequence[SSAValue]:
+        """All results of an op."""
+        return self.emitter.emit(op, self.location)
+
+    def array(self, array: Array) -> SSAValue:
+        """A constant tensor."""
+        return self.emitter.constant(array, self.location)
+
+    def tensor_value(self, tensor: TensorProto) -> SSAValue:
+        """The value of a tensor attribute."""
+        return self.host.tensor_value(tensor, self.location)
+
+    def scalar(self, number: float | int | bool, like: SSAValue | Attribute) -> SSAValue:
+        """A constant of rank 0 with an element type, or that of a value."""
+        element_type = element_type_of_value(like) if isinstance(like, SSAValue) else like
+        return self.array(np.array(number, numpy_dtype(element_type)))
+
+    def cast(self, value: SSAValue, to: Attribute) -> SSAValue:
+        """The value in another element type; itself when it has that type already."""
+        return value if element_type_of_value(value) == to else self.emit(CastOp(value, to))
+
+    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The value with another shape; itself when it has that shape already."""
+        if shape_of(value) == tuple(shape):
+            return value
+        return self.emit(ReshapeOp(value, shape))
+
+    def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+        """The value repeated to a shape; itself when it has that shape already."""
+        if shape_of(value) == tuple(shape):
+            return value
+        return self.emit(BroadcastToOp(value, shape))

@@ -1,0 +1,142 @@
+"""Normalisations and softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.graph.base import GraphOp
+from ...dialects.graph.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
+from ...dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from ...dialects.graph.reduction import LogSoftmaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
+from ...dialects.graph.unary import AbsOp, ReciprocalOp, SqrtOp
+from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.graph.windows import LrnOp
+from .node import Handler, Node
+from .types import element_type
+
+
+def _softmax(make: Callable[[SSAValue, int], GraphOp]) -> Handler:
+    """From opset 13 along one axis; before, over all of the operand from `axis` on, as if flattened."""
+
+    def handler(node: Node) -> SSAValue:
+        x = node.operand()
+        shape = shape_of(x)
+        axis = node.axis(-1 if node.opset >= 13 else 1, len(shape))
+        if node.opset >= 13 or axis == len(shape) - 1:
+            return node.emit(make(x, axis))
+        flat = node.reshape(x, (*shape[:axis], prod(shape[axis:])))
+        return node.reshape(node.emit(make(flat, axis)), shape)
+
+    return handler
+
+
+def _batch_norm(node: Node) -> SSAValue:
+    x = node.operand(0)
+    if node.flag("training_mode") or any(node.wants(index) for index in range(1, 5)):
+        raise node.unsupported("training mode")
+    if not node.flag("spatial", True):
+        raise node.unsupported("spatial = 0: statistics for each element")
+    type = element_type_of_value(x)
+    scale, bias, mean, variance = (node.cast(node.operand(index), type) for index in range(1, 5))
+    return node.emit(BatchNormOp(x, scale, bias, mean, variance, epsilon=node.number("epsilon", 1e-5)))
+
+
+def _instance_norm(node: Node) -> SSAValue:
+    x, scale, bias = node.operand(0), node.operand(1), node.operand(2)
+    return node.emit(InstanceNormOp(x, scale, bias, epsilon=node.number("epsilon", 1e-5)))
+
+
+def _stash_type(node: Node) -> Attribute:
+    return element_type(node.integer("stash_type", 1), f"{node.name} ({node.op_type}): attribute stash_type")
+
+
+def _layer_norm(node: Node) -> list[SSAValue]:
+    x, scale, bias = node.operand(0), node.operand(1), node.optional(2)
+    axis = node.axis(-1, len(shape_of(x)))
+    epsilon = node.number("epsilon", 1e-5)
+    if not node.wants(1) and not node.wants(2):
+        return [node.emit(LayerNormOp(x, scale, bias, axis=axis, epsilon=epsilon))]
+    return _layer_norm_with_statistics(node, x, scale, bias, axis, epsilon)
+
+
+def _layer_norm_with_statistics(
+    node: Node, x: SSAValue, scale: SSAValue, bias: SSAValue | None, axis: int, epsilon: float
+) -> list[SSAValue]:
+    """The normalisation in pieces, because the mean and 1 / sqrt(variance + epsilon) are results too."""
+    wide = node.cast(x, _stash_type(node))
+    axes = range(axis, len(shape_of(x)))
+    mean = node.emit(ReduceMeanOp(wide, axes, keepdims=True))
+    centred = node.emit(SubOp(wide, mean))
+    variance = node.emit(ReduceMeanOp(node.emit(MulOp(centred, centred)), axes, keepdims=True))
+    deviation = node.emit(SqrtOp(node.emit(AddOp(variance, node.scalar(epsilon, wide)))))
+    inverse = node.emit(ReciprocalOp(deviation))
+    normal = node.cast(node.emit(MulOp(centred, inverse)), element_type_of_value(x))
+    result = node.emit(MulOp(normal, scale))
+    return [result if bias is None else node.emit(AddOp(result, bias)), mean, inverse]
+
+
+def _rms_norm(node: Node) -> SSAValue:
+    x, scale = node.operand(0), node.operand(1)
+    axis = node.axis(-1, len(shape_of(x)))
+    scale = node.cast(scale, element_type_of_value(x))
+    return node.emit(RmsNormOp(x, scale, axis=axis, epsilon=node.number("epsilon", 1e-5)))
+
+
+def _group_norm(node: Node) -> SSAValue:
+    """Instance normalisation of [N, groups, rest]; scale and bias are per group in opset 18, per channel from 21."""
+    x, scale, bias = node.operand(0), node.operand(1), node.operand(2)
+    shape, groups = shape_of(x), node.integer("num_groups", 0)
+    if len(shape) < 2 or groups < 1 or shape[1] % groups:
+        raise node.invalid(f"num_groups {groups} does not divide the channels of an operand of shape {shape}")
+    grouped = node.reshape(x, (shape[0], groups, prod(shape[1:]) // groups))
+    epsilon = node.number("epsilon", 1e-5)
+    if node.opset < 21:
+        return node.reshape(node.emit(InstanceNormOp(grouped, scale, bias, epsilon=epsilon)), shape)
+    one = node.broadcast(node.scalar(1, x), (groups,))
+    zero = node.broadcast(node.scalar(0, x), (groups,))
+    normal = node.reshape(node.emit(InstanceNormOp(grouped, one, zero, epsilon=epsilon)), shape)
+    per_channel = (shape[1], *[1] * (len(shape) - 2))
+    scaled = node.emit(MulOp(normal, node.reshape(scale, per_channel)))
+    return node.emit(AddOp(scaled, node.reshape(bias, per_channel)))
+
+
+def _lrn(node: Node) -> SSAValue:
+    return node.emit(
+        LrnOp(
+            node.operand(),
+            node.integer("size", 0),
+            alpha=node.number("alpha", 1e-4),
+            beta=node.number("beta", 0.75),
+            bias=node.number("bias", 1.0),
+        )
+    )
+
+
+def _lp_normalization(node: Node) -> SSAValue:
+    """x divided by its 1- or 2-norm along an axis; zero where the norm is zero."""
+    x = node.operand()
+    axes, p = [node.axis(-1, len(shape_of(x)))], node.integer("p", 2)
+    if p == 1:
+        norm = node.emit(ReduceSumOp(node.emit(AbsOp(x)), axes, keepdims=True))
+    elif p == 2:
+        norm = node.emit(SqrtOp(node.emit(ReduceSumOp(node.emit(MulOp(x, x)), axes, keepdims=True))))
+    else:
+        raise node.invalid(f"p must be 1 or 2, got {p}")
+    is_zero = node.emit(EqualOp(norm, node.scalar(0, x)))
+    return node.emit(DivOp(x, node.emit(WhereOp(is_zero, node.scalar(1, x), norm))))
+
+
+HANDLERS: dict[str, Handler] = {
+    "Softmax": _softmax(SoftmaxOp),
+    "LogSoftmax": _softmax(LogSoftmaxOp),
+    "BatchNormalization": _batch_norm,
+    "InstanceNormalization": _instance_norm,
+    "LayerNormalization": _layer_norm,
+    "RMSNormalization": _rms_norm,
+    "GroupNormalization": _group_norm,
+    "LRN": _lrn,
+    "LpNormalization": _lp_normalization,
+}

@@ -1,0 +1,106 @@
+"""The table of operators, and which operators of a model are not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from onnx import FunctionProto, NodeProto
+
+from ...dialects.errors import InvalidModelError, UnsupportedError
+from . import (
+    activations,
+    attention,
+    constants,
+    contraction,
+    control,
+    einsum,
+    elementwise,
+    indexing,
+    movement,
+    normalization,
+    pooling,
+    quantization,
+    recurrence,
+    reduction,
+    resize,
+)
+from .check import named_nodes
+from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
+from .node import Handler
+
+HANDLERS: dict[str, Handler] = {
+    name: handler
+    for family in (
+        activations,
+        attention,
+        constants,
+        contraction,
+        control,
+        einsum,
+        elementwise,
+        indexing,
+        movement,
+        normalization,
+        pooling,
+        quantization,
+        recurrence,
+        reduction,
+        resize,
+    )
+    for name, handler in family.HANDLERS.items()
+}
+
+
+class OperatorCheck:
+    """Collects the operators that import can't do, so that one error lists them all before any work is done."""
+
+    def __init__(self, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> None:
+        self._opsets = opsets
+        self._functions = functions
+        self._missing: dict[str, list[str]] = {}
+
+    def check(self, nodes: Iterable[tuple[str, NodeProto]]) -> None:
+        """Raises UnsupportedError that names every operator of the nodes that is not supported."""
+        self._visit(nodes, self._opsets)
+        if self._missing:
+            texts = [f"{operator} ({_some(names)})" for operator, names in sorted(self._missing.items())]
+            raise UnsupportedError(f"operators that are not supported: {'; '.join(texts)}")
+
+    def _visit(self, nodes: Iterable[tuple[str, NodeProto]], opsets: Mapping[str, int]) -> None:
+        for name, node in nodes:
+            function = self._functions.get(function_key(node))
+            if function is not None:
+                inside = ((f"{name}/{inner}", entry) for inner, entry in named_nodes(function.node))
+                self._visit(inside, function_opsets(function))
+                continue
+            schema = schema_of(node, opsets)
+            if schema is None:
+                version = "" if node.domain not in opsets else f" in opset {opsets[node.domain]}"
+                self._add(name, node, version if node.domain in ("", "ai.onnx") else "")
+                continue
+            _check_arity(name, node, schema)
+            if node.op_type not in HANDLERS or schema.domain:
+                body = plain_body(schema, opsets[""])
+                if body is None:
+                    self._add(name, node, "")
+                else:
+                    self._visit(((name, entry) for entry in body.node), function_opsets(body))
+
+    def _add(self, name: str, node: NodeProto, note: str) -> None:
+        domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
+        self._missing.setdefault(f"{domain}{node.op_type}{note}", []).append(name)
+
+
+def _check_arity(name: str, node: NodeProto, schema: Schema) -> None:
+    for kind, count, least, most in (
+        ("operands", len(node.input), schema.min_input, schema.max_input),
+        ("results", len(node.output), schema.min_output, schema.max_output),
+    ):
+        if not least <= count <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            raise InvalidModelError(f"{name} ({node.op_type}): {count} {kind}, but the operator has {wanted}")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -1,0 +1,117 @@
+"""Reductions along axes: sums, means, norms, extrema, cumulative sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.base import GraphOp
+from ...dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
+from ...dialects.graph.reduction import (
+    ArgMaxOp,
+    ArgMinOp,
+    CumsumOp,
+    ReduceMaxOp,
+    ReduceMeanOp,
+    ReduceMinOp,
+    ReduceProdOp,
+    ReduceSumOp,
+)
+from ...dialects.graph.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
+from ...dialects.graph.values import shape_of
+from .node import Handler, Node
+
+Reduction = Callable[[SSAValue, Sequence[int], bool], GraphOp]
+
+
+def reduced_axes(node: Node, x: SSAValue) -> list[int]:
+    """The axes to reduce over, sorted: an attribute or (ReduceSum from opset 13, all from 18) an operand."""
+    rank = len(shape_of(x))
+    axes = node.ints_attribute_or_operand("axes", 1)
+    if not axes:
+        return [] if node.flag("noop_with_empty_axes") else list(range(rank))
+    return sorted({node.normal_axis(axis, rank) for axis in axes})
+
+
+def _reduce(node: Node, x: SSAValue, make: Reduction) -> SSAValue:
+    axes = reduced_axes(node, x)
+    return node.emit(make(x, axes, node.flag("keepdims", True))) if axes else x
+
+
+def _plain(make: Reduction) -> Handler:
+    return lambda node: _reduce(node, node.operand(), make)
+
+
+def _sum(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
+    return ReduceSumOp(x, axes, keepdims=keepdims)
+
+
+def _mean(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
+    return ReduceMeanOp(x, axes, keepdims=keepdims)
+
+
+def _max(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
+    return ReduceMaxOp(x, axes, keepdims=keepdims)
+
+
+def _min(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
+    return ReduceMinOp(x, axes, keepdims=keepdims)
+
+
+def _prod(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
+    return ReduceProdOp(x, axes, keepdims=keepdims)
+
+
+def _sum_square(node: Node) -> SSAValue:
+    x = node.operand()
+    return _reduce(node, node.emit(MulOp(x, x)), _sum)
+
+
+def _log_sum_exp(node: Node) -> SSAValue:
+    """log(sum(exp(x))), computed as m + log(sum(exp(x - m))) with m the largest element, where that is finite."""
+    x = node.operand()
+    axes = reduced_axes(node, x)
+    if not axes:
+        return x
+    top = node.emit(ReduceMaxOp(x, axes, keepdims=True))
+    top = node.emit(WhereOp(node.emit(IsInfOp(top)), node.scalar(0, x), top))
+    total = node.emit(ReduceSumOp(node.emit(ExpOp(node.emit(SubOp(x, top)))), axes, keepdims=True))
+    result = node.emit(AddOp(node.emit(LogOp(total)), top))
+    if node.flag("keepdims", True):
+        return result
+    return node.reshape(result, [size for axis, size in enumerate(shape_of(x)) if axis not in axes])
+
+
+def _arg(make: type[ArgMaxOp] | type[ArgMinOp]) -> Handler:
+    def handler(node: Node) -> SSAValue:
+        x = node.operand()
+        axis = node.axis(0, len(shape_of(x)))
+        return node.emit(
+            make(x, axis, keepdims=node.flag("keepdims", True), select_last=node.flag("select_last_index"))
+        )
+
+    return handler
+
+
+def _cumsum(node: Node) -> SSAValue:
+    x = node.operand()
+    axis = node.normal_axis(int(node.scalar_operand(1, 0)), len(shape_of(x)))
+    return node.emit(CumsumOp(x, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse")))
+
+
+HANDLERS: dict[str, Handler] = {
+    "ReduceSum": _plain(_sum),
+    "ReduceMean": _plain(_mean),
+    "ReduceMax": _plain(_max),
+    "ReduceMin": _plain(_min),
+    "ReduceProd": _plain(_prod),
+    "ReduceL1": lambda node: _reduce(node, node.emit(AbsOp(node.operand())), _sum),
+    "ReduceL2": lambda node: node.emit(SqrtOp(_sum_square(node))),
+    "ReduceSumSquare": _sum_square,
+    "ReduceLogSum": lambda node: node.emit(LogOp(_reduce(node, node.operand(), _sum))),
+    "ReduceLogSumExp": _log_sum_exp,
+    "ArgMax": _arg(ArgMaxOp),
+    "ArgMin": _arg(ArgMinOp),
+    "CumSum": _cumsum,
+}

@@ -1,0 +1,41 @@
+"""What a node's names mean: values, initialisers, and operator versions, in a graph, a branch or a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from xdsl.ir import SSAValue
+
+from ...dialects.errors import InvalidModelError
+
+
+class Scope:
+    """Names of values, each made at most once; initialisers become values when they are first read."""
+
+    def __init__(
+        self,
+        opsets: Mapping[str, int],
+        initializers: Mapping[str, Callable[[], SSAValue]] | None = None,
+        outer: Scope | None = None,
+        prefix: str = "",
+    ) -> None:
+        self.opsets = opsets
+        self.prefix = prefix  # of the names of nodes inside: the node that the branch or function stands for
+        self._initializers = initializers or {}
+        self._outer = outer
+        self._values: dict[str, SSAValue] = {}
+
+    def define(self, name: str, value: SSAValue) -> None:
+        """Gives a name to a value."""
+        self._values[name] = value
+
+    def value(self, name: str) -> SSAValue:
+        """The value of a name; raises InvalidModelError where there is none."""
+        if name in self._values:
+            return self._values[name]
+        if name in self._initializers:
+            self._values[name] = self._initializers[name]()
+            return self._values[name]
+        if self._outer is None:
+            raise InvalidModelError(f"{self.prefix or 'the graph'} reads {name}, which nothing makes")
+        return self._outer.value(name)

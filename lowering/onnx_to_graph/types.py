@@ -1,0 +1,55 @@
+"""ONNX element types as element types of the graph dialect."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from onnx import TensorProto
+from xdsl.dialects.builtin import IntegerType, Signedness, bf16, f16, f32, f64
+from xdsl.ir import Attribute
+
+from ...dialects.errors import InvalidModelError, UnsupportedError
+from ...dialects.graph.values import numpy_dtype
+
+_ELEMENT_TYPES: dict[int, Attribute] = {
+    TensorProto.FLOAT: f32,
+    TensorProto.FLOAT16: f16,
+    TensorProto.BFLOAT16: bf16,
+    TensorProto.DOUBLE: f64,
+    TensorProto.BOOL: IntegerType(1),
+    TensorProto.INT8: IntegerType(8),
+    TensorProto.INT16: IntegerType(16),
+    TensorProto.INT32: IntegerType(32),
+    TensorProto.INT64: IntegerType(64),
+    TensorProto.UINT8: IntegerType(8, Signedness.UNSIGNED),
+    TensorProto.UINT16: IntegerType(16, Signedness.UNSIGNED),
+    TensorProto.UINT32: IntegerType(32, Signedness.UNSIGNED),
+    TensorProto.UINT64: IntegerType(64, Signedness.UNSIGNED),
+}
+
+
+@cache
+def element_name(onnx_type: int) -> str:
+    """The name of an ONNX element type in messages."""
+    known = {number: name for name, number in TensorProto.DataType.items()}
+    return known.get(onnx_type, f"element type {onnx_type}").lower()
+
+
+def element_type(onnx_type: int, subject: str) -> Attribute:
+    """The graph dialect's element type; errors name `subject`."""
+    if onnx_type in _ELEMENT_TYPES:
+        return _ELEMENT_TYPES[onnx_type]
+    if onnx_type == TensorProto.UNDEFINED or onnx_type not in TensorProto.DataType.values():
+        raise InvalidModelError(f"{subject} has {element_name(onnx_type)}")
+    raise UnsupportedError(f"{subject} has element type {element_name(onnx_type)}, which is not supported")
+
+
+def element_bytes(onnx_type: int, subject: str) -> int:
+    """Bytes of one element; errors name `subject`."""
+    return numpy_dtype(element_type(onnx_type, subject)).itemsize
+
+
+@cache
+def onnx_type_of(type: Attribute) -> int:
+    """The ONNX element type of an element type: the inverse of `element_type`."""
+    return next(number for number, known in _ELEMENT_TYPES.items() if known == type)
