@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -233,11 +234,17 @@ def _message_of(error: Exception) -> str:
     return str(error)
 
 
+def _show_warning(message: Warning | str, *_: object) -> None:
+    print(f"mini-opt: warning: {message}", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit status. `arguments` are those of the process unless given."""
     options = _argument_parser().parse_args(arguments, _Options())
     try:
-        _Tool(options).run()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            _Tool(options).run()
     except BrokenPipeError:
         return 1
     except (DiagnosticException, MiniInferError, OSError, ParseError) as error:
