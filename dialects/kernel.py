@@ -58,6 +58,9 @@ def _parse_keyed_ints(parser: AttrParser, keys: Sequence[str]) -> list[IntAttr]:
     return values
 
 
+TARGET_KEYS = ("vector_bits", "registers", "l1", "l2", "l3", "threads")
+
+
 @irdl_attr_definition
 class TargetAttr(ParametrizedAttribute):
     """What code is generated for; module attribute `kernel.target`.
@@ -75,8 +78,6 @@ class TargetAttr(ParametrizedAttribute):
     l2: IntAttr
     l3: IntAttr
     threads: IntAttr
-
-    KEYS = ("vector_bits", "registers", "l1", "l2", "l3", "threads")
 
     @classmethod
     def of(
@@ -102,7 +103,7 @@ class TargetAttr(ParametrizedAttribute):
             device = StringAttr(parser.parse_str_literal())
             parser.parse_punctuation(",")
             cpu = StringAttr(parser.parse_str_literal())
-            return [device, cpu, *_parse_keyed_ints(parser, cls.KEYS)]
+            return [device, cpu, *_parse_keyed_ints(parser, TARGET_KEYS)]
 
     @override
     def print_parameters(self, printer: Printer) -> None:
@@ -111,7 +112,7 @@ class TargetAttr(ParametrizedAttribute):
             printer.print_string_literal(self.device.data)
             printer.print_string(", ")
             printer.print_string_literal(self.cpu.data)
-            for key, value in zip(self.KEYS, ints, strict=True):
+            for key, value in zip(TARGET_KEYS, ints, strict=True):
                 printer.print_string(f", {key} = {value.data}")
 
     def lanes(self, element_bits: int) -> int:

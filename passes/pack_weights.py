@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -25,7 +25,9 @@ from ..dialects.graph import (
     CallOp,
     ConvOp,
     KernelOp,
+    LstmOp,
     MatmulOp,
+    ReshapeOp,
     UnpackOp,
     WeightOp,
     blob_store,
@@ -93,6 +95,8 @@ def _packing(kernel: KernelOp, position: int) -> Packing | None:
     match users:
         case [MatmulOp() as root]:
             return Packing("panels", nr, 1, root.transpose_b is not None)
+        case [LstmOp()]:
+            return Packing("conv_panels", nr, type_of(argument).get_shape()[0], False)
         case [ConvOp() as root] if schedule.family.data == "depthwise":
             return Packing("depthwise", nr, 1, False)
         case [ConvOp() as root]:
@@ -121,7 +125,9 @@ def _pack(
         case "panels":
             panels = pack_panels(array, packing.nr, packing.transposed)
         case "conv_panels":
-            panels = pack_conv_panels(array, packing.nr, packing.groups)
+            recurrent = any(isinstance(use.operation, LstmOp) for use in call.kernel.arguments[position].uses)
+            weight_array = array.reshape(-1, array.shape[2], 1) if recurrent else array
+            panels = pack_conv_panels(weight_array, packing.groups, packing.nr)
         case _:
             panels = pack_depthwise(array, packing.nr)
     new = WeightOp(store.add(panels), tensor(type_of(value).element_type, panels.shape), weight.location)
@@ -139,8 +145,12 @@ def _unpack_in_body(kernel: KernelOp, position: int, packing: Packing, packed_ty
     assert first is not None
     uses = list(argument.uses)
     new = Rewriter.replace_value_with_new_type(argument, packed_type)
-    unpack = UnpackOp(new, packing.kind, plain.get_shape(), transposed=packing.transposed)
-    Rewriter.insert_op(unpack, InsertPoint.before(first))
+    shape = plain.get_shape()
+    recurrent = any(isinstance(use.operation, LstmOp) for use in uses)
+    as_filter = (shape[0] * shape[1], shape[2], 1) if recurrent else shape
+    unpack = UnpackOp(new, packing.kind, as_filter, transposed=packing.transposed)
+    ops: list[Operation] = [unpack, ReshapeOp(unpack.results[0], shape)] if recurrent else [unpack]
+    Rewriter.insert_op(ops, InsertPoint.before(first))
     for use in uses:
-        use.operation.operands[use.index] = unpack.results[0]
+        use.operation.operands[use.index] = ops[-1].results[0]
     kernel.refresh_type()

@@ -16,10 +16,10 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
-    NoneAttr,
     StridedLayoutAttr,
     UnitAttr,
     VectorType,
@@ -309,19 +309,18 @@ class LoopBuilder:
         return self.insert(vector.FMAOp(a, b, c))
 
     def view(self, buffer: SSAValue, offset: Index, sizes: Sequence[int], strides: Sequence[int]) -> SSAValue:
-        """A strided window on a buffer; `offset` in elements from the buffer's first element."""
+        """A strided window on a buffer; `offset` in elements from the buffer's first element.
+
+        Its type never says the offset, so windows of one shape can be passed to one function.
+        """
         source = memref_type(buffer)
         layout = source.layout
-        start = 0
-        if isinstance(layout, StridedLayoutAttr) and not isinstance(layout.offset, NoneAttr):
-            start = layout.offset.data
-        static = isinstance(offset, int)
-        total = offset + start if isinstance(offset, int) else self.add(offset, start)
-        window = StridedLayoutAttr(list(strides), total if isinstance(total, int) else None)
-        type = MemRefType(source.element_type, list(sizes), window, source.memory_space)
-        dynamic = [] if static else [self.index(total)]
-        offsets = [total if isinstance(total, int) else DYNAMIC]
-        return self.insert(memref.ReinterpretCastOp(buffer, dynamic, [], [], offsets, list(sizes), list(strides), type))
+        start = (
+            layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
+        )
+        type = MemRefType(source.element_type, list(sizes), StridedLayoutAttr(list(strides), None), source.memory_space)
+        at = self.index(self.add(offset, start))
+        return self.insert(memref.ReinterpretCastOp(buffer, [at], [], [], [DYNAMIC], list(sizes), list(strides), type))
 
 
 def define_function(

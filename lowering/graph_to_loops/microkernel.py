@@ -58,6 +58,7 @@ def tile_function(
     operand_types: Sequence[Attribute | None],
     out_type: Attribute,
     epilogue: Epilogue,
+    prefix: str = "",
 ) -> func.FuncOp:
     """The function of a tile: (a, panel, number of filter rows, [bias], [epilogue operands], out).
 
@@ -67,7 +68,7 @@ def tile_function(
     given = [a_type, b_type, IndexType()]
     given += [bias_type] if bias_type is not None else []
     given += [type for type in operand_types if type is not None]
-    function, b = k.helper(tile.suffix, [*given, out_type])
+    function, b = k.helper(prefix + tile.suffix, [*given, out_type])
     arguments = list(function.body.block.args)
     a, panel, filter_rows = arguments[:3]
     rest = arguments[3:-1]

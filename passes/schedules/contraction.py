@@ -11,14 +11,32 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import f32
 
-from ...dialects.graph import KernelOp, MatmulOp, element_type_of_value, shape_of
+from ...dialects.graph import (
+    AbsOp,
+    AddOp,
+    ClipOp,
+    HardSigmoidOp,
+    KernelOp,
+    LeakyReluOp,
+    MatmulOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    NegOp,
+    ReluOp,
+    SubOp,
+    element_type_of_value,
+    shape_of,
+)
 from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
 from ..contraction_form import ContractionForm, contraction_form
 from ..kernel_facts import argument_index, constant_operands, same_place_operands
 
 # Epilogues of more operations than this run in a second pass over the tile instead of once per register: code
-# size and compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5).
+# size and compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5). Ops that are not one
+# instruction count as many.
 INLINE_EPILOGUE = 6
+CHEAP = (AddOp, SubOp, MulOp, NegOp, ReluOp, ClipOp, MaxOp, MinOp, AbsOp, HardSigmoidOp, LeakyReluOp)
 
 
 def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]:
@@ -32,13 +50,18 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     rhs = argument_index(kernel, form.rhs)
     packed = rhs in constant_operands(kernel) and _one_matrix(form)
     per_thread = 0 if packed else _panel_bytes(form, nr, size)
-    inline = len(form.epilogue) <= INLINE_EPILOGUE
+    inline = runs_inline(form)
     interface = InterfaceAttr.of(
         inplace=same_place_operands(kernel, form.epilogue) if inline else [],
         packed=[rhs] if packed else [],
         per_thread=per_thread,
     )
     return ScheduleAttr.of("contraction", mr=mr, nr=nr, lanes=lanes, inline=int(inline)), interface
+
+
+def runs_inline(form: ContractionForm) -> bool:
+    """Whether the epilogue is short enough to run on the sums in registers."""
+    return sum(1 if isinstance(op, CHEAP) else INLINE_EPILOGUE + 1 for op in form.epilogue) <= INLINE_EPILOGUE
 
 
 def _one_matrix(form: ContractionForm) -> bool:

@@ -12,7 +12,7 @@ from ...dialects.graph import ConvOp, KernelOp
 from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
 from ..contraction_form import contraction_form, conv_geometry
 from ..kernel_facts import argument_index, same_place_operands
-from .contraction import INLINE_EPILOGUE
+from .contraction import runs_inline
 
 COLUMNS = 7
 TALL = 8  # output rows from which on only row counts that divide the height are taken
@@ -36,7 +36,7 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     blocks = -(-g.channels // lanes)
     wanted = ITEMS_PER_THREAD * target.threads.data
     chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // tiles))
-    inline = len(form.epilogue) <= INLINE_EPILOGUE
+    inline = runs_inline(form)
     interface = InterfaceAttr.of(
         inplace=same_place_operands(kernel, form.epilogue) if inline else [],
         packed=[argument_index(kernel, form.rhs)],
