@@ -1,0 +1,1 @@
+"""The patterns of canonicalize-graph, by the kind of op they rewrite."""

@@ -1,0 +1,90 @@
+"""fold-constants: an op of constants becomes the constant that it makes.
+
+before:  %w = graph.weight #graph.blob<"m.onnx", 0, 4096, "d1"> : tensor<32x32xf32>
+         %1 = graph.transpose %w {permutation = array<i64: 1, 0>} : tensor<32x32xf32>
+after:   %1 = graph.weight #graph.blob<"", 0, 4096, "d2"> : tensor<32x32xf32>
+
+Small results are written out as graph.constant, large ones become new blobs; a reshaped weight is the same blob.
+Blobs of equal content get the same handle, so that cse merges their weights. An op stays where folding it would
+make more bytes than it reads (broadcasts, casts to wider types), unless the result is at most 1 KB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
+
+from ..dialects.graph.base import GraphOp
+from ..dialects.graph.blobs import BlobAttr, blob_store
+from ..dialects.graph.movement import ReshapeOp
+from ..dialects.graph.structure import ConstantOp, WeightOp
+from ..dialects.graph.values import Array, nbytes_of, type_of
+from .pattern_utils import Constants, GraphPattern
+from .statistics import count
+
+FREE_BYTES = 1024  # results up to this size may be larger than what they are made of
+SMALL_BYTES = 8192  # ops that read at most so much are also folded while canonicalising
+
+
+def _bytes(values: list[SSAValue]) -> int:
+    return sum(nbytes_of(type_of(value)) for value in values)
+
+
+def is_foldable(op: Operation) -> bool:
+    """Whether the op can be replaced by constants that are no larger than what it reads."""
+    if not isinstance(op, GraphOp) or not op.operands:
+        return False
+    if not all(isinstance(operand.owner, (ConstantOp, WeightOp)) for operand in op.operands):
+        return False
+    made = _bytes(list(op.results))
+    return made <= FREE_BYTES or made <= _bytes(list(op.operands))
+
+
+def folded(op: GraphOp, constants: Constants) -> list[Operation]:
+    """The ops that make the results of a foldable op, one each."""
+    weight = op.operands[0].owner
+    if isinstance(op, ReshapeOp) and isinstance(weight, WeightOp):
+        return [WeightOp(weight.blob, type_of(op.result), location=weight.location)]
+    arrays: list[Array] = []
+    for operand in op.operands:
+        array = constants.array(operand)
+        assert array is not None  # is_foldable holds
+        arrays.append(array)
+    return [constants.make(array, op.location) for array in op.evaluate(*arrays)]
+
+
+class FoldSmallConstants(GraphPattern):
+    """an op of small constants -> the constants it makes"""
+
+    @override
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if is_foldable(op) and _bytes(list(op.operands)) <= SMALL_BYTES:
+            assert isinstance(op, GraphOp)
+            made = folded(op, self.constants)
+            rewriter.replace(op, made, [new.results[0] for new in made])
+
+
+@dataclass(frozen=True)
+class FoldConstants(ModulePass):
+    """Evaluates all that is known at compile time, in one walk."""
+
+    name = "fold-constants"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        constants = Constants(blob_store(ctx))
+        handles: dict[str, BlobAttr] = {}
+        for inner in list(op.walk()):
+            if isinstance(inner, WeightOp):
+                inner.blob = handles.setdefault(inner.blob.digest.data, inner.blob)
+            elif isinstance(inner, GraphOp) and is_foldable(inner):
+                made = folded(inner, constants)
+                Rewriter.replace_op(inner, made, [new.results[0] for new in made])
+                count(ctx, self.name, inner.name.removeprefix("graph."))

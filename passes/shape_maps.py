@@ -1,0 +1,90 @@
+"""Arithmetic on permutations and reshapes, without any IR.
+
+A permutation is a tuple as in numpy's transpose: result dim i is source dim permutation[i].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple, TypeAlias
+
+Permutation: TypeAlias = tuple[int, ...]
+
+
+def identity(rank: int) -> Permutation:
+    """The permutation that changes nothing."""
+    return tuple(range(rank))
+
+
+def is_identity(permutation: Sequence[int]) -> bool:
+    """Whether the permutation changes nothing."""
+    return all(index == dim for index, dim in enumerate(permutation))
+
+
+def inverse(permutation: Sequence[int]) -> Permutation:
+    """The permutation that undoes this one."""
+    result = [0] * len(permutation)
+    for index, dim in enumerate(permutation):
+        result[dim] = index
+    return tuple(result)
+
+
+def compose(first: Sequence[int], then: Sequence[int]) -> Permutation:
+    """The one permutation that equals transposing by `first` and then by `then`."""
+    return tuple(first[dim] for dim in then)
+
+
+def permuted(items: Sequence[int], permutation: Sequence[int]) -> tuple[int, ...]:
+    """A shape, or any list with one entry per dim, after the transposition."""
+    return tuple(items[dim] for dim in permutation)
+
+
+def channels_last(rank: int) -> Permutation:
+    """From batch, channels, space... to batch, space..., channels."""
+    return (0, *range(2, rank), 1)
+
+
+def moves_no_bytes(shape: Sequence[int], permutation: Sequence[int]) -> bool:
+    """Whether transposing a dense tensor of this shape moves only dims of size 1: a reshape says the same."""
+    kept = [dim for dim in permutation if shape[dim] != 1]
+    return kept == sorted(kept)
+
+
+class Group(NamedTuple):
+    """Adjacent source dims that become adjacent target dims, neither divisible further."""
+
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+def reshape_groups(source: Sequence[int], target: Sequence[int]) -> list[Group] | None:
+    """How a reshape splits and merges dims, in order; None for empty tensors, where every reshape is possible.
+
+    A dim of size 1 that has no counterpart is a group of its own with one side empty.
+    """
+    if 0 in source or 0 in target or prod(source) != prod(target):
+        return None
+    groups: list[Group] = []
+    i = j = 0
+    while i < len(source) or j < len(target):
+        left = source[i] if i < len(source) else 0
+        right = target[j] if j < len(target) else 0
+        if left == 1 and right != 1:
+            groups.append(Group((i,), ()))
+            i += 1
+        elif right == 1 and left != 1:
+            groups.append(Group((), (j,)))
+            j += 1
+        else:
+            first_i, first_j = i, j
+            i, j = i + 1, j + 1
+            while left != right:
+                if left < right:
+                    left *= source[i]
+                    i += 1
+                else:
+                    right *= target[j]
+                    j += 1
+            groups.append(Group(tuple(range(first_i, i)), tuple(range(first_j, j))))
+    return groups

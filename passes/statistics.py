@@ -1,0 +1,52 @@
+"""What the passes changed: how often each pattern of each pass applied, kept with the context.
+
+A pass reports `count(ctx, "fold-batch-norm", "conv-batch-norm")`; whoever ran the pipeline asks
+`pass_statistics(ctx)` afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+
+
+@dataclass
+class PassStatistics:
+    """Counts by pass and pattern, in the order in which they first appeared."""
+
+    counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+
+    def add(self, pass_name: str, what: str, times: int = 1) -> None:
+        """Adds `times` to the count of `what` in a pass."""
+        key = (pass_name, what)
+        self.counts[key] = self.counts.get(key, 0) + times
+
+    def of_pass(self, pass_name: str) -> dict[str, int]:
+        """The counts of one pass."""
+        return {what: times for (name, what), times in self.counts.items() if name == pass_name}
+
+    def rows(self) -> Iterator[tuple[str, str, int]]:
+        """(pass, what, times) for everything that happened at least once."""
+        for (pass_name, what), times in self.counts.items():
+            yield pass_name, what, times
+
+    def format(self) -> str:
+        """A table of all counts, one line each."""
+        rows = list(self.rows())
+        if not rows:
+            return "no pass changed anything\n"
+        width = max(len(pass_name) for pass_name, _, _ in rows)
+        return "".join(f"{times:6d}  {pass_name:{width}}  {what}\n" for pass_name, what, times in rows)
+
+
+def pass_statistics(ctx: Context) -> PassStatistics:
+    """The statistics of a context; they live as long as it does."""
+    return ctx.__dict__.setdefault("pass_statistics", PassStatistics())
+
+
+def count(ctx: Context, pass_name: str, what: str, times: int = 1) -> None:
+    """Reports that a pass changed `what` so many times; zero is not reported."""
+    if times:
+        pass_statistics(ctx).add(pass_name, what, times)
