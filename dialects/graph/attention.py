@@ -81,15 +81,15 @@ class AttentionOp(GraphOp):
         query, key, value = (widened(array) for array in arrays[:3])
         repeats = query.shape[1] // key.shape[1]
         key, value = np.repeat(key, repeats, 1), np.repeat(value, repeats, 1)
-        scores = np.matmul(query * query.dtype.type(self.scale.value.data), np.swapaxes(key, 2, 3))
+        scores: Array = np.matmul(query * query.dtype.type(self.scale.value.data), np.swapaxes(key, 2, 3))
         if len(arrays) == 4:
             mask = arrays[3]
             scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + widened(mask)
         if self.causal is not None:
-            kept = np.arange(key.shape[2]) <= np.arange(query.shape[2])[:, None]
+            kept = np.tri(query.shape[2], key.shape[2], dtype=np.bool_)
             scores = np.where(kept, scores, -np.inf)
-        largest = np.max(scores, 3, keepdims=True, initial=-np.inf)
-        powers = np.exp(scores - np.where(np.isneginf(largest), 0, largest))
+        largest: Array = np.max(scores, 3, keepdims=True, initial=-np.inf)
+        powers = np.exp(scores - np.where(largest == -np.inf, 0, largest))
         total = np.sum(powers, 3, keepdims=True)
         weights = powers / np.where(total == 0, 1, total)
         return (np.matmul(weights, value).astype(arrays[0].dtype),)

@@ -58,7 +58,7 @@ def unpack_panels(packed: Array, shape: Sequence[int], transposed: bool = False)
 
 
 def pack_conv_panels(weight: Array, groups: int, nr: int) -> Array:
-    """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr]; in k, channels vary fastest."""
+    """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], channels last in k."""
     outputs, inputs = weight.shape[:2]
     grouped = weight.reshape(groups, outputs // groups, inputs, -1)
     return _columns_to_panels(grouped.transpose(0, 3, 2, 1).reshape(groups, -1, outputs // groups), nr)

@@ -45,7 +45,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from .base import GraphOp
 from .blobs import BlobAttr
-from .values import AnyTensor, Array, element_type_of, nbytes_of, numpy_dtype, tensor
+from .values import AnyTensor, Array, element_type_of, is_float_dtype, nbytes_of, numpy_dtype, tensor
+
+
+# xDSL prints NaN, infinities and some large floats in a dense list as hexadecimal integers, and reads these back
+# as the integers' values. Constants that hold a float from here on are printed as a string of bytes instead.
+DECIMAL_LIMIT = 1e5
 
 
 @irdl_op_definition
@@ -127,7 +132,15 @@ class ConstantOp(GraphOp):
     @override
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        printer.print_attribute(self.value)
+        array = self.to_numpy()
+        if is_float_dtype(array.dtype) and not np.all(np.abs(array) < DECIMAL_LIMIT):
+            data = self.value.data.data
+            first = data[: array.itemsize]
+            shown = first if data == first * array.size else data
+            printer.print_string(f'dense<"0x{shown.hex().upper()}"> : ')
+            printer.print_attribute(self.result.type)
+        else:
+            printer.print_attribute(self.value)
         printer.print_op_attributes(self.attributes)
 
     @classmethod

@@ -1,0 +1,122 @@
+"""Attention, LSTM and packed weights."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import numpy as np
+import pytest
+from graph_cases import check, random, run
+from xdsl.utils.exceptions import VerifyException
+
+from mini_infer.dialects import graph
+from mini_infer.dialects.graph import Array
+
+QUERY, KEY, VALUE = random(2, 4, 3, 8, seed=1), random(2, 4, 5, 8, seed=2), random(2, 4, 5, 6, seed=3)
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [None, random(3, 5, seed=4), random(2, 1, 3, 5, seed=5), random(3, 5, seed=6) > -1.5],
+    ids=["none", "shared", "by batch", "truth values"],
+)
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(mask: Array | None, causal: bool) -> None:
+    arrays = [QUERY, KEY, VALUE] if mask is None else [QUERY, KEY, VALUE, mask]
+    attributes = {"scale": 0.3, "is_causal": int(causal)}
+    check(partial(graph.AttentionOp, scale=0.3, causal=causal), arrays, "Attention", attributes)
+
+
+def test_attention_with_fewer_key_heads() -> None:
+    arrays = [QUERY, KEY[:, :2], VALUE[:, :2]]
+    check(partial(graph.AttentionOp, scale=0.5), arrays, "Attention", {"scale": 0.5})
+
+
+def test_a_row_that_keeps_no_key_gives_zeros() -> None:
+    mask = np.array([[False] * 5, [True] * 5, [False] * 5])
+    (result,) = run(partial(graph.AttentionOp, scale=1.0), QUERY, KEY, VALUE, mask)
+    assert not result[:, :, [0, 2]].any() and result[:, :, 1].any()
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("present", [3, 4, 6, 7], ids=["weights", "bias", "states", "peepholes"])
+def test_lstm(direction: str, present: int) -> None:
+    steps, batch, inputs, hidden = 5, 2, 3, 4
+    count = 2 if direction == "bidirectional" else 1
+    shapes = [
+        (steps, batch, inputs),
+        (count, 4 * hidden, inputs),
+        (count, 4 * hidden, hidden),
+        (count, 8 * hidden),
+        (count, batch, hidden),
+        (count, batch, hidden),
+        (count, 3 * hidden),
+    ]
+    arrays = [random(*shape, seed=seed, low=-1, high=1) for seed, shape in enumerate(shapes[:present])]
+    check(
+        partial(graph.LstmOp, hidden=hidden, direction=direction),
+        arrays,
+        "LSTM",
+        {"hidden_size": hidden, "direction": direction},
+        inputs=[*arrays[:4], None, *arrays[4:]] if present > 4 else arrays,
+        outputs=3,
+    )
+
+
+def test_panels() -> None:
+    weight = random(5, 7)
+    packed = graph.pack_panels(weight, 4)
+    assert packed.shape == (2, 5, 4)
+    np.testing.assert_array_equal(packed[1, :, :3], weight[:, 4:])
+    assert not packed[1, :, 3].any()
+    np.testing.assert_array_equal(
+        run(partial(graph.UnpackOp, kind="panels", shape=(5, 7)), packed)[0], weight
+    )
+
+
+def test_panels_of_a_transposed_weight() -> None:
+    weight = random(7, 5)
+    packed = graph.pack_panels(weight, 4, transposed=True)
+    np.testing.assert_array_equal(packed, graph.pack_panels(weight.T, 4))
+    (plain,) = run(partial(graph.UnpackOp, kind="panels", shape=(7, 5), transposed=True), packed)
+    np.testing.assert_array_equal(plain, weight)
+
+
+def test_conv_panels() -> None:
+    weight = random(6, 2, 3, 5)
+    packed = graph.pack_conv_panels(weight, 2, 2)
+    assert packed.shape == (2, 2, 3 * 5 * 2, 2)
+    # group 1, panel 0, k = (kh 2, kw 4, channel 1), column 1 is output channel 3 + 1
+    assert packed[1, 0, (2 * 5 + 4) * 2 + 1, 1] == weight[4, 1, 2, 4]
+    assert not packed[:, 1, :, 1].any()
+    (plain,) = run(partial(graph.UnpackOp, kind="conv_panels", shape=(6, 2, 3, 5)), packed)
+    np.testing.assert_array_equal(plain, weight)
+
+
+def test_depthwise_panels() -> None:
+    weight = random(5, 1, 3, 3)
+    packed = graph.pack_depthwise(weight, 4)
+    assert packed.shape == (2, 9, 4)
+    assert packed[1, 5, 0] == weight[4, 0, 1, 2]
+    (plain,) = run(partial(graph.UnpackOp, kind="depthwise", shape=(5, 1, 3, 3)), packed)
+    np.testing.assert_array_equal(plain, weight)
+
+
+@pytest.mark.parametrize(
+    ("kind", "packed", "shape", "fact"),
+    [
+        ("panels", (2, 5, 4), (5, 9), "packed shape [2, 5, 4] instead of [3, 5, 4]"),
+        ("panels", (2, 5, 4), (5, 7, 1), "panels hold a matrix, not shape [5, 7, 1]"),
+        ("panels", (5, 4), (5, 4), "[5, 4] is no packed shape"),
+        ("conv_panels", (2, 1, 9, 4), (5, 1, 3, 3), "5 output channels in 2 groups"),
+        ("conv_panels", (2, 1, 9, 4), (6, 9), "conv_panels hold a convolution's weight, not shape [6, 9]"),
+        ("depthwise", (2, 9, 4), (8, 2, 3, 3), "depthwise panels hold one channel per kernel"),
+        ("pears", (2, 5, 4), (5, 7), 'kind is one of panels, conv_panels, depthwise, got "pears"'),
+    ],
+)
+def test_packed_weights_that_dont_fit(
+    kind: str, packed: tuple[int, ...], shape: tuple[int, ...], fact: str
+) -> None:
+    with pytest.raises(VerifyException, match=re.escape(fact)):
+        run(partial(graph.UnpackOp, kind=kind, shape=shape), random(*packed))

@@ -1,0 +1,316 @@
+"""Weights outside of the IR, kernels, the reference interpreter, and what all ops share."""
+
+from __future__ import annotations
+
+import errno
+import io
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_cases import random, run, values_of
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, IntegerType, ModuleOp, Signedness, StringAttr, bf16, f32, i1, i64
+from xdsl.dialects.func import Func
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from mini_infer.dialects import graph
+from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
+from mini_infer.dialects.graph import Array, BlobAttr, BlobStore, MiniContext, blob_store, interpret, tensor
+
+
+def context(folder: Path | None = None) -> MiniContext:
+    """A context with the dialects of the graph level, and weights in a folder."""
+    ctx = MiniContext(blobs=BlobStore(folder or Path.cwd()))
+    for dialect in (Builtin, Func, graph.Graph):
+        ctx.load_dialect(dialect)
+    return ctx
+
+
+def parse(ctx: Context, text: str) -> ModuleOp:
+    """A verified module."""
+    module = Parser(ctx, text).parse_module()
+    module.verify()
+    return module
+
+
+# Every op, as the IR has it.
+
+
+def test_every_op_class_is_in_the_dialect() -> None:
+    found = {
+        value for value in vars(graph).values() if isinstance(value, type) and issubclass(value, Operation)
+    }
+    concrete = {value for value in found if "get_irdl_definition" in vars(value)}
+    assert concrete == set(graph.Graph.operations)
+    assert all(operation.name.startswith("graph.") for operation in concrete)
+
+
+@pytest.mark.parametrize(
+    "name", ["i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "f16", "bf16", "f32", "f64"]
+)
+def test_element_types_and_numpy_types(name: str) -> None:
+    element_type = Parser(context(), name).parse_type()
+    dtype = graph.numpy_dtype(element_type)
+    assert graph.element_type_of(dtype) == element_type
+    assert dtype.itemsize == graph.nbytes_of(tensor(element_type, ()))
+
+
+def test_types_that_are_none_of_ours() -> None:
+    with pytest.raises(VerifyException, match="i7 is not an element type"):
+        graph.numpy_dtype(IntegerType(7))
+    with pytest.raises(VerifyException, match="numpy type complex64 has no element type"):
+        graph.element_type_of(np.dtype(np.complex64))
+
+
+def test_the_location_names_the_node() -> None:
+    (x,) = values_of([random(2)])
+    op = graph.ReluOp(x, location=graph.named_location("/layer1/relu"))
+    assert graph.node_name(op) == "/layer1/relu"
+    assert graph.describe(op) == "/layer1/relu (graph.relu)"
+    assert graph.describe(graph.ReluOp(x)) == "graph.relu"
+    assert graph.node_name(op.clone()) == "/layer1/relu"
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6, dtype=np.int64).reshape(2, 3),
+        np.array(1.5, np.float16),
+        np.array([True, False]),
+        np.zeros((2, 0), np.float32),
+        np.full((50, 50), 3, np.uint8),
+        np.arange(200, dtype=np.float32),
+        np.array([np.nan, np.inf, -0.0], np.float64),
+        np.full((2, 2), -np.inf, np.float32),
+        np.array([123456789, 1e30, 99999.5], np.float32),
+    ],
+    ids=lambda array: f"{array.dtype}{list(array.shape)}",
+)
+def test_constants_survive_text(array: Array) -> None:
+    constant = graph.ConstantOp.from_numpy(array)
+    constant.verify()
+    module = parse(context(), str(ModuleOp([constant])))
+    (parsed,) = module.ops
+    assert isinstance(parsed, graph.ConstantOp)
+    np.testing.assert_array_equal(parsed.to_numpy(), array)
+    assert parsed.to_numpy().dtype == array.dtype
+
+
+def test_bfloat16_constants() -> None:
+    array = np.array([1.5, -2.0], graph.numpy_dtype(bf16))
+    (parsed,) = parse(context(), str(ModuleOp([graph.ConstantOp.from_numpy(array)]))).ops
+    assert isinstance(parsed, graph.ConstantOp)
+    assert parsed.to_numpy().tolist() == array.tolist()
+
+
+# Weights.
+
+
+def test_a_blob_in_memory_is_read_back() -> None:
+    store, array = BlobStore(), random(3, 4)
+    blob = store.add(array)
+    assert (blob.file.data, blob.nbytes.data) == ("", 48)
+    assert store.add(array.copy()) == blob
+    result = store.read(blob, tensor(f32, (3, 4)))
+    np.testing.assert_array_equal(result, array)
+    assert not result.flags.writeable
+    with pytest.raises(InvalidModelError, match="a blob of 48 bytes can't be a tensor<3xf32>"):
+        store.read(blob, tensor(f32, (3,)))
+
+
+def test_a_blob_in_a_file_is_mapped(tmp_path: Path) -> None:
+    array = random(8)
+    (tmp_path / "w.bin").write_bytes(b"abc" + array.tobytes())
+    store = BlobStore(tmp_path)
+    blob = store.add_file("w.bin", 3, 32)
+    assert blob.digest == store.add(array).digest
+    fresh = BlobStore(tmp_path)
+    np.testing.assert_array_equal(fresh.read(blob, tensor(f32, (8,))), array)
+    fresh.check(blob)
+
+
+def test_broken_weight_files(tmp_path: Path) -> None:
+    store = BlobStore(tmp_path)
+    with pytest.raises(InvalidModelError, match=r"can't read the weights in .*w\.bin: No such file"):
+        store.add_file("w.bin", 0, 4)
+    (tmp_path / "w.bin").write_bytes(b"12345678")
+    with pytest.raises(InvalidModelError, match=r"blob w\.bin at 6 should have 4 bytes, but 2 are there"):
+        store.add_file("w.bin", 6, 4)
+    (tmp_path / "empty.bin").write_bytes(b"")
+    with pytest.raises(InvalidModelError, match="should have 4 bytes, but 0 are there"):
+        store.add_file("empty.bin", 0, 4)
+    with pytest.raises(InvalidModelError, match=r"w\.bin has changed: digest"):
+        store.check(BlobAttr.of("w.bin", 0, 4, "0"))
+    with pytest.raises(InvalidModelError, match="blob abc was only in memory and is gone"):
+        store.bytes(BlobAttr.of("", 0, 4, "abc"))
+
+
+def weighted_module(ctx: MiniContext) -> ModuleOp:
+    """A module with two new weights, one of them used twice, and one in a module attribute."""
+    first, second = blob_store(ctx).add(random(3)), blob_store(ctx).add(random(5, seed=1))
+    module = ModuleOp(
+        [
+            graph.WeightOp(first, tensor(f32, (3,))),
+            graph.WeightOp(second, tensor(f32, (5,))),
+            graph.WeightOp(first, tensor(f32, (3,))),
+        ]
+    )
+    text = f"builtin.module attributes {{kernel.weights = [[{second}, 0 : i64]]}} {{}}"
+    module.attributes.update(parse(ctx, text).attributes)
+    return module
+
+
+def test_new_blobs_are_written_beside_the_module(tmp_path: Path) -> None:
+    ctx = context()
+    module = weighted_module(ctx)
+    blob_store(ctx).write(module, tmp_path / "model.weights")
+    written = graph.blobs_of(module)
+    assert {blob.file.data for blob in written} == {"model.weights"}
+    assert {blob.offset.data for blob in written} == {0, 64}
+    elsewhere = context(tmp_path)
+    for op in parse(elsewhere, str(module)).ops:
+        assert isinstance(op, graph.WeightOp)
+        array = blob_store(elsewhere).read(op.blob, graph.type_of(op.result))
+        np.testing.assert_array_equal(array, random(3) if array.size == 3 else random(5, seed=1))
+    blob_store(ctx).write(module, tmp_path / "again.weights")
+    assert not (tmp_path / "again.weights").exists()
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx = context()
+    module = weighted_module(ctx)
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(MiniInferError, match=r"can't write the weights to .*: No space left on device"):
+        blob_store(ctx).write(module, tmp_path / "model.weights")
+    assert not list(tmp_path.iterdir())
+    assert all(not blob.file.data for blob in graph.blobs_of(module))
+
+
+def test_contexts_and_their_stores() -> None:
+    plain, other = Context(), Context()
+    assert blob_store(plain) is blob_store(plain)
+    assert blob_store(plain) is not blob_store(other)
+    ctx = context()
+    assert blob_store(ctx) is ctx.blobs is blob_store(ctx.clone())
+    assert ctx.clone().get_optional_op("graph.relu") is graph.ReluOp
+
+
+# Kernels and the interpreter.
+
+MODULE = """
+builtin.module {
+  func.func @main(%a: tensor<2x3xf32> {graph.name = "a"}, %b: tensor<3xf32>)
+      -> (tensor<2x3xf32> {graph.name = "sum"}, tensor<2x3xi32>) {
+    %w = graph.weight #graph.blob<"", 0, 12, "DIGEST"> : tensor<3xf32>
+    %s, %t = graph.call @k(%a, %b, %w)
+        : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) loc("node")
+    %i = graph.cast %t {to = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    func.return %s, %i : tensor<2x3xf32>, tensor<2x3xi32>
+  }
+  graph.kernel @k(%a: tensor<2x3xf32>, %b: tensor<3xf32>, %w: tensor<3xf32>)
+      -> (tensor<2x3xf32>, tensor<2x3xf32>)
+      attributes {schedule = "any", interface = [1 : i64], other = 2 : i64} {
+    %0 = graph.add %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %1 = graph.mul %0, %w : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    %2 = graph.cast %1 {to = f32} : tensor<2x3xf32>
+    graph.yield %0, %2 : tensor<2x3xf32>, tensor<2x3xf32>
+  }
+}
+"""
+
+
+def kernels_module() -> tuple[ModuleOp, BlobStore]:
+    """The module above, with its weight."""
+    ctx = context()
+    blob = blob_store(ctx).add(np.array([1, 10, 100], np.float32))
+    return parse(ctx, MODULE.replace("DIGEST", blob.digest.data)), blob_store(ctx)
+
+
+def test_kernels_keep_their_attributes_in_text() -> None:
+    module, _ = kernels_module()
+    output = io.StringIO()
+    Printer(output, print_debuginfo=True).print_op(module)
+    again = parse(context(), output.getvalue())
+    assert str(again) == str(module)
+    kernel = next(op for op in again.ops if isinstance(op, graph.KernelOp))
+    assert set(kernel.properties) == {"sym_name", "function_type", "schedule", "interface"}
+    assert kernel.schedule == StringAttr("any") and set(kernel.attributes) == {"other"}
+    call = next(op for op in again.walk() if isinstance(op, graph.CallOp))
+    assert call.kernel is kernel and graph.node_name(call) == "node"
+
+
+def test_interpret() -> None:
+    module, store = kernels_module()
+    inputs: dict[str, Array] = {"a": np.ones((2, 3), np.float32), "input1": np.array([0, 1, 2], np.float32)}
+    seen: list[str] = []
+
+    def watch(op: Operation, arrays: Any) -> None:
+        seen.append(op.name)
+
+    results = interpret(module, inputs, store, on_value=watch)
+    assert list(results) == ["sum", "output1"]
+    assert results["sum"].tolist() == [[1, 2, 3]] * 2
+    assert results["output1"].tolist() == [[1, 20, 300]] * 2
+    assert seen == ["graph.weight", "graph.add", "graph.mul", "graph.cast", "graph.call", "graph.cast"]
+
+
+def test_interpret_in_double_precision() -> None:
+    module, store = kernels_module()
+    a = np.full((2, 3), 1 + 1e-12)
+    results = interpret(module, {"a": a, "input1": np.zeros(3, np.float32)}, store, precision=np.float64)
+    np.testing.assert_array_equal(results["sum"], a)
+    assert results["sum"].dtype == np.float64 and results["output1"].dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("inputs", "fact"),
+    [
+        ({"a": random(2, 3)}, "input input1 is missing"),
+        (
+            {"a": random(2, 3), "input1": random(3), "c": random(1)},
+            "there is no input c; inputs are a, input1",
+        ),
+        ({"a": random(3, 2), "input1": random(3)}, r"input a has shape \[3, 2\] instead of \[2, 3\]"),
+        (
+            {"a": random(2, 3, dtype=np.float64), "input1": random(3)},
+            "input a has type float64 instead of float32",
+        ),
+    ],
+)
+def test_wrong_inputs(inputs: dict[str, Array], fact: str) -> None:
+    module, store = kernels_module()
+    with pytest.raises(InvalidInputError, match=fact):
+        interpret(module, inputs, store)
+
+
+def test_a_module_without_main() -> None:
+    with pytest.raises(InvalidModelError, match="the module has no function @main"):
+        interpret(ModuleOp([]), {}, BlobStore())
+
+
+def test_a_kernel_follows_its_body() -> None:
+    kernel = graph.KernelOp("k", [tensor(f32, (2,))], [tensor(f32, (2,))])
+    relu = graph.IsNanOp(kernel.arguments[0])
+    kernel.body.block.add_ops([relu, graph.YieldOp(relu.result)])
+    with pytest.raises(VerifyException, match=r"graph\.yield gives other types than the kernel's results"):
+        kernel.verify()
+    kernel.refresh_type()
+    kernel.verify()
+    assert kernel.function_type.outputs.data == (tensor(i1, (2,)),)
+
+
+def test_a_cast_to_unsigned() -> None:
+    to = IntegerType(8, Signedness.UNSIGNED)
+    (x,) = values_of([random(2)])
+    assert graph.type_of(graph.CastOp(x, to).result) == tensor(to, (2,))
+    assert run(partial(graph.CastOp, to=i64), np.array([1.9, -1.9], np.float32))[0].tolist() == [1, -1]
