@@ -1,8 +1,8 @@
 """From ONNX to the graph dialect. This folder is the only one that knows ONNX.
 
-An import goes through: `model_file` (load; weights stay in their files), `check` (is the graph sound?), `inputs`
-(bind dynamic dimensions), `operators` (is every operator known?), `importer` (node by node, by the handlers in the
-files of the operators' families; `emitter` evaluates what is known already).
+An import goes through: `model_file` (load; weights stay in their files), `check` (is the graph sound?),
+`operators` (is every operator known?), `inputs` (bind dynamic dimensions), `importer` (node by node, by the
+handlers in the files of the operators' families; `emitter` evaluates what is known already).
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ def import_onnx(
 ) -> ModuleOp:
     """A module whose `@main` computes what the model computes.
 
-    `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs. Weights
-    are mapped from the model's files; those that exist only in memory go to the `BlobStore` of `ctx`, which the
-    module is of no use without then.
+    `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs.
 
-    Raises InvalidModelError for a broken model, UnsupportedError for one that can't be compiled (with all of its
+    Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values folded
+    during import, weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
+
+    Raises InvalidModelError for a broken model, UnsupportedError for one that can't be compiled (naming all its
     unsupported operators), InvalidInputError for dimensions that are not bound or don't fit. Nodes connected to
     nothing are ignored with a warning.
     """

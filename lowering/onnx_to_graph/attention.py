@@ -22,6 +22,8 @@ def _attention(node: Node) -> list[SSAValue | None]:
     value = _joined(node, _PAST_VALUE, _heads(node, node.operand(_VALUE), "kv_num_heads"))
     if not _is_plain(node, key):
         return node.host.function(node)
+    node.ignore("qk_matmul_output_mode", "q_num_heads", "kv_num_heads")
+    node.ignore("softmax_precision")  # kernels compute in float32 or wider
     mask = node.optional(_MASK)
     if mask is not None and not is_bool(element_type_of_value(mask)):
         mask = node.cast(mask, element_type_of_value(query))
@@ -36,6 +38,8 @@ def _attention(node: Node) -> list[SSAValue | None]:
 def _is_plain(node: Node, key: SSAValue) -> bool:
     """Whether graph.attention says all that the node does."""
     if node.wants(_SCORES) or node.number("softcap", 0.0) or node.has_operand(_LENGTHS):
+        return False
+    if node.integer("left_window_size", -1) != -1 or node.integer("right_window_size", -1) != -1:
         return False
     if node.flag("is_causal") and node.has_operand(_PAST_KEY):
         return False  # the diagonal starts at the end of the past

@@ -15,18 +15,19 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
 
-OLDEST_OPSET = 7
+# Older opsets are accepted for operators that have not changed since.
+OLDEST_OPSET = 6
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
-    """Version of each operator domain the model imports ("" is ONNX's own); checks that ONNX's own is known."""
+    """Version of each operator domain that is imported ("" is ONNX's own); checks ONNX's own."""
     versions = {
         ("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in model.opset_import
     }
     if "" not in versions:
         raise InvalidModelError("the model imports no version of the ONNX operators (opset_import)")
     newest = defs.onnx_opset_version()
-    if not OLDEST_OPSET <= versions[""] <= newest:
+    if not 1 <= versions[""] <= newest:
         raise UnsupportedError(f"opset {versions['']}: supported are {OLDEST_OPSET} to {newest}")
     return versions
 
@@ -140,7 +141,7 @@ def _needed(graph: GraphProto, makers: dict[str, int]) -> set[int]:
 
 
 def _producers_first(graph: GraphProto, names: Sequence[str], makers: dict[str, int]) -> list[int]:
-    """All nodes in an order in which each comes after those it reads; the file's own order where that is one."""
+    """All nodes, each after those it reads; in the file's own order where that is one."""
     waits_for = [{makers[name] for name in reads(node) if name in makers} for node in graph.node]
     readers: list[list[int]] = [[] for _ in waits_for]
     for index, waits in enumerate(waits_for):

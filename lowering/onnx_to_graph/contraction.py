@@ -12,7 +12,7 @@ from .windows import check_rank, read_window, spatial_ints, split_pads
 
 
 def _matmul(node: Node) -> SSAValue:
-    """As numpy's: a vector on the left is a row, one on the right a column, and neither shows in the result."""
+    """As in numpy: a vector is a row on the left and a column on the right, and gives no dimension."""
     a, b = node.operand(0), node.operand(1)
     left, right = shape_of(a), shape_of(b)
     if not left or not right:
@@ -36,6 +36,7 @@ def _gemm(node: Node) -> SSAValue:
     for index, matrix in enumerate((a, b)):
         if len(shape_of(matrix)) != 2:
             raise node.invalid(f"operand {index} must have 2 dimensions, got {len(shape_of(matrix))}")
+    node.ignore("broadcast")  # opset 6: allows what is always allowed from opset 7 on
     alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
     result = node.emit(MatmulOp(a, b, transpose_a=node.flag("transA"), transpose_b=node.flag("transB")))
     if alpha != 1.0:

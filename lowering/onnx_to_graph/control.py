@@ -1,4 +1,4 @@
-"""Control flow that import can decide, and operators that ONNX defines by a body whose form depends on the operands."""
+"""Control flow that import can decide, and operators that are imported by their definition in ONNX."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ def _if(node: Node) -> list[SSAValue]:
     condition = node.constant(0)
     if condition.size != 1:
         raise node.invalid(f"the condition must be one truth value, got {condition.size}")
+    node.ignore("then_branch", "else_branch")
     return node.host.branch(node, node.graph("then_branch" if condition.any() else "else_branch"))
 
 

@@ -53,7 +53,7 @@ from ...dialects.graph.unary import (
     TanhOp,
     TanOp,
 )
-from ...dialects.graph.values import element_type_of_value, is_float, shape_of
+from ...dialects.graph.values import element_type_of_value, is_float, numpy_dtype, shape_of
 from .node import Handler, Node
 from .types import element_type
 
@@ -66,7 +66,18 @@ def _unary(make: Callable[[SSAValue], GraphOp]) -> Handler:
 
 
 def _binary(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
-    return lambda node: node.emit(make(node.operand(0), node.operand(1)))
+    return lambda node: node.emit(make(node.operand(0), _second(node)))
+
+
+def _second(node: Node) -> SSAValue:
+    """The second operand. In opset 6, `axis` says where its dimensions start among those of the first."""
+    value = node.operand(1)
+    if node.opset >= 7:
+        return value
+    node.ignore("broadcast")  # allows what is always allowed from opset 7 on
+    rank, given = len(shape_of(node.operand(0))), shape_of(value)
+    axis = node.axis(rank - len(given), rank) if node.has("axis") else rank - len(given)
+    return node.reshape(value, (*given, *[1] * (rank - len(given) - axis)))
 
 
 def _variadic(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
@@ -116,10 +127,27 @@ def _is_exact(number: float | int) -> bool:
     return isinstance(number, float) or abs(number) <= _EXACT
 
 
+def _bit_shift(node: Node) -> SSAValue:
+    """x * 2^count, or x / 2^count; zero where all bits are shifted out."""
+    x, count = node.operand(0), node.operand(1)
+    dtype = numpy_dtype(element_type_of_value(x))
+    direction = node.text("direction", "")
+    if dtype.kind != "u" or direction not in ("LEFT", "RIGHT"):
+        raise node.unsupported(f"direction {direction} of {dtype}")
+    bits = 8 * dtype.itemsize
+    inside = node.emit(LessOp(count, node.scalar(bits, x)))
+    power = node.emit(PowOp(node.scalar(2, x), node.emit(MinOp(count, node.scalar(bits - 1, x)))))
+    shifted = node.emit(MulOp(x, power) if direction == "LEFT" else DivOp(x, power))
+    return node.emit(WhereOp(inside, shifted, node.scalar(0, x)))
+
+
 def _prelu(node: Node) -> SSAValue:
     x, slope = node.operand(0), node.operand(1)
-    if len(shape_of(slope)) > len(shape_of(x)):
+    rank = len(shape_of(x))
+    if len(shape_of(slope)) > rank:
         raise node.invalid("the slope has more dimensions than the operand")
+    if node.opset < 7 and shape_of(slope) != (1,):
+        slope = node.reshape(slope, (*shape_of(slope), *[1] * (rank - 2)))  # one for each channel
     return node.emit(PreluOp(x, slope))
 
 
@@ -187,6 +215,7 @@ HANDLERS: dict[str, Handler] = {
     "And": _binary(AndOp),
     "Or": _binary(OrOp),
     "Xor": _binary(XorOp),
+    "BitShift": _bit_shift,
     "BitwiseAnd": _binary(AndOp),
     "BitwiseOr": _binary(OrOp),
     "BitwiseXor": _binary(XorOp),

@@ -1,4 +1,4 @@
-"""Operators that are given by a body: functions of the model, and ONNX's own definitions of composite operators."""
+"""Operators that are given by a body: functions of the model, and composite operators as ONNX has them."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ class Schema(Protocol):
 
     @property
     def domain(self) -> str: ...
+    @property
+    def since_version(self) -> int: ...
     @property
     def min_input(self) -> int: ...
     @property
@@ -77,7 +79,7 @@ def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> Schema | None:
 
 
 def plain_body(schema: Schema, opset: int) -> FunctionProto | None:
-    """ONNX's definition of an operator as a graph of simpler ones, where that is the same for all operands."""
+    """ONNX's definition of an operator by simpler ones, where that is the same for all operands."""
     versions = [version for version in schema.function_opset_versions if version <= opset]
     if not schema.has_function or not versions:
         return None

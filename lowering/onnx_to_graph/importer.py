@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from math import prod
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, helper
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -61,12 +61,25 @@ class Importer:
                 scope.define(output, value)
 
     def _results(self, node: Node) -> Sequence[SSAValue | None]:
-        handler = None if function_key(node.proto) in self._functions else HANDLERS.get(node.op_type)
+        of_model = function_key(node.proto) in self._functions or node.proto.domain not in ("", "ai.onnx")
+        handler = None if of_model else HANDLERS.get(node.op_type)
         try:
             result = self.function(node) if handler is None else handler(node)
         except VerifyException as error:
             raise node.invalid(str(error)) from error
+        if unread := node.unread():
+            self._check_unread(node, unread)
         return [result] if isinstance(result, SSAValue) else result
+
+    def _check_unread(self, node: Node, unread: Iterable[AttributeProto]) -> None:
+        """Refuses attributes that the handler didn't look at, unless they say what holds anyway."""
+        schema = schema_of(node.proto, node.scope.opsets)
+        for entry in unread:
+            known = None if schema is None else schema.attributes.get(entry.name)
+            if known is None:
+                raise node.invalid(f"the operator has no attribute {entry.name}")
+            if helper.get_attribute_value(known.default_value) != helper.get_attribute_value(entry):
+                raise node.unsupported(f"attribute {entry.name} is not supported here")
 
     def initializers(self, graph: GraphProto) -> dict[str, Callable[[], SSAValue]]:
         """For each initialiser's name, what makes its value when it is first read."""
@@ -104,6 +117,7 @@ class Importer:
     def function(self, node: Node) -> list[SSAValue | None]:
         """The results of the node, by the body of the function that its operator stands for."""
         function, schema = self._functions.get(function_key(node.proto)), None
+        node.ignore(*(entry.name for entry in node.proto.attribute))  # the body refers to them
         operands = [node.optional(index) for index in range(len(node.proto.input))]
         if function is None:
             schema = schema_of(node.proto, node.scope.opsets)

@@ -59,7 +59,7 @@ def positions(node: Node, count: int) -> SSAValue:
 
 
 def _one_hot(node: Node) -> SSAValue:
-    """`on` where the position along the new axis is the index (counted from the end when negative), `off` elsewhere."""
+    """`on` where the position along the new axis is the index, or it from the end; `off` elsewhere."""
     indices, values = node.cast(node.operand(0), i64), node.operand(2)
     depth = int(node.scalar_operand(1, 0))
     shape = list(shape_of(indices))
@@ -120,6 +120,23 @@ def _compress(node: Node) -> SSAValue:
     return node.emit(GatherOp(x, node.array(np.flatnonzero(condition).astype(np.int64)), axis))
 
 
+def _reverse_sequence(node: Node) -> SSAValue:
+    """The first `length` elements of each batch entry along the time axis reversed, the rest as it is."""
+    x, lengths = node.operand(0), node.cast(node.operand(1), i64)
+    rank = len(shape_of(x))
+    time, batch = node.axis(0, rank, "time_axis"), node.axis(1, rank, "batch_axis")
+    if rank < 2 or {time, batch} != {0, 1}:
+        raise node.invalid(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
+
+    def along(value: SSAValue, axis: int) -> SSAValue:
+        return node.reshape(value, [shape_of(value)[0] if index == axis else 1 for index in range(rank)])
+
+    place, length = along(positions(node, shape_of(x)[time]), time), along(lengths, batch)
+    mirrored = node.emit(SubOp(node.emit(SubOp(length, node.scalar(1, i64))), place))
+    source = node.emit(WhereOp(node.emit(LessOp(place, length)), mirrored, place))
+    return node.emit(GatherElementsOp(x, node.broadcast(source, shape_of(x)), time))
+
+
 HANDLERS: dict[str, Handler] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
@@ -133,4 +150,5 @@ HANDLERS: dict[str, Handler] = {
     "EyeLike": _eye_like,
     "NonZero": _non_zero,
     "Compress": _compress,
+    "ReverseSequence": _reverse_sequence,
 }

@@ -18,8 +18,8 @@ def input_types(
 ) -> dict[str, AnyTensor]:
     """The type of each input that is not an initialiser, in the model's order.
 
-    `dims` gives sizes to dynamic dimensions by their names in the model, `shapes` gives whole shapes to inputs; a
-    size that a shape gives to a named dimension holds for every other input too.
+    `dims` gives sizes to dynamic dimensions by their names in the model, `shapes` gives whole input shapes.
+    A size that a shape gives to a named dimension holds for every other input too.
     """
     weights = {initializer.name for initializer in graph.initializer}
     inputs = {value.name: value for value in graph.input if value.name not in weights}
@@ -60,7 +60,7 @@ def _dimension(dimension: TensorShapeProto.Dimension) -> Dimension:
 def _sizes(
     declared: Mapping[str, Sequence[Dimension]], dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, int]:
-    """The size of every named dynamic dimension that is bound; raises InvalidInputError for contradictions."""
+    """Named dynamic dimensions and their sizes; raises InvalidInputError for contradictions."""
     names = {dimension for shape in declared.values() for dimension in shape if isinstance(dimension, str)}
     for name, size in dims.items():
         if name not in names or not name:

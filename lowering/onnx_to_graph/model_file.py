@@ -88,7 +88,7 @@ class ModelFile:
         size = path.stat().st_size
         if offset < 0 or nbytes < 0 or offset + nbytes > size:
             raise InvalidModelError(
-                f"{subject} is too short: bytes {offset} to {offset + nbytes} are asked for, the file has {size}"
+                f"{subject} is too short: it has {size} bytes, the data ends at {offset + nbytes}"
             )
         return FileRange(path, ByteRange(offset, nbytes))
 

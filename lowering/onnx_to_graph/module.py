@@ -59,7 +59,7 @@ def import_module(
 
 
 def _check_output(value: ValueInfoProto, result: SSAValue) -> None:
-    """Compares an output with what the model states of it: a wrong type is an error, a wrong shape a warning."""
+    """Compares an output with what the model states: a wrong type is an error, a wrong shape a warning."""
     if value.type.WhichOneof("value") != "tensor_type":
         return
     stated = value.type.tensor_type
@@ -82,7 +82,7 @@ def _check_output(value: ValueInfoProto, result: SSAValue) -> None:
 
 
 def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:
-    """Erases ops whose results nobody reads: what a definition of an operator computes beyond what is asked for."""
+    """Erases ops whose results nobody reads, such as what a definition computes beyond what is asked for."""
     for op in reversed(list(block.ops)):
         if isinstance(op, GraphOp) and not any(value.uses or value in results for value in op.results):
             op.detach()

@@ -236,7 +236,8 @@ def _space_to_depth(node: Node) -> SSAValue:
 def _dropout(node: Node) -> list[SSAValue]:
     """Nothing is dropped in inference; the mask, where asked for, is all ones."""
     x = node.operand(0)
-    if node.has_operand(2) and node.constant(2).any():
+    node.ignore("ratio", "seed", "is_test")
+    if node.has_operand(2) and node.constant(2).any() and node.scalar_operand(1, 0.5) != 0:
         raise node.unsupported("training mode")
     if not node.wants(1):
         return [x]

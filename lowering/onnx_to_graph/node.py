@@ -54,6 +54,7 @@ class Node:
         self.emitter = host.emitter
         self.location: LocationAttr = named_location(name)
         self._attributes: Mapping[str, AttributeProto] = {entry.name: entry for entry in proto.attribute}
+        self._read: set[str] = set()
 
     # Identity and errors.
 
@@ -137,7 +138,16 @@ class Node:
 
     def has(self, name: str) -> bool:
         """Whether the attribute is given."""
+        self._read.add(name)
         return name in self._attributes
+
+    def ignore(self, *names: str) -> None:
+        """Says that attributes make no difference here, for example because they are about training."""
+        self._read.update(names)
+
+    def unread(self) -> list[AttributeProto]:
+        """The attributes that the handler hasn't looked at: import refuses what would be passed over."""
+        return [entry for name, entry in self._attributes.items() if name not in self._read]
 
     def integer(self, name: str, default: int) -> int:
         """An integer attribute."""
@@ -179,6 +189,7 @@ class Node:
 
     def _typed(self, name: str, kind: AttributeProto.AttributeType.ValueType) -> AttributeProto:
         attribute = self._attributes.get(name)
+        self._read.add(name)
         if attribute is None:
             raise self.invalid(f"attribute {name} is missing")
         if attribute.type != kind:

@@ -37,6 +37,7 @@ def _batch_norm(node: Node) -> SSAValue:
     x = node.operand(0)
     if node.flag("training_mode") or any(node.wants(index) for index in range(1, 5)):
         raise node.unsupported("training mode")
+    node.ignore("momentum", "is_test", "consumed_inputs")
     if not node.flag("spatial", True):
         raise node.unsupported("spatial = 0: statistics for each element")
     type = element_type_of_value(x)
@@ -57,6 +58,7 @@ def _layer_norm(node: Node) -> list[SSAValue]:
     x, scale, bias = node.operand(0), node.operand(1), node.optional(2)
     axis = node.axis(-1, len(shape_of(x)))
     epsilon = node.number("epsilon", 1e-5)
+    node.ignore("stash_type")  # kernels compute in float32 or wider
     if not node.wants(1) and not node.wants(2):
         return [node.emit(LayerNormOp(x, scale, bias, axis=axis, epsilon=epsilon))]
     return _layer_norm_with_statistics(node, x, scale, bias, axis, epsilon)
@@ -81,18 +83,20 @@ def _layer_norm_with_statistics(
 def _rms_norm(node: Node) -> SSAValue:
     x, scale = node.operand(0), node.operand(1)
     axis = node.axis(-1, len(shape_of(x)))
+    node.ignore("stash_type")  # kernels compute in float32 or wider
     scale = node.cast(scale, element_type_of_value(x))
     return node.emit(RmsNormOp(x, scale, axis=axis, epsilon=node.number("epsilon", 1e-5)))
 
 
 def _group_norm(node: Node) -> SSAValue:
-    """Instance normalisation of [N, groups, rest]; scale and bias are per group in opset 18, per channel from 21."""
+    """Instance norm of [N, groups, rest]; scale and bias are per group in opset 18, per channel from 21."""
     x, scale, bias = node.operand(0), node.operand(1), node.operand(2)
     shape, groups = shape_of(x), node.integer("num_groups", 0)
     if len(shape) < 2 or groups < 1 or shape[1] % groups:
         raise node.invalid(f"num_groups {groups} does not divide the channels of an operand of shape {shape}")
     grouped = node.reshape(x, (shape[0], groups, prod(shape[1:]) // groups))
     epsilon = node.number("epsilon", 1e-5)
+    node.ignore("stash_type")  # kernels compute in float32 or wider
     if node.opset < 21:
         return node.reshape(node.emit(InstanceNormOp(grouped, scale, bias, epsilon=epsilon)), shape)
     one = node.broadcast(node.scalar(1, x), (groups,))

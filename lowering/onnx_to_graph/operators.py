@@ -24,7 +24,7 @@ from . import (
     reduction,
     resize,
 )
-from .check import named_nodes
+from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
 from .node import Handler
 
@@ -52,7 +52,7 @@ HANDLERS: dict[str, Handler] = {
 
 
 class OperatorCheck:
-    """Collects the operators that import can't do, so that one error lists them all before any work is done."""
+    """Collects operators that import can't do: one error lists them all, before any work is done."""
 
     def __init__(self, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> None:
         self._opsets = opsets
@@ -74,9 +74,8 @@ class OperatorCheck:
                 self._visit(inside, function_opsets(function))
                 continue
             schema = schema_of(node, opsets)
-            if schema is None:
-                version = "" if node.domain not in opsets else f" in opset {opsets[node.domain]}"
-                self._add(name, node, version if node.domain in ("", "ai.onnx") else "")
+            if schema is None or _is_too_old(node, schema, opsets):
+                self._add(name, node, f" in opset {opsets['']}" if node.domain in ("", "ai.onnx") else "")
                 continue
             _check_arity(name, node, schema)
             if node.op_type not in HANDLERS or schema.domain:
@@ -89,6 +88,14 @@ class OperatorCheck:
     def _add(self, name: str, node: NodeProto, note: str) -> None:
         domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
         self._missing.setdefault(f"{domain}{node.op_type}{note}", []).append(name)
+
+
+def _is_too_old(node: NodeProto, schema: Schema, opsets: Mapping[str, int]) -> bool:
+    """Whether the operator has changed between its opset and the oldest one that is supported."""
+    if opsets.get("", OLDEST_OPSET) >= OLDEST_OPSET:
+        return False
+    oldest = schema_of(node, {**opsets, "": OLDEST_OPSET})
+    return oldest is None or oldest.since_version != schema.since_version
 
 
 def _check_arity(name: str, node: NodeProto, schema: Schema) -> None:

@@ -29,6 +29,7 @@ def _max_pool(node: Node) -> SSAValue:
     x = node.operand()
     if node.wants(1):
         raise node.unsupported("the result Indices is asked for")
+    node.ignore("storage_order")  # of Indices
     window = _window(node, x)
     return node.emit(
         MaxPoolOp(
@@ -62,7 +63,7 @@ def _average(node: Node, x: SSAValue, count_include_pad: bool) -> SSAValue:
 
 
 def _lp_pool(node: Node) -> SSAValue:
-    """The p-norm of each window: its mean of |x|^p with padding counted, times the window's size, to the 1/p."""
+    """The p-norm of each window: the mean of |x|^p, padding counted, times the window's size, to the 1/p."""
     x = node.operand()
     if node.flag("ceil_mode"):
         raise node.unsupported("ceil_mode")

@@ -25,7 +25,7 @@ def _wide(type: Attribute) -> Attribute:
 
 
 def _aligned(node: Node, parameter: SSAValue, x: SSAValue) -> SSAValue:
-    """A scale or zero point in a shape that broadcasts to x: per tensor, per axis, or per block along the axis."""
+    """A scale or zero point (of all of x, by place along the axis, by block of it) so that it broadcasts."""
     shape, given = shape_of(x), shape_of(parameter)
     if len(given) == 0 or given == (1,):
         return node.reshape(parameter, ())

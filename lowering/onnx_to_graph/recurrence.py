@@ -47,7 +47,7 @@ def _directions(node: Node) -> int:
 
 
 def _time_first(node: Node, value: SSAValue | None) -> SSAValue | None:
-    """An operand whose first dimension is the batch when `layout` is 1, with the first two dimensions swapped then."""
+    """An operand with the batch in its second dimension, where `layout` 1 has it in the first."""
     if value is None or not node.flag("layout"):
         return value
     return node.emit(TransposeOp(value, (1, 0, 2)))
@@ -149,7 +149,7 @@ def _gates(node: Node, value: SSAValue, count: int) -> list[SSAValue]:
 
 
 def _gru(node: Node) -> list[SSAValue]:
-    """n = tanh(x_n + (r * h) R_n) or, `linear_before_reset`, tanh(x_n + r * (h R_n)); then h = n + z * (h - n)."""
+    """n = tanh(x_n + (r * h) R_n), or x_n + r * (h R_n) with `linear_before_reset`; h = n + z * (h - n)."""
     _check(node, node.operand(0), ("Sigmoid", "Tanh") * _directions(node))
     reset_after = node.flag("linear_before_reset")
 

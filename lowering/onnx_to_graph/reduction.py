@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
+from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.base import GraphOp
-from ...dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
+from ...dialects.graph.elementwise import AddOp, EqualOp, MulOp, SubOp, WhereOp
 from ...dialects.graph.reduction import (
     ArgMaxOp,
     ArgMinOp,
@@ -19,8 +21,11 @@ from ...dialects.graph.reduction import (
     ReduceSumOp,
 )
 from ...dialects.graph.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
-from ...dialects.graph.values import shape_of
+from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
+from .indexing import positions
 from .node import Handler, Node
+
+_UINT8 = IntegerType(8, Signedness.UNSIGNED)
 
 Reduction = Callable[[SSAValue, Sequence[int], bool], GraphOp]
 
@@ -29,18 +34,32 @@ def reduced_axes(node: Node, x: SSAValue) -> list[int]:
     """The axes to reduce over, sorted: an attribute or (ReduceSum from opset 13, all from 18) an operand."""
     rank = len(shape_of(x))
     axes = node.ints_attribute_or_operand("axes", 1)
+    keeps_all = node.flag("noop_with_empty_axes")
     if not axes:
-        return [] if node.flag("noop_with_empty_axes") else list(range(rank))
+        return [] if keeps_all else list(range(rank))
     return sorted({node.normal_axis(axis, rank) for axis in axes})
 
 
 def _reduce(node: Node, x: SSAValue, make: Reduction) -> SSAValue:
-    axes = reduced_axes(node, x)
-    return node.emit(make(x, axes, node.flag("keepdims", True))) if axes else x
+    axes, keepdims = reduced_axes(node, x), node.flag("keepdims", True)
+    return node.emit(make(x, axes, keepdims)) if axes else x
 
 
 def _plain(make: Reduction) -> Handler:
     return lambda node: _reduce(node, node.operand(), make)
+
+
+def _extremum(make: Reduction) -> Handler:
+    """Of numbers; of truth values as of 0 and 1."""
+
+    def handler(node: Node) -> SSAValue:
+        x = node.operand()
+        type = element_type_of_value(x)
+        if not is_bool(type):
+            return _reduce(node, x, make)
+        return node.cast(_reduce(node, node.cast(x, _UINT8), make), type)
+
+    return handler
 
 
 def _sum(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
@@ -69,16 +88,16 @@ def _sum_square(node: Node) -> SSAValue:
 
 
 def _log_sum_exp(node: Node) -> SSAValue:
-    """log(sum(exp(x))), computed as m + log(sum(exp(x - m))) with m the largest element, where that is finite."""
+    """log(sum(exp(x))) as m + log(sum(exp(x - m))), with m the largest element where that is finite."""
     x = node.operand()
-    axes = reduced_axes(node, x)
+    axes, keepdims = reduced_axes(node, x), node.flag("keepdims", True)
     if not axes:
         return x
     top = node.emit(ReduceMaxOp(x, axes, keepdims=True))
     top = node.emit(WhereOp(node.emit(IsInfOp(top)), node.scalar(0, x), top))
     total = node.emit(ReduceSumOp(node.emit(ExpOp(node.emit(SubOp(x, top)))), axes, keepdims=True))
     result = node.emit(AddOp(node.emit(LogOp(total)), top))
-    if node.flag("keepdims", True):
+    if keepdims:
         return result
     return node.reshape(result, [size for axis, size in enumerate(shape_of(x)) if axis not in axes])
 
@@ -100,11 +119,24 @@ def _cumsum(node: Node) -> SSAValue:
     return node.emit(CumsumOp(x, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse")))
 
 
+def _hardmax(node: Node) -> SSAValue:
+    """One at the first largest element along the axis (before opset 13: from it on), zero elsewhere."""
+    x = node.operand()
+    shape = shape_of(x)
+    axis = node.axis(-1 if node.opset >= 13 else 1, len(shape))
+    if node.opset < 13:
+        x = node.reshape(x, (*shape[:axis], prod(shape[axis:])))
+    place = node.emit(ArgMaxOp(x, axis, keepdims=True))
+    count = shape_of(x)[axis]
+    places = node.reshape(positions(node, count), (count, *[1] * (len(shape_of(x)) - axis - 1)))
+    return node.reshape(node.cast(node.emit(EqualOp(place, places)), element_type_of_value(x)), shape)
+
+
 HANDLERS: dict[str, Handler] = {
     "ReduceSum": _plain(_sum),
     "ReduceMean": _plain(_mean),
-    "ReduceMax": _plain(_max),
-    "ReduceMin": _plain(_min),
+    "ReduceMax": _extremum(_max),
+    "ReduceMin": _extremum(_min),
     "ReduceProd": _plain(_prod),
     "ReduceL1": lambda node: _reduce(node, node.emit(AbsOp(node.operand())), _sum),
     "ReduceL2": lambda node: node.emit(SqrtOp(_sum_square(node))),
@@ -114,4 +146,5 @@ HANDLERS: dict[str, Handler] = {
     "ArgMax": _arg(ArgMaxOp),
     "ArgMin": _arg(ArgMinOp),
     "CumSum": _cumsum,
+    "Hardmax": _hardmax,
 }

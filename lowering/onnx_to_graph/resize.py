@@ -116,7 +116,7 @@ def _wanted_sizes(node: Node, sizes: Sequence[int], axes: Sequence[int]) -> list
 
 
 def _common_scale(node: Node, sizes: Sequence[int], axes: Sequence[int]) -> float:
-    """The one scale of all axes with which the result is not larger, or not smaller, than the wanted sizes."""
+    """The scale for all axes with which the result is not larger, or not smaller, than what is wanted."""
     ratios = [size / sizes[axis] for axis, size in zip(axes, node.ints_operand(_SIZES), strict=True)]
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy not in ("not_larger", "not_smaller"):

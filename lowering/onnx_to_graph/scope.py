@@ -1,4 +1,4 @@
-"""What a node's names mean: values, initialisers, and operator versions, in a graph, a branch or a function."""
+"""What a node's names mean: values, initialisers, operator versions, in a graph, a branch or a function."""
 
 from __future__ import annotations
 

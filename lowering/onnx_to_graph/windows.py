@@ -10,7 +10,7 @@ from .node import Node
 
 @dataclass(frozen=True)
 class Window:
-    """How a window moves over the spatial dimensions; every list has one entry a dimension, `pads` begins then ends."""
+    """How a window moves over the spatial dimensions: one entry for each, in `pads` begins then ends."""
 
     kernel: list[int]
     strides: list[int]

@@ -70,7 +70,7 @@ def _fields(data: Bytes, start: int, end: int) -> Iterator[_Field]:
             raise InvalidModelError(f"not an ONNX model: unknown field kind {kind} at byte {tag}")
         if stop > end:
             raise InvalidModelError(
-                f"not an ONNX model, or cut short: the field at byte {tag} ends at byte {stop}, its message at {end}"
+                f"not an ONNX model, or cut short: a field at byte {tag} ends at {stop}, its message at {end}"
             )
         yield _Field(key >> 3, tag, at, stop)
         at = stop
@@ -109,7 +109,7 @@ def _strip_tensor(data: Bytes, tensor: _Field, keep: int) -> tuple[bytes, str, B
 
 
 def split_model(data: Bytes, keep: int) -> tuple[bytes, dict[str, ByteRange]]:
-    """The model without initialisers' raw data of more than `keep` bytes, and where each one's raw data lies."""
+    """The model without raw data of more than `keep` bytes in initialisers, and where their raw data lies."""
     ranges: dict[str, ByteRange] = {}
     model: list[bytes] = []
     for part in _fields(data, 0, len(data)):
