@@ -28,12 +28,12 @@ def import_onnx(
 
     `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs.
 
-    Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values folded
-    during import, weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
+    Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values that
+    were folded, weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
 
-    Raises InvalidModelError for a broken model, UnsupportedError for one that can't be compiled (naming all its
-    unsupported operators), InvalidInputError for dimensions that are not bound or don't fit. Nodes connected to
-    nothing are ignored with a warning.
+    Raises InvalidModelError for a broken model, UnsupportedError for one that can't be compiled (naming every
+    operator that is not supported), InvalidInputError for dimensions that are not bound or don't fit. Nodes
+    connected to nothing are ignored with a warning.
     """
     from ...dialects.graph.blobs import MiniContext
     from .module import import_module

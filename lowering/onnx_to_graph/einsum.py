@@ -1,8 +1,8 @@
 """Einsum as matrix products: operands are contracted two at a time, from the left.
 
 `bhqd,bhkd->bhqk`: labels in both operands and later needed (b, h) are batch dimensions, labels in both
-and not needed any more (d) are summed over, labels of one operand (q; k) are rows and columns. The operands are
-brought to [batch, rows, sum] and [batch, sum, columns], multiplied, and the product is taken apart again.
+and not needed any more (d) are summed over, labels of one operand (q; k) are rows and columns. The operands
+are brought to [batch, rows, sum] and [batch, sum, columns], multiplied, and the product is taken apart again.
 """
 
 from __future__ import annotations
