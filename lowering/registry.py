@@ -47,6 +47,7 @@ PASSES = {
     "place-weights": "mini_infer.passes.place_weights:PlaceWeights",
     # arena -> loops -> llvm
     "lower-kernels": "mini_infer.lowering.graph_to_loops.lower_kernels:LowerKernels",
+    "profile-kernels": "mini_infer.lowering.graph_to_loops.profile_kernels:ProfileKernels",
     "expand-math": "mini_infer.lowering.loops_to_llvm.expand_math:ExpandMath",
     "lower-to-llvm": "mini_infer.lowering.loops_to_llvm.lower_to_llvm:LowerToLlvm",
     # xDSL's own

@@ -127,7 +127,7 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
         while chain and isinstance(chain[-1], ReshapeOp):
             value = chain.pop().results[0]
         if chain and inner_is_dense and _window_base(operand, len(chain)) is value:
-            for op in reversed(chain):
+            for op in chain:
                 group.ops.insert(0, op)
                 group.members.add(op)
 

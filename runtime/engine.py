@@ -1,0 +1,136 @@
+"""Engine: a compiled model. `compile` builds one; calling it runs one inference."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from ..dialects.errors import ConfigError, InvalidInputError
+from .context import ExecutionContext
+from .plan import InferencePlan
+from .storage import Array
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from ..passes.statistics import PassStatistics
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """Options of `compile`.
+
+    device: "cpu". device_id: which device of that kind; 0.
+    threads: threads of one inference; None means the cores this process may run on.
+    dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
+    shapes: whole shapes by input name, where dimensions have no names.
+    enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
+        is a kernel of its own.
+    enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
+    enable_profiling: time every kernel; read the times with `ExecutionContext.profile`.
+    memory_alignment: bytes, a power of two; where every buffer of the arena starts.
+    max_workspace_size: bytes; a plan whose arena is larger is refused. None means no limit.
+    planner: strategy of plan-arena, such as "auto" or "greedy-by-size".
+    cpu, vector_bits: generate code for this LLVM CPU name and width instead of the host's.
+    """
+
+    device: str = "cpu"
+    device_id: int = 0
+    threads: int | None = None
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    enable_graph_optimization: bool = True
+    enable_memory_planning: bool = True
+    enable_profiling: bool = False
+    memory_alignment: int = 256
+    max_workspace_size: int | None = None
+    planner: str = "auto"
+    cpu: str | None = None
+    vector_bits: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.device != "cpu":
+            raise ConfigError(f"device '{self.device}' is not supported; there is 'cpu'")
+        if self.device_id != 0:
+            raise ConfigError(f"there is no cpu device {self.device_id}, only 0")
+        if self.threads is not None and self.threads < 1:
+            raise ConfigError(f"threads is {self.threads}; it must be at least 1")
+        if self.memory_alignment < 1 or self.memory_alignment & (self.memory_alignment - 1):
+            raise ConfigError(f"memory_alignment {self.memory_alignment} is not a power of two")
+        if self.max_workspace_size is not None and self.max_workspace_size < 0:
+            raise ConfigError(f"max_workspace_size is {self.max_workspace_size}; it must not be negative")
+        if self.vector_bits not in (None, 128, 256, 512):
+            raise ConfigError(f"vector_bits is {self.vector_bits}; it must be 128, 256 or 512")
+
+    @classmethod
+    def of(cls, **options: Any) -> EngineConfig:
+        """A configuration from keyword arguments; raises ConfigError naming an option that does not exist."""
+        known = {each.name for each in fields(cls)}
+        unknown = sorted(set(options) - known)
+        if unknown:
+            raise ConfigError(f"no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        return cls(**options)
+
+    @property
+    def thread_count(self) -> int:
+        """The number of threads, with None resolved."""
+        return self.threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else self.threads or 1
+
+
+class Engine:
+    """A compiled model: `engine(x)` runs it. Safe from many threads; inputs are never changed, outputs are fresh.
+
+    A mapping of names to arrays gives a mapping of names to arrays; arrays in the order of the model's inputs give an
+    array, or a tuple of arrays when the model has several outputs.
+    """
+
+    def __init__(self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics) -> None:
+        self.plan = plan
+        self.config = config
+        self.statistics = statistics
+        self._idle: deque[ExecutionContext] = deque()
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """One inference. Raises InvalidInputError for a wrong name, type or shape, before anything runs."""
+        if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
+            return dict(zip(self.plan.output_names, self._run(arrays[0]), strict=True))  # pyright: ignore[reportUnknownArgumentType]
+        names = self.plan.input_names
+        if len(arrays) > len(names):
+            raise InvalidInputError(f"{len(arrays)} inputs given, but the model has {len(names)}: {', '.join(names)}")
+        inputs = {**dict(zip(names, arrays, strict=False)), **named}
+        outputs = self._run(inputs)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _run(self, inputs: Mapping[str, Any]) -> list[Array]:
+        try:
+            context = self._idle.pop()
+        except IndexError:
+            context = self.plan.create_execution_context()
+        try:
+            return context.run(inputs)
+        finally:
+            self._idle.append(context)
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the inputs, in the model's order."""
+        return self.plan.input_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the outputs, in the model's order."""
+        return self.plan.output_names
+
+
+def compile(model: str | os.PathLike[str] | bytes | ModelProto, threads: int | None = None, **options: Any) -> Engine:
+    """Compiles an ONNX model (a path, its bytes or a ModelProto); `options` are EngineConfig's.
+
+    Raises InvalidModelError, UnsupportedError, ConfigError, PlanError or CompileError, all of them MiniInferError.
+    """
+    config = EngineConfig.of(threads=threads, **options)
+    from .build import build_engine
+
+    return build_engine(model, config)
