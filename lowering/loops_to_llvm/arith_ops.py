@@ -1,0 +1,276 @@
+"""arith and math operations: instructions and intrinsics, one table each."""
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.arith import IntegerOverflowFlag
+from xdsl.dialects.builtin import IndexType, IntegerAttr, f32, i1, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.extensions import llvm as llvm_extensions
+from .body import FunctionBody, Handler, fail
+from .instructions import NO_FAST_MATH
+from .types import bytes_of, element_of, lanes_of, truth_type
+
+_INTEGER = {
+    "arith.addi": llvm.AddOp,
+    "arith.subi": llvm.SubOp,
+    "arith.muli": llvm.MulOp,
+    "arith.shli": llvm.ShlOp,
+    "arith.divsi": llvm.SDivOp,
+    "arith.divui": llvm.UDivOp,
+    "arith.remsi": llvm.SRemOp,
+    "arith.remui": llvm.URemOp,
+    "arith.andi": llvm.AndOp,
+    "arith.ori": llvm.OrOp,
+    "arith.xori": llvm.XOrOp,
+    "arith.shrsi": llvm.AShrOp,
+    "arith.shrui": llvm.LShrOp,
+}
+_FLOAT = {
+    "arith.addf": llvm.FAddOp,
+    "arith.subf": llvm.FSubOp,
+    "arith.mulf": llvm.FMulOp,
+    "arith.divf": llvm.FDivOp,
+    "arith.remf": llvm.FRemOp,
+    "arith.negf": llvm.FNegOp,
+}
+_CASTS = {
+    "arith.extsi": llvm.SExtOp,
+    "arith.extui": llvm.ZExtOp,
+    "arith.trunci": llvm.TruncOp,
+    "arith.sitofp": llvm.SIToFPOp,
+    "arith.uitofp": llvm_extensions.UIToFPOp,
+    "arith.fptosi": llvm_extensions.FPToSIOp,
+    "arith.fptoui": llvm_extensions.FPToUIOp,
+    "arith.extf": llvm.FPExtOp,
+    "arith.truncf": llvm.FPTruncOp,
+}
+_INTRINSICS = {
+    "arith.minsi": "llvm.smin",
+    "arith.maxsi": "llvm.smax",
+    "arith.minui": "llvm.umin",
+    "arith.maxui": "llvm.umax",
+    "arith.maximumf": "llvm.maximum",
+    "arith.minimumf": "llvm.minimum",
+    "arith.maxnumf": "llvm.maxnum",
+    "arith.minnumf": "llvm.minnum",
+    "math.absf": "llvm.fabs",
+    "math.ceil": "llvm.ceil",
+    "math.copysign": "llvm.copysign",
+    "math.floor": "llvm.floor",
+    "math.fma": "llvm.fma",
+    "math.round": "llvm.round",
+    "math.roundeven": "llvm.roundeven",
+    "math.sqrt": "llvm.sqrt",
+    "math.trunc": "llvm.trunc",
+    # LLVM calls the C library for these, once per lane.
+    "math.acos": "llvm.acos",
+    "math.asin": "llvm.asin",
+    "math.atan": "llvm.atan",
+    "math.atan2": "llvm.atan2",
+    "math.cos": "llvm.cos",
+    "math.cosh": "llvm.cosh",
+    "math.exp": "llvm.exp",
+    "math.exp2": "llvm.exp2",
+    "math.log": "llvm.log",
+    "math.log10": "llvm.log10",
+    "math.log2": "llvm.log2",
+    "math.powf": "llvm.pow",
+    "math.sin": "llvm.sin",
+    "math.sinh": "llvm.sinh",
+    "math.tan": "llvm.tan",
+    "math.tanh": "llvm.tanh",
+}
+_LIBRARY = {
+    "math.acosh": "acosh",
+    "math.asinh": "asinh",
+    "math.atanh": "atanh",
+    "math.cbrt": "cbrt",
+    "math.erf": "erf",
+    "math.expm1": "expm1",
+    "math.log1p": "log1p",
+}
+_OVERFLOW = {IntegerOverflowFlag.NSW: 1, IntegerOverflowFlag.NUW: 2}
+
+
+def _integer(body: FunctionBody, op: Operation) -> None:
+    properties: dict[str, Attribute] = {}
+    flags = op.properties.get("overflowFlags")
+    if isinstance(flags, arith.IntegerOverflowAttr):
+        properties["overflowFlags"] = IntegerAttr(sum(_OVERFLOW[flag] for flag in flags.data), i32)
+    a, b = body.lowered(op.operands)
+    body.values[op.results[0]] = body.emit(_INTEGER[op.name], (a, b), a.type, properties)
+
+
+def _float(body: FunctionBody, op: Operation) -> None:
+    operands = body.lowered(op.operands)
+    flags = {"fastmathFlags": body.fast_math(op)}
+    body.values[op.results[0]] = body.emit(_FLOAT[op.name], operands, operands[0].type, flags)
+
+
+def _intrinsic(body: FunctionBody, op: Operation) -> None:
+    operands = body.lowered(op.operands)
+    flags = body.fast_math(op)
+    body.values[op.results[0]] = body.overloaded(_INTRINSICS[op.name], operands, flags)
+
+
+def _cast(body: FunctionBody, op: Operation) -> None:
+    target = body.types.convert(op.results[0].type)
+    body.values[op.results[0]] = body.emit(_CASTS[op.name], body.lowered(op.operands), target)
+
+
+def _constant(body: FunctionBody, op: Operation) -> None:
+    value, result = op.properties["value"], op.results[0]
+    value_type = body.types.convert(result.type)
+    if isinstance(value, IntegerAttr):
+        body.values[result] = body.integer(value.value.data, value_type)
+    elif isinstance(element_of(result.type), IndexType):
+        fail(op, "constant vectors of index can't be lowered; use vector.step or an integer type")
+    else:
+        body.values[result] = body.constant(value, value_type)
+
+
+def _cmpi(body: FunctionBody, op: Operation) -> None:
+    operands = body.lowered(op.operands)
+    predicate = {"predicate": op.properties["predicate"]}
+    result_type = truth_type(operands[0].type)
+    body.values[op.results[0]] = body.emit(llvm.ICmpOp, operands, result_type, predicate)
+
+
+def _cmpf(body: FunctionBody, op: Operation) -> None:
+    operands = body.lowered(op.operands)
+    properties = {"predicate": op.properties["predicate"], "fastmathFlags": body.fast_math(op)}
+    result_type = truth_type(operands[0].type)
+    body.values[op.results[0]] = body.emit(llvm_extensions.FCmpOp, operands, result_type, properties)
+
+
+def _select(body: FunctionBody, op: Operation) -> None:
+    operands = body.lowered(op.operands)
+    flags = {"fastmathFlags": NO_FAST_MATH}
+    body.values[op.results[0]] = body.emit(llvm_extensions.SelectOp, operands, operands[1].type, flags)
+
+
+def _bitcast(body: FunctionBody, op: Operation) -> None:
+    (value,) = body.lowered(op.operands)
+    target = body.types.convert(op.results[0].type)
+    same = value.type == target
+    body.values[op.results[0]] = value if same else body.emit(llvm.BitcastOp, (value,), target)
+
+
+def _index_cast(body: FunctionBody, op: Operation) -> None:
+    (value,) = body.lowered(op.operands)
+    target = body.types.convert(op.results[0].type)
+    known = body.known.get(value)
+    source_bytes, target_bytes = bytes_of(element_of(value.type)), bytes_of(element_of(target))
+    if value.type == target:
+        result = value
+    elif known is not None:
+        result = body.integer(known, target)
+    else:
+        widen = source_bytes < target_bytes or element_of(value.type) == i1
+        result = body.emit(llvm.SExtOp if widen else llvm.TruncOp, (value,), target)
+    body.values[op.results[0]] = result
+
+
+def _floor_division(body: FunctionBody, op: Operation) -> None:
+    """floordivsi and ceildivsi: the quotient toward zero, corrected where the division isn't exact."""
+    a, b = body.lowered(op.operands)
+    down = op.name == "arith.floordivsi"
+    zero = body.number(0, a.type)
+    quotient = body.emit(llvm.SDivOp, (a, b), a.type)
+    remainder = body.emit(llvm.SRemOp, (a, b), a.type)
+    bit = truth_type(a.type)
+    inexact = body.emit(llvm.ICmpOp, (remainder, zero), bit, {"predicate": IntegerAttr(1, i64)})
+    signs = body.emit(llvm.XOrOp, (a, b), a.type)
+    wanted = IntegerAttr(2 if down else 5, i64)  # slt: the signs differ; sge: they agree
+    wrong_way = body.emit(llvm.ICmpOp, (signs, zero), bit, {"predicate": wanted})
+    correct = body.emit(llvm.AndOp, (inexact, wrong_way), bit)
+    step = body.emit(llvm.ZExtOp, (correct,), a.type)
+    combine = llvm.SubOp if down else llvm.AddOp
+    body.values[op.results[0]] = body.emit(combine, (quotient, step), a.type)
+
+
+def _ceil_division_unsigned(body: FunctionBody, op: Operation) -> None:
+    a, b = body.lowered(op.operands)
+    quotient = body.emit(llvm.UDivOp, (a, b), a.type)
+    remainder = body.emit(llvm.URemOp, (a, b), a.type)
+    zero = body.number(0, a.type)
+    inexact = body.emit(
+        llvm.ICmpOp, (remainder, zero), truth_type(a.type), {"predicate": IntegerAttr(1, i64)}
+    )
+    step = body.emit(llvm.ZExtOp, (inexact,), a.type)
+    body.values[op.results[0]] = body.emit(llvm.AddOp, (quotient, step), a.type)
+
+
+def _rsqrt(body: FunctionBody, op: Operation) -> None:
+    operands = body.lowered(op.operands)
+    root = body.overloaded("llvm.sqrt", operands, body.fast_math(op))
+    one = body.number(1.0, root.type)
+    flags = {"fastmathFlags": body.fast_math(op)}
+    body.values[op.results[0]] = body.emit(llvm.FDivOp, (one, root), root.type, flags)
+
+
+def _absolute_integer(body: FunctionBody, op: Operation) -> None:
+    (value,) = body.lowered(op.operands)
+    name = f"llvm.abs.{body.types.suffix(value.type)}"
+    result = body.intrinsic(name, (value, body.integer(0, i1)), value.type)
+    assert result is not None
+    body.values[op.results[0]] = result
+
+
+def _library(body: FunctionBody, op: Operation) -> None:
+    """A function of the C library that LLVM has no intrinsic for, called once per lane."""
+    operands = body.lowered(op.operands)
+    value_type = operands[0].type
+    element = element_of(value_type)
+    if bytes_of(element) < 4:
+        fail(op, f"not available for {element}; expand-math computes it in f32")
+    name = _LIBRARY[op.name] + ("f" if element == f32 else "")
+    body.extern[name] = llvm.LLVMFunctionType([element] * len(operands), element)
+
+    def call(values: list[SSAValue]) -> SSAValue:
+        made = llvm.CallOp(name, *values, return_type=element)
+        body.block.add_op(made)
+        return made.results[0]
+
+    lanes = lanes_of(value_type)
+    if lanes is None:
+        body.values[op.results[0]] = call(operands)
+        return
+    result = body.poison(value_type)
+    for lane in range(lanes):
+        position = body.integer(lane)
+        arguments = [
+            body.emit(llvm_extensions.ExtractElementOp, (operand, position), element) for operand in operands
+        ]
+        result = body.emit(llvm.InsertElementOp, (result, call(arguments), position), value_type)
+    body.values[op.results[0]] = result
+
+
+def _same_value(body: FunctionBody, op: Operation) -> None:
+    """A cast between types that are one type in LLVM."""
+    for source, result in zip(op.operands, op.results, strict=True):
+        value = body.values[source]
+        if value.type != body.types.convert(result.type):
+            fail(op, f"{source.type} and {result.type} are different types in LLVM")
+        body.values[result] = value
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(_INTEGER, _integer),
+    **dict.fromkeys(_FLOAT, _float),
+    **dict.fromkeys(_CASTS, _cast),
+    **dict.fromkeys(_INTRINSICS, _intrinsic),
+    **dict.fromkeys(_LIBRARY, _library),
+    "arith.constant": _constant,
+    "arith.cmpi": _cmpi,
+    "arith.cmpf": _cmpf,
+    "arith.select": _select,
+    "arith.bitcast": _bitcast,
+    "arith.index_cast": _index_cast,
+    "arith.floordivsi": _floor_division,
+    "arith.ceildivsi": _floor_division,
+    "arith.ceildivui": _ceil_division_unsigned,
+    "math.rsqrt": _rsqrt,
+    "math.absi": _absolute_integer,
+    "builtin.unrealized_conversion_cast": _same_value,
+}

@@ -1,0 +1,165 @@
+"""The body of one llvm.func under construction: what the values of the loops level became, and addresses.
+
+Sums and products of indices and the addresses made from them are kept and used again while the code that
+computed them dominates: an address costs little even where many accesses differ in a constant only.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NoReturn, TypeAlias, cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, UnitAttr, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects.errors import CompileError
+from ...dialects.graph.base import describe
+from .instructions import Instructions, integer_list
+from .types import POINTER, Types
+
+Handler: TypeAlias = "Callable[[FunctionBody, Operation], None]"
+
+NSW = IntegerAttr(1, i32)
+_NO_WRAP_FLAGS = IntegerAttr(0, i32)
+_UNIT = UnitAttr()
+_VALUE_INDEX = integer_list((llvm.GEP_USE_SSA_VAL,))
+_MAX_GEP_CONSTANT = 2**31 - 1
+
+
+def fail(op: Operation, fact: str) -> NoReturn:
+    """Raises a CompileError that names the node, the operation and the fact."""
+    raise CompileError(f"{describe(op)}: {fact}")
+
+
+def integers_of(op: Operation, name: str) -> tuple[int, ...]:
+    """A property of `op` that is a list of integers."""
+    return cast("DenseArrayBase[IntegerType]", op.properties[name]).get_values()
+
+
+class FunctionBody(Instructions):
+    """The body of an llvm.func under construction; `block` is where the next operation goes."""
+
+    def __init__(self, types: Types, handlers: Mapping[str, Handler], entry: Block) -> None:
+        super().__init__(types, entry)
+        self.region = Region(entry)
+        self.values: dict[SSAValue, SSAValue] = {}
+        """The LLVM values of values of the loops level."""
+        self._handlers = handlers
+        self._computed: dict[tuple[object, ...], SSAValue] = {}
+        self._scope: list[tuple[object, ...]] = []
+
+    def lower_block(self, block: Block) -> Operation:
+        """Lowers all operations of a block but the terminator, which is returned."""
+        handlers = self._handlers
+        last = block.last_op
+        assert last is not None, "every block ends with a terminator"
+        for op in block.ops:
+            if op is last:
+                break
+            handler = handlers.get(op.name)
+            if handler is None:
+                fail(op, "this operation can't be lowered to LLVM")
+            handler(self, op)
+        return last
+
+    def new_block(self, argument_types: Sequence[Attribute] = ()) -> Block:
+        """A new block at the end of the body."""
+        block = Block(arg_types=argument_types)
+        self.region.add_block(block)
+        return block
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Forgets, at the end, what was computed inside: it doesn't dominate the code that follows."""
+        outer, self._scope = self._scope, []
+        yield
+        for key in self._scope:
+            del self._computed[key]
+        self._scope = outer
+
+    def lowered(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """The LLVM values of values of the loops level."""
+        known = self.values
+        return [known[value] for value in values]
+
+    # addresses
+
+    def address(self, memref: SSAValue, indices: Sequence[SSAValue], *, inbounds: bool = True) -> SSAValue:
+        """The address of an element of a memref of the loops level. Off bounds only where that is said."""
+        layout = self.types.layout(memref.type)
+        constant = 0
+        terms: list[tuple[SSAValue, int]] = []
+        for index, stride in zip(indices, layout.strides, strict=True):
+            value = self.values[index]
+            known = self.known.get(value)
+            if known is not None:
+                constant += known * stride
+            elif stride:
+                terms.append((value, stride))
+        pointer = self.values[memref]
+        if terms:
+            pointer = self.moved(pointer, self.linear(terms), layout.element, inbounds=inbounds)
+        return self.offset(pointer, constant, layout.element, inbounds=inbounds)
+
+    def moved(
+        self, pointer: SSAValue, elements: SSAValue, element: Attribute, *, inbounds: bool = True
+    ) -> SSAValue:
+        """`pointer` moved by a number of elements."""
+        return self._keep(
+            ("moved", pointer, elements, self.types.suffix(element), inbounds),
+            lambda: self._gep(pointer, elements, element, inbounds=inbounds),
+        )
+
+    def offset(
+        self, pointer: SSAValue, elements: int, element: Attribute, *, inbounds: bool = True
+    ) -> SSAValue:
+        """`pointer` moved by a constant number of elements."""
+        if elements == 0:
+            return pointer
+        return self._keep(
+            ("offset", pointer, elements, self.types.suffix(element), inbounds),
+            lambda: self._gep(pointer, elements, element, inbounds=inbounds),
+        )
+
+    def linear(self, terms: Sequence[tuple[SSAValue, int]]) -> SSAValue:
+        """The sum of values times constants."""
+        total: SSAValue | None = None
+        for value, factor in terms:
+            part = value if factor == 1 else self._product(value, factor)
+            total = part if total is None else self._sum(total, part)
+        assert total is not None
+        return total
+
+    def _product(self, value: SSAValue, factor: int) -> SSAValue:
+        return self._keep(
+            ("mul", value, factor),
+            lambda: self.emit(llvm.MulOp, (value, self.integer(factor)), i64, {"overflowFlags": NSW}),
+        )
+
+    def _sum(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        return self._keep(("add", a, b), lambda: self.emit(llvm.AddOp, (a, b), i64, {"overflowFlags": NSW}))
+
+    def _gep(
+        self, pointer: SSAValue, index: SSAValue | int, element: Attribute, *, inbounds: bool
+    ) -> SSAValue:
+        if isinstance(index, int) and abs(index) > _MAX_GEP_CONSTANT:
+            index = self.integer(index)
+        if isinstance(index, int):
+            operands, raw = (pointer,), integer_list((index,))
+        else:
+            operands, raw = (pointer, index), _VALUE_INDEX
+        properties: dict[str, Attribute] = {
+            "rawConstantIndices": raw,
+            "elem_type": element,
+            "noWrapFlags": _NO_WRAP_FLAGS,
+        }
+        if inbounds:
+            properties["inbounds"] = _UNIT
+        return self.emit(llvm.GEPOp, operands, POINTER, properties)
+
+    def _keep(self, key: tuple[object, ...], make: Callable[[], SSAValue]) -> SSAValue:
+        value = self._computed.get(key)
+        if value is None:
+            value = self._computed[key] = make()
+            self._scope.append(key)
+        return value

@@ -1,0 +1,187 @@
+"""scf loops and branches become blocks and jumps; calls.
+
+A loop tests at its end, behind a test of its own where it may run no times at all:
+
+before:  %r = scf.for %i = %lb to %ub step %s iter_args(%a = %x) -> (f32) { ... scf.yield %y }
+after:       llvm.cond_br (%lb < %ub), ^body(%lb, %x), ^exit(%x)
+         ^body(%i, %a): ...
+             llvm.cond_br (%i + %s < %ub), ^body(%i + %s, %y), ^exit(%y)
+         ^exit(%r):
+
+A loop that is known to run once is only its body, and one that never runs is nothing. An attribute
+`loop_annotation = {unroll = 4 : i64, vectorize = 8 : i64, interleave = 2 : i64}` of scf.for goes along to the
+jump that closes the loop and advises LLVM; 1 means "don't".
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr, i1, i64
+from xdsl.dialects.llvm import CallingConventionAttr, TailCallKind, TailCallKindAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from .body import NSW, FunctionBody, Handler, fail
+from .instructions import NO_FAST_MATH, integer_list
+
+_SIGNED_LESS = {"predicate": IntegerAttr(2, i64)}
+
+
+def _jump(
+    body: FunctionBody,
+    target: Block,
+    values: Sequence[SSAValue],
+    attributes: dict[str, Attribute] | None = None,
+) -> None:
+    body.append(llvm.BrOp, values, successors=(target,), attributes=attributes or {})
+
+
+def _branch(
+    body: FunctionBody,
+    condition: SSAValue,
+    then: tuple[Block, Sequence[SSAValue]],
+    otherwise: tuple[Block, Sequence[SSAValue]],
+    attributes: dict[str, Attribute] | None = None,
+) -> None:
+    sizes = integer_list((1, len(then[1]), len(otherwise[1])))
+    body.append(
+        llvm.CondBrOp,
+        (condition, *then[1], *otherwise[1]),
+        {"operandSegmentSizes": sizes},
+        (then[0], otherwise[0]),
+        attributes or {},
+    )
+
+
+def _inline(body: FunctionBody, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Lowers a block in place; the values that its terminator hands on."""
+    for argument, value in zip(block.args, arguments, strict=True):
+        body.values[argument] = value
+    return body.lowered(body.lower_block(block).operands)
+
+
+def _results(body: FunctionBody, op: Operation, values: Sequence[SSAValue]) -> None:
+    for result, value in zip(op.results, values, strict=True):
+        body.values[result] = value
+
+
+def _single_block(op: Operation, region: Region) -> Block:
+    blocks = tuple(region.blocks)
+    if len(blocks) != 1:
+        fail(op, "its regions must have one block")
+    return blocks[0]
+
+
+def _trips(body: FunctionBody, lower: SSAValue, upper: SSAValue, step: SSAValue) -> int | None:
+    """0 or 1 where a loop is known to run so often, 2 for more, None where nothing is known."""
+    first, last, stride = (body.known.get(bound) for bound in (lower, upper, step))
+    if first is None or last is None:
+        return None
+    if first >= last:
+        return 0
+    return 1 if stride is not None and last <= first + stride else 2
+
+
+def _for(body: FunctionBody, op: Operation) -> None:
+    lower, upper, step, *initial = body.lowered(op.operands)
+    block = _single_block(op, op.regions[0])
+    trips = _trips(body, lower, upper, step)
+    if trips == 0:
+        _results(body, op, initial)
+        return
+    if trips == 1:
+        _results(body, op, _inline(body, block, (lower, *initial)))
+        return
+    value_types = [value.type for value in initial]
+    inside = body.new_block([lower.type, *value_types])
+    outside = Block(arg_types=value_types)
+    if trips is None:
+        some = body.emit(llvm.ICmpOp, (lower, upper), i1, _SIGNED_LESS)
+        _branch(body, some, (inside, (lower, *initial)), (outside, initial))
+    else:
+        _jump(body, inside, (lower, *initial))
+    body.block = inside
+    with body.scope():
+        carried = _inline(body, block, inside.args)
+        following = body.emit(llvm.AddOp, (inside.args[0], step), lower.type, {"overflowFlags": NSW})
+        more = body.emit(llvm.ICmpOp, (following, upper), i1, _SIGNED_LESS)
+        annotation = op.attributes.get("loop_annotation")
+        attributes = {"loop_annotation": annotation} if annotation is not None else {}
+        _branch(body, more, (inside, (following, *carried)), (outside, carried), attributes)
+    body.region.add_block(outside)
+    body.block = outside
+    _results(body, op, outside.args)
+
+
+def _if(body: FunctionBody, op: Operation) -> None:
+    (condition,) = body.lowered(op.operands)
+    then, otherwise = op.regions
+    known = body.known.get(condition)
+    if known is not None:
+        taken = then if known else otherwise
+        if taken.blocks:
+            _results(body, op, _inline(body, _single_block(op, taken), ()))
+        return
+    then_block = body.new_block()
+    has_otherwise = (
+        bool(otherwise.blocks) and _single_block(op, otherwise).first_op is not otherwise.block.last_op
+    )
+    has_otherwise = has_otherwise or bool(op.results)
+    otherwise_block = body.new_block() if has_otherwise else None
+    after = body.new_block([body.types.convert(result.type) for result in op.results])
+    _branch(body, condition, (then_block, ()), (otherwise_block or after, ()))
+    branches = [(then_block, then)]
+    if otherwise_block is not None:
+        branches.append((otherwise_block, otherwise))
+    for block, region in branches:
+        body.block = block
+        with body.scope():
+            values = _inline(body, _single_block(op, region), ())
+            _jump(body, after, values)
+    body.block = after
+    _results(body, op, after.args)
+
+
+def _while(body: FunctionBody, op: Operation) -> None:
+    initial = body.lowered(op.operands)
+    before, after = (_single_block(op, region) for region in op.regions)
+    test = body.new_block([value.type for value in initial])
+    _jump(body, test, initial)
+    body.block = test
+    with body.scope():
+        condition, *values = _inline(body, before, test.args)
+        result_types = [value.type for value in values]
+        inside, outside = body.new_block(result_types), body.new_block(result_types)
+        _branch(body, condition, (inside, values), (outside, values))
+        body.block = inside
+        with body.scope():
+            _jump(body, test, _inline(body, after, inside.args))
+    body.block = outside
+    _results(body, op, outside.args)
+
+
+def _call(body: FunctionBody, op: Operation) -> None:
+    operands = body.lowered(op.operands)
+    if len(op.results) > 1:
+        fail(op, "a function can give back one result only")
+    properties: dict[str, Attribute] = {
+        "callee": cast(SymbolRefAttr, op.properties["callee"]),
+        "fastmathFlags": NO_FAST_MATH,
+        "CConv": CallingConventionAttr("ccc"),
+        "TailCallKind": TailCallKindAttr(TailCallKind.NONE),
+        "op_bundle_sizes": integer_list(()),
+        "operandSegmentSizes": integer_list((len(operands), 0)),
+    }
+    if op.results:
+        result_type = body.types.convert(op.results[0].type)
+        body.values[op.results[0]] = body.emit(llvm.CallOp, operands, result_type, properties)
+    else:
+        body.append(llvm.CallOp, operands, properties)
+
+
+HANDLERS: dict[str, Handler] = {
+    "scf.for": _for,
+    "scf.if": _if,
+    "scf.while": _while,
+    "func.call": _call,
+}

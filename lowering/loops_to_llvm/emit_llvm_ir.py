@@ -1,0 +1,152 @@
+"""The text of LLVM IR for a module of the llvm dialect.
+
+Block arguments become phi nodes, constants become operands. Knows the operations that lower-to-llvm makes
+and their close relatives; anything else is a CompileError.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from .body import fail, integers_of
+from .instruction_text import (
+    INLINE,
+    PRINTERS,
+    FunctionText,
+    ModuleText,
+    argument_attributes,
+    parameter_attributes,
+    property_of,
+)
+from .llvm_text import constant_text, symbol
+
+
+def emit_llvm_ir(module: ModuleOp) -> str:
+    """LLVM IR text of a module of the llvm dialect; raises CompileError for what it doesn't know."""
+    text = ModuleText()
+    lines: list[str] = []
+    for op in module.ops:
+        if isinstance(op, llvm.FuncOp):
+            lines += _function(op, text)
+        elif isinstance(op, llvm.GlobalOp):
+            lines.append(_global(op, text))
+        else:
+            fail(op, "this operation has no text in LLVM IR")
+    metadata = (f"!{number} = {node}" for number, node in enumerate(text.metadata))
+    return "\n".join([*lines, *text.declarations.values(), *metadata, ""])
+
+
+def _global(op: llvm.GlobalOp, text: ModuleText) -> str:
+    if op.value is None or op.constant is None:
+        fail(op, "only constants with values have a text here")
+    linkage = op.linkage.linkage.data
+    alignment = f", align {op.alignment.value.data}" if op.alignment else ""
+    return (
+        f"{symbol(op.sym_name.data)} = {'' if linkage == 'external' else linkage} unnamed_addr constant "
+        f"{text.type(op.global_type)} {constant_text(op.value, op.global_type)}{alignment}"
+    )
+
+
+def _function(op: llvm.FuncOp, text: ModuleText) -> list[str]:
+    inputs = op.function_type.inputs.data
+    parameters = [
+        f"{text.type(each)}{parameter_attributes(op, extra)}"
+        for each, extra in zip(inputs, argument_attributes(op, len(inputs)), strict=True)
+    ]
+    name, linkage = op.sym_name.data, op.linkage.linkage.data
+    head = f"{text.type(op.function_type.output)} {symbol(name)}"
+    attributes = _function_attributes(op)
+    if not op.body.blocks:
+        text.declarations[name] = f"declare {head}({', '.join(parameters)}){attributes}"
+        return []
+    body = _BodyText(text, op)
+    arguments = op.body.blocks[0].args
+    named = [
+        f"{parameter} {body.names[argument]}"
+        for parameter, argument in zip(parameters, arguments, strict=True)
+    ]
+    visible = "" if linkage == "external" else f"{linkage} "
+    return [f"define {visible}{head}({', '.join(named)}){attributes} {{", *body.lines(op.body.blocks), "}"]
+
+
+def _function_attributes(op: Operation) -> str:
+    given = property_of(op, "passthrough")
+    texts = [""]
+    for each in cast("ArrayAttr[Attribute]", given).data if given else ():
+        if isinstance(each, StringAttr):
+            texts.append(each.data)
+        else:
+            key, value = (cast(StringAttr, part).data for part in cast("ArrayAttr[Attribute]", each).data)
+            texts.append(f'"{key}"="{value}"')
+    return " ".join(texts)
+
+
+class _BodyText(FunctionText):
+    """Names every value of a function first, as jumps and phi nodes look ahead, then writes it."""
+
+    def __init__(self, module: ModuleText, function: llvm.FuncOp) -> None:
+        super().__init__(module)
+        self._incoming: dict[Block, dict[Block, Sequence[SSAValue]]] = {}
+        names = self.names
+        for number, block in enumerate(function.body.blocks):
+            self.labels[block] = f"b{number}"
+            for argument in block.args:
+                names[argument] = f"%v{len(names)}"
+            for op in block.ops:
+                if op.results:
+                    constant = INLINE.get(op.name)
+                    names[op.results[0]] = constant(op) if constant else f"%v{len(names)}"
+            if block.last_op is None or block.last_op.name not in _TERMINATORS:
+                fail(block.last_op or function, "a block must end with a jump or a return")
+            self._note_jumps(block, block.last_op)
+
+    def _note_jumps(self, block: Block, last: Operation) -> None:
+        for successor, values in _jumps(last):
+            incoming = self._incoming.setdefault(successor, {})
+            if block in incoming and list(incoming[block]) != list(values):
+                fail(last, "both ways lead to one block with different values")
+            incoming[block] = values
+
+    def lines(self, blocks: Iterable[Block]) -> list[str]:
+        """All blocks."""
+        lines: list[str] = []
+        names = self.names
+        for number, block in enumerate(blocks):
+            lines.append(f"{self.labels[block]}:")
+            if number:
+                lines += self._phi_nodes(block)
+            for op in block.ops:
+                if op.name in INLINE:
+                    continue
+                printer = PRINTERS.get(op.name)
+                if printer is None:
+                    fail(op, "this operation has no text in LLVM IR")
+                text = printer(self, op)
+                lines.append(f"  {names[op.results[0]]} = {text}" if op.results else f"  {text}")
+        return lines
+
+    def _phi_nodes(self, block: Block) -> list[str]:
+        lines: list[str] = []
+        incoming = self._incoming.get(block, {})
+        for argument in block.args:
+            ways = ", ".join(
+                f"[ {self.names[values[argument.index]]}, %{self.labels[source]} ]"
+                for source, values in incoming.items()
+            )
+            lines.append(f"  {self.names[argument]} = phi {self.type(argument.type)} {ways}")
+        return lines
+
+
+_TERMINATORS = ("llvm.br", "llvm.cond_br", "llvm.return", "llvm.unreachable")
+
+
+def _jumps(last: Operation) -> list[tuple[Block, Sequence[SSAValue]]]:
+    """Where a terminator goes, and with which values."""
+    operands, successors = last.operands, last.successors
+    if len(successors) < 2:
+        return [(block, operands) for block in successors]
+    _, then, _ = integers_of(last, "operandSegmentSizes")
+    return [(successors[0], operands[1 : 1 + then]), (successors[1], operands[1 + then :])]

@@ -1,0 +1,123 @@
+"""expand-math: functions such as exp and tanh become arithmetic that LLVM can vectorise.
+
+before:  %y = math.exp %x : vector<16xf32>
+after:   %t = math.fma %x, %log2e, %round : vector<16xf32>     a polynomial in arith, math.fma and bit
+         ...                                                   operations; see polynomials.py
+
+On f32, scalars and vectors alike: exp, exp2, expm1, tanh, erf, log, log1p, and powf with a constant exponent
+such as 2 or 0.5. On f16 and bf16 these and the other functions of the C library are computed in f32.
+Everything else is left alone: sqrt, floor and their like are instructions, and the rest calls the library.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    FloatAttr,
+    ModuleOp,
+    f32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.extensions.replace import shaped_like
+from . import polynomials
+from .math_builder import MathBuilder
+from .types import element_of
+
+_EXPANSIONS: dict[str, Callable[[MathBuilder, SSAValue], SSAValue]] = {
+    "math.exp": polynomials.exp,
+    "math.exp2": polynomials.exp2,
+    "math.expm1": polynomials.expm1,
+    "math.tanh": polynomials.tanh,
+    "math.erf": polynomials.erf,
+    "math.log": polynomials.log,
+    "math.log1p": polynomials.log1p,
+}
+_POWER = "math.powf"
+_INSTRUCTIONS = {
+    f"math.{name}"
+    for name in (
+        *("absf", "ceil", "copysign", "floor", "fma", "round", "roundeven", "rsqrt", "sqrt", "trunc"),
+        *("absi", "ctlz", "cttz", "ctpop", "ipowi"),
+    )
+}
+
+
+@dataclass(frozen=True)
+class ExpandMath(ModulePass):
+    """Expands the maths of all functions."""
+
+    name = "expand-math"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for each in [inner for inner in op.walk() if inner.name.startswith("math.")]:
+            if each.name not in _INSTRUCTIONS:
+                _expand(each)
+
+
+def _expand(op: Operation) -> None:
+    element = element_of(op.results[0].type)
+    if isinstance(element, Float16Type | BFloat16Type):
+        op = _in_f32(op)
+        element = f32
+    if element != f32:
+        return
+    builder = MathBuilder(op, op.results[0].type)
+    replacement: SSAValue | None = None
+    if op.name in _EXPANSIONS:
+        replacement = _EXPANSIONS[op.name](builder, op.operands[0])
+    elif op.name == _POWER and (exponent := _constant_of(op.operands[1])) is not None:
+        replacement = polynomials.power(builder, op.operands[0], exponent)
+    if replacement is not None:
+        _replace(op, replacement)
+
+
+def _in_f32(op: Operation) -> Operation:
+    """Puts the operation between conversions to f32 and back; the one on f32."""
+    block, result = op.parent, op.results[0]
+    assert block is not None
+    wide = shaped_like(f32, result.type)
+    operands: list[SSAValue] = []
+    for operand in op.operands:
+        extended = arith.ExtFOp.create(operands=(operand,), result_types=(wide,), location=op.location)
+        block.insert_op_before(extended, op)
+        operands.append(extended.results[0])
+    computed = type(op).create(
+        operands=operands, result_types=(wide,), properties=op.properties, location=op.location
+    )
+    narrowed = arith.TruncFOp.create(
+        operands=computed.results, result_types=(result.type,), location=op.location
+    )
+    block.insert_ops_before([computed, narrowed], op)
+    _replace(op, narrowed.results[0])
+    return computed
+
+
+def _replace(op: Operation, value: SSAValue) -> None:
+    op.results[0].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def _constant_of(value: SSAValue) -> float | None:
+    """The number that `value` is in all lanes, where that is known."""
+    owner = value.owner
+    if isinstance(owner, vector.BroadcastOp):
+        return _constant_of(owner.source)
+    if not isinstance(owner, arith.ConstantOp):
+        return None
+    constant: Attribute = owner.value
+    if isinstance(constant, FloatAttr):
+        return constant.value.data
+    if isinstance(constant, DenseIntOrFPElementsAttr) and constant.is_splat():
+        return float(cast(float, constant.get_values()[0]))
+    return None

@@ -1,0 +1,194 @@
+"""Appending operations of the llvm dialect to a block: instructions, constants, intrinsics."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    VectorType,
+    i32,
+    i64,
+)
+from xdsl.dialects.llvm import FastMathAttr
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.extensions.llvm import PoisonOp
+from .types import Types, element_of, lanes_of
+
+NO_FAST_MATH = FastMathAttr(None)
+
+
+class Instructions:
+    """Appends to `block`. Constants and stack buffers are kept for the start of the function."""
+
+    def __init__(self, types: Types, block: Block) -> None:
+        self.types = types
+        self.block = block
+        self.known: dict[SSAValue, int] = {}
+        """Integers that values are known to be."""
+        self.extern: dict[str, llvm.LLVMFunctionType] = {}
+        """Functions of the C library that are called."""
+        self._entry = block
+        self._first: list[Operation] = []
+        self._integers: dict[tuple[int, int], SSAValue] = {}
+        self._poison: dict[int, SSAValue] = {}
+
+    def finish(self) -> None:
+        """Puts constants and stack buffers at the start of the first block."""
+        first = self._entry.first_op
+        assert first is not None
+        self._entry.insert_ops_before(self._first, first)
+
+    def emit(
+        self,
+        op: type[Operation],
+        operands: Sequence[SSAValue],
+        result_type: Attribute,
+        properties: Mapping[str, Attribute] = {},
+        attributes: Mapping[str, Attribute] = {},
+    ) -> SSAValue:
+        """Appends an operation with one result."""
+        made = op.create(
+            operands=operands, result_types=(result_type,), properties=properties, attributes=attributes
+        )
+        self.block.add_op(made)
+        return made.results[0]
+
+    def append(
+        self,
+        op: type[Operation],
+        operands: Sequence[SSAValue],
+        properties: Mapping[str, Attribute] = {},
+        successors: Sequence[Block] = (),
+        attributes: Mapping[str, Attribute] = {},
+    ) -> None:
+        """Appends an operation without results."""
+        self.block.add_op(
+            op.create(operands=operands, properties=properties, successors=successors, attributes=attributes)
+        )
+
+    def emit_first(self, op: Operation) -> SSAValue:
+        """Adds an operation, with one result, to the start of the function."""
+        self._first.append(op)
+        return op.results[0]
+
+    def integer(self, value: int, integer_type: Attribute = i64) -> SSAValue:
+        """An integer constant."""
+        key = (value, id(integer_type))
+        known = self._integers.get(key)
+        if known is None:
+            attribute = IntegerAttr(value, cast(IntegerType, integer_type))
+            known = self.constant(attribute, integer_type)
+            self._integers[key] = known
+            self.known[known] = value
+        return known
+
+    def constant(self, value: Attribute, value_type: Attribute) -> SSAValue:
+        """A constant of any type."""
+        return self.emit_first(
+            llvm.ConstantOp.create(result_types=(value_type,), properties={"value": value})
+        )
+
+    def number(self, value: float, like: Attribute) -> SSAValue:
+        """A number of the type `like`, in every lane of a vector."""
+        element = element_of(like)
+        if not isinstance(like, VectorType):
+            if isinstance(element, IntegerType):
+                return self.integer(int(value), like)
+            return self.constant(FloatAttr(value, cast(AnyFloat, element)), like)
+        vector = cast("VectorType[IntegerType]", like)
+        data = int(value) if isinstance(element, IntegerType) else value
+        values = DenseIntOrFPElementsAttr.from_list(vector, cast("list[int]", [data]))
+        return self.constant(values, cast(Attribute, like))
+
+    def poison(self, value_type: Attribute) -> SSAValue:
+        """A value that is never looked at."""
+        known = self._poison.get(id(value_type))
+        if known is None:
+            known = self._poison[id(value_type)] = self.emit_first(
+                PoisonOp.create(result_types=(value_type,))
+            )
+        return known
+
+    def splat(self, scalar: SSAValue, vector: Attribute) -> SSAValue:
+        """`scalar` in every lane."""
+        lanes = lanes_of(vector)
+        assert lanes is not None
+        first = self.emit(llvm.InsertElementOp, (self.poison(vector), scalar, self.integer(0)), vector)
+        mask = integer_list((0,) * lanes)
+        return self.emit(llvm.ShuffleVectorOp, (first, self.poison(vector)), vector, {"mask": mask})
+
+    def fast_math(self, op: Operation) -> FastMathAttr:
+        """The fast-math flags of an arith, math or vector operation."""
+        flags = op.properties.get("fastmath") or op.attributes.get("fastmath")
+        if not isinstance(flags, FastMathFlagsAttr) or not flags.data:
+            return NO_FAST_MATH
+        return fast_math_attr(tuple(flags.data))
+
+    def intrinsic(
+        self,
+        name: str,
+        operands: Sequence[SSAValue],
+        result_type: Attribute | None,
+        flags: FastMathAttr | None = None,
+        alignments: Sequence[int] = (),
+    ) -> SSAValue | None:
+        """A call of the intrinsic with that full name; `alignments` of its arguments, 0 for none."""
+        properties = _intrinsic_properties(name, len(operands), flags or NO_FAST_MATH)
+        attributes = _argument_alignments(tuple(alignments))
+        if result_type is None:
+            self.append(llvm.CallIntrinsicOp, operands, properties, attributes=attributes)
+            return None
+        return self.emit(llvm.CallIntrinsicOp, operands, result_type, properties, attributes)
+
+    def overloaded(
+        self, name: str, operands: Sequence[SSAValue], flags: FastMathAttr | None = None
+    ) -> SSAValue:
+        """A call of an intrinsic whose operands and result all have one type."""
+        value_type = operands[0].type
+        result = self.intrinsic(f"{name}.{self.types.suffix(value_type)}", operands, value_type, flags)
+        assert result is not None
+        return result
+
+
+@cache
+def integer_list(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
+    """A property that is a list of i32."""
+    return DenseArrayBase.from_list(i32, values)
+
+
+@cache
+def fast_math_attr(flags: tuple[FastMathFlag, ...]) -> FastMathAttr:
+    """LLVM's fast-math attribute."""
+    return FastMathAttr(flags)
+
+
+@cache
+def _intrinsic_properties(name: str, operands: int, flags: FastMathAttr) -> dict[str, Attribute]:
+    return {
+        "intrin": StringAttr(name),
+        "op_bundle_sizes": integer_list(()),
+        "operandSegmentSizes": integer_list((operands, 0)),
+        "fastmathFlags": flags,
+    }
+
+
+@cache
+def _argument_alignments(alignments: tuple[int, ...]) -> dict[str, Attribute]:
+    dictionaries = [
+        DictionaryAttr({"llvm.align": IntegerAttr(alignment, i64)} if alignment else {})
+        for alignment in alignments
+    ]
+    return {"arg_attrs": ArrayAttr(dictionaries)} if alignments else {}

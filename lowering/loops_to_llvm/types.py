@@ -1,0 +1,157 @@
+"""Types of the loops level in LLVM: index is i64, a memref is a bare pointer, i1 takes a byte in memory.
+
+The pointer of a memref is the address of its first element: an offset in the memref's layout is already in
+it. Strides are static.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FixedBitwidthType,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    VectorType,
+    i1,
+    i8,
+    i64,
+)
+from xdsl.dialects.llvm import LLVMPointerType
+from xdsl.ir import Attribute
+
+from ...dialects.errors import CompileError
+
+POINTER = LLVMPointerType()
+_FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a memref lies in memory: strides in elements, the type of one element there, its bytes."""
+
+    strides: tuple[int, ...]
+    element: Attribute
+    element_bytes: int
+
+
+@cache
+def vector_type(element: Attribute, lanes: int) -> Attribute:
+    """The 1-D vector type."""
+    return VectorType(element, [lanes])
+
+
+def lanes_of(value_type: Attribute) -> int | None:
+    """The number of lanes of a 1-D vector type; None for a scalar."""
+    if not isinstance(value_type, VectorType):
+        return None
+    shape = cast("VectorType[Attribute]", value_type).get_shape()
+    if len(shape) != 1:
+        raise CompileError(f"{value_type}: only vectors of one dimension can be lowered")
+    return shape[0]
+
+
+def element_of(value_type: Attribute) -> Attribute:
+    """The element type of a vector type; any other type itself."""
+    return (
+        cast("VectorType[Attribute]", value_type).element_type
+        if isinstance(value_type, VectorType)
+        else value_type
+    )
+
+
+def truth_type(like: Attribute) -> Attribute:
+    """i1, or a vector of it with as many lanes as `like`."""
+    lanes = lanes_of(like)
+    return i1 if lanes is None else vector_type(i1, lanes)
+
+
+class Types:
+    """Converts types, each once: first told by identity, which is fast, then by equality."""
+
+    def __init__(self) -> None:
+        self._equal: dict[Attribute, Attribute] = {}
+        self._converted: dict[int, tuple[Attribute, Attribute]] = {}
+        self._layouts: dict[int, tuple[Attribute, Layout]] = {}
+        self._suffixes: dict[int, tuple[Attribute, str]] = {}
+
+    def convert(self, source: Attribute) -> Attribute:
+        """The LLVM type of a value; raises CompileError where there is none."""
+        known = self._converted.get(id(source))
+        if known is None:
+            converted = self._equal.get(source)
+            if converted is None:
+                converted = self._equal[source] = _convert(source)
+            known = self._converted[id(source)] = (source, converted)
+        return known[1]
+
+    def layout(self, memref: Attribute) -> Layout:
+        """How a memref of that type lies in memory; raises CompileError unless its strides are static."""
+        known = self._layouts.get(id(memref))
+        if known is None:
+            known = self._layouts[id(memref)] = (memref, self._layout(cast("MemRefType[Attribute]", memref)))
+        return known[1]
+
+    def suffix(self, llvm_type: Attribute) -> str:
+        """How an intrinsic's name spells a type: f32, v16i1, p0."""
+        known = self._suffixes.get(id(llvm_type))
+        if known is None:
+            known = self._suffixes[id(llvm_type)] = (llvm_type, _suffix(llvm_type))
+        return known[1]
+
+    def _layout(self, memref: MemRefType[Attribute]) -> Layout:
+        strides = memref.get_strides()
+        if strides is None or any(stride is None for stride in strides):
+            raise CompileError(f"{memref}: only static strides can be lowered")
+        element = in_memory(self.convert(memref.element_type))
+        return Layout(tuple(stride or 0 for stride in strides), element, bytes_of(element))
+
+
+def in_memory(llvm_type: Attribute) -> Attribute:
+    """The type that values of `llvm_type` have in memory: i1 becomes i8."""
+    if element_of(llvm_type) != i1:
+        return llvm_type
+    lanes = lanes_of(llvm_type)
+    return i8 if lanes is None else vector_type(i8, lanes)
+
+
+def bytes_of(element: Attribute) -> int:
+    """Bytes of one element in memory."""
+    return max(1, cast(FixedBitwidthType, element).bitwidth // 8)
+
+
+def _convert(source: Attribute) -> Attribute:
+    match source:
+        case IndexType():
+            return i64
+        case IntegerType():
+            return IntegerType(source.width.data)
+        case MemRefType():
+            return POINTER
+        case VectorType():
+            lanes = lanes_of(source)
+            assert lanes is not None
+            return vector_type(_convert(element_of(source)), lanes)
+        case _ if isinstance(source, _FLOATS):
+            return source
+        case _:
+            raise CompileError(f"{source} has no counterpart in LLVM")
+
+
+def _suffix(llvm_type: Attribute) -> str:
+    match llvm_type:
+        case VectorType():
+            return f"v{lanes_of(llvm_type)}{_suffix(element_of(llvm_type))}"
+        case LLVMPointerType():
+            return "p0"
+        case BFloat16Type():
+            return "bf16"
+        case IntegerType():
+            return f"i{llvm_type.width.data}"
+        case _:
+            return f"f{cast(FixedBitwidthType, llvm_type).bitwidth}"

@@ -1,0 +1,94 @@
+"""Compiles loop-level MLIR text and calls its functions with numpy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import builtin, func, math, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from mini_infer.dialects.extensions import LLVM, Arith, MemRef, Vector
+from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
+from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
+from mini_infer.runtime.cpu import LoadedCode, compile_to_object, emit_assembly, host_target, load_object
+
+
+@cache
+def context() -> Context:
+    """Knows the dialects of the loops and llvm levels."""
+    made = Context()
+    for dialect in (builtin.Builtin, Arith, func.Func, LLVM, math.Math, MemRef, scf.Scf, Vector):
+        made.load_dialect(dialect)
+    return made
+
+
+def parse(text: str) -> ModuleOp:
+    """A verified module."""
+    module = Parser(context(), text).parse_module()
+    module.verify()
+    return module
+
+
+def lowered(text: str, vector_bits: int = 0) -> ModuleOp:
+    """The llvm dialect module of loop-level text, verified."""
+    module = parse(text)
+    ExpandMath().apply(context(), module)
+    module.verify()
+    LowerToLlvm(vector_bits=vector_bits or host_target().vector_bits).apply(context(), module)
+    module.verify()
+    return module
+
+
+def llvm_ir(text: str, vector_bits: int = 0) -> str:
+    """LLVM IR text of loop-level text; the llvm dialect module in between must survive print and parse."""
+    module = lowered(text, vector_bits)
+    ir = emit_llvm_ir(module)
+    assert emit_llvm_ir(parse(str(module))) == ir
+    return ir
+
+
+def assembly(text: str, cpu: str = "", vector_bits: int = 0) -> str:
+    """Assembly for `cpu`, by default the host."""
+    host = host_target()
+    return emit_assembly(llvm_ir(text, vector_bits), cpu or host.cpu, "" if cpu else host.features)
+
+
+class Code:
+    """Functions of loop-level text, callable with arrays, ints and floats."""
+
+    def __init__(self, text: str, cpu: str = "", vector_bits: int = 0, opt_level: int = 3) -> None:
+        host = host_target()
+        features = "" if cpu else host.features
+        data = compile_to_object(llvm_ir(text, vector_bits), cpu or host.cpu, features, opt_level)
+        self.loaded: LoadedCode = load_object(data)
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        """Calls a function without results; arrays are passed by the address of their first element."""
+        prepare(self.loaded, name, *arguments)()
+
+
+def prepare(loaded: LoadedCode, name: str, *arguments: Any) -> Callable[[], None]:
+    """A call of a function, ready to be repeated."""
+    types: list[Any] = []
+    values: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, np.ndarray):
+            types.append(ctypes.c_void_p)
+            values.append(argument.ctypes.data)
+        else:
+            types.append(ctypes.c_float if isinstance(argument, float) else ctypes.c_int64)
+            values.append(argument)
+    function = ctypes.CFUNCTYPE(None, *types)(loaded.address(name))
+
+    def call() -> None:
+        assert arguments is not None  # the arrays live as long as the call
+        function(*values)
+
+    return call
