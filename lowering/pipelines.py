@@ -29,10 +29,14 @@ GRAPH = (
 KERNELS = "form-kernels,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
-MEMORY = f"{BUFFERS},{ARENA}"
 LOOPS = "place-weights,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
-CPU = ",".join([GRAPH, KERNELS, MEMORY, LOOPS, LLVM])
+
+# With optimisations switched off: types are checked, and what only folding can express is folded; every op is
+# a kernel of its own; every value has bytes of its own.
+PLAIN_GRAPH = "infer-shapes,fold-constants,cse,dce"
+PLAIN_KERNELS = "form-kernels{fuse=false},choose-schedule,pack-weights"
+PLAIN_BUFFERS = "bufferize"
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,29 @@ class PassRun:
 Observer = Callable[[PassRun, ModuleOp], None]
 
 
-def phases() -> tuple[Phase, ...]:
-    """The whole way down, for the CPU."""
-    return tuple(map(Phase, LEVELS, (GRAPH, KERNELS, BUFFERS, ARENA, LOOPS, LLVM)))
+def phases(
+    *,
+    optimize: bool = True,
+    plan_memory: bool = True,
+    profile: bool = False,
+    alignment: int = 256,
+    planner: str = "auto",
+) -> tuple[Phase, ...]:
+    """The whole way down, for the CPU.
+
+    Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are used twice.
+    With `profile` every kernel is timed. `alignment` is in bytes; `planner` is a strategy of plan-arena.
+    """
+    strategy = planner if plan_memory else "naive"
+    arena = ARENA.replace("plan-arena", f"plan-arena{{strategy={strategy} alignment={alignment}}}")
+    return (
+        Phase("graph", GRAPH if optimize else PLAIN_GRAPH),
+        Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
+        Phase("buffers", BUFFERS if plan_memory else PLAIN_BUFFERS),
+        Phase("arena", arena),
+        Phase("loops", f"{LOOPS},profile-kernels" if profile else LOOPS),
+        Phase("llvm", LLVM),
+    )
 
 
 def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None = None) -> tuple[Phase, ...]:

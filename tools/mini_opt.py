@@ -59,6 +59,7 @@ class _Options(argparse.Namespace):
     pass_pipeline: str | None
     to: Level | None
     target: str
+    host: bool
     dim: list[tuple[str, int]]
     verify_each: bool
     disable_verify: bool
@@ -91,6 +92,7 @@ def _argument_parser() -> argparse.ArgumentParser:
     add("-p", "--pass-pipeline", metavar="PASSES", help="such as 'fold-constants,plan-arena{alignment=64}'")
     add("--to", choices=LEVELS, help="run the compiler's own passes, down to this level")
     add("-t", "--target", choices=tuple(TARGETS), default="mlir", help="the form of the output")
+    add("--host", action="store_true", help="compile for this machine, not for what the module says")
     add("--dim", action="append", type=_dimension, default=[], metavar="NAME=N", help="a dimension's size")
     add("--verify-each", action="store_true", help="verify after every pass, not only after a phase")
     add("--disable-verify", action="store_true", help="verify nothing")
@@ -183,6 +185,11 @@ class _Tool:
 
     def _transform(self, module: ModuleOp) -> None:
         self._verify(module)
+        if self.options.host:
+            from ..runtime.build import target_attribute
+            from ..runtime.engine import EngineConfig
+
+            module.attributes["kernel.target"] = target_attribute(EngineConfig())
         for passes in self._phases(module):
             run_passes(self.ctx, module, passes, self._after_pass)
             self._verify(module)

@@ -53,6 +53,21 @@ def _mlir(ctx: Context, module: ModuleOp) -> str:
     return print_module(ctx, module)
 
 
+def _llvm_ir(ctx: Context, module: ModuleOp) -> str:
+    from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+
+    return emit_llvm_ir(module)
+
+
+def _assembly(ctx: Context, module: ModuleOp) -> str:
+    from ..dialects.kernel import target_of
+    from ..runtime.cpu import emit_assembly
+
+    return emit_assembly(_llvm_ir(ctx, module), target_of(module).cpu.data, features="")
+
+
 TARGETS = {
     "mlir": Target(_mlir, None),
+    "llvm-ir": Target(_llvm_ir, "llvm"),
+    "asm": Target(_assembly, "llvm"),
 }

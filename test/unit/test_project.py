@@ -14,6 +14,7 @@ from mini_lit import weaknesses
 
 import mini_infer
 from mini_infer.lowering import pipelines
+from mini_infer.lowering.levels import LEVELS
 from mini_infer.lowering.registry import DIALECTS, PASSES, dialect_factories, load_pass, pass_summary
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,9 +67,12 @@ def test_dialect_has_the_name_it_is_registered_under(name: str) -> None:
     assert dialect_factories()[name]().name == name
 
 
-@pytest.mark.parametrize("phase", pipelines.phases(), ids=lambda phase: phase.level)
-def test_phase_is_a_pipeline(phase: pipelines.Phase) -> None:
-    assert pipelines.parse_passes(phase.passes)
+@pytest.mark.parametrize("level", range(6), ids=LEVELS)
+def test_phases_are_pipelines_in_the_order_of_the_levels(level: int) -> None:
+    plain = pipelines.phases(optimize=False, plan_memory=False, profile=True, alignment=64)
+    for phase in (pipelines.phases()[level], plain[level]):
+        assert phase.level == LEVELS[level]
+        assert pipelines.parse_passes(phase.passes)
 
 
 @pytest.mark.parametrize("test", sorted((ROOT / "test").rglob("*.mlir")), ids=lambda path: path.name)
