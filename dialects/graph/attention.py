@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import Float64Type, FloatAttr, LocationAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
-from .base import GraphOp, broadcast, require, require_float, require_same_element_type
+from .base import GraphOp, broadcasts_to, require, require_float, require_same_element_type
 from .values import (
     AnyTensor,
     Array,
@@ -72,8 +72,8 @@ class AttentionOp(GraphOp):
             if not is_bool(element_type_of_value(self.mask)):
                 require_same_element_type(self.query, self.mask)
             scores, mask = (*q[:3], k[2]), shape_of(self.mask)
-            fits = len(mask) <= 4 and broadcast(mask, scores) == scores
-            require(fits, f"a mask of shape {list(mask)} doesn't broadcast to {list(scores)}")
+            fact = f"a mask of shape {list(mask)} doesn't broadcast to {list(scores)}"
+            require(broadcasts_to(mask, scores), fact)
         return [tensor(type_of(self.query).element_type, (*q[:3], v[3]))]
 
     @override

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
-from .base import MovementOp, broadcast, require, require_axis, require_same_element_type
+from .base import MovementOp, broadcasts_to, require, require_axis, require_same_element_type
 from .values import (
     AnyTensor,
     Array,
@@ -105,8 +105,7 @@ class BroadcastToOp(MovementOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         old, new = shape_of(self.x), ints(self.shape)
-        fits = len(old) <= len(new) and broadcast(old, new) == new
-        require(fits, f"shape {list(old)} doesn't broadcast to {list(new)}")
+        require(broadcasts_to(old, new), f"shape {list(old)} doesn't broadcast to {list(new)}")
         return [tensor(element_type_of_value(self.x), new)]
 
     @override

@@ -13,7 +13,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def
 from .base import (
     GraphOp,
     ReductionOp,
-    broadcast,
+    broadcasts_to,
     require,
     require_axis,
     require_float,
@@ -27,8 +27,10 @@ def _check_fits(value: SSAValue | None, shape: tuple[int, ...], what: str) -> No
     """Raises VerifyException unless the value broadcasts to `shape`."""
     if value is not None:
         given = shape_of(value)
-        fits = broadcast(given, shape) == shape and len(given) <= len(shape)
-        require(fits, f"a {what} of shape {list(given)} doesn't fit elements of shape {list(shape)}")
+        require(
+            broadcasts_to(given, shape),
+            f"a {what} of shape {list(given)} doesn't fit elements of shape {list(shape)}",
+        )
 
 
 def _check_per_channel(channels: int, **values: SSAValue) -> None:

@@ -47,9 +47,8 @@ from .base import GraphOp
 from .blobs import BlobAttr
 from .values import AnyTensor, Array, element_type_of, is_float_dtype, nbytes_of, numpy_dtype, tensor
 
-
-# xDSL prints NaN, infinities and some large floats in a dense list as hexadecimal integers, and reads these back
-# as the integers' values. Constants that hold a float from here on are printed as a string of bytes instead.
+# In a dense list, xDSL prints NaN, infinities and some large floats as hexadecimal, but reads hexadecimal as
+# integers. So a constant that holds such a float (as large as this, or none at all) is printed as bytes.
 DECIMAL_LIMIT = 1e5
 
 
@@ -133,7 +132,7 @@ class ConstantOp(GraphOp):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         array = self.to_numpy()
-        if is_float_dtype(array.dtype) and not np.all(np.abs(array) < DECIMAL_LIMIT):
+        if is_float_dtype(array.dtype) and not np.all(np.abs(array.astype(np.float64)) < DECIMAL_LIMIT):
             data = self.value.data.data
             first = data[: array.itemsize]
             shown = first if data == first * array.size else data

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from graph_cases import random, run, values_of
 from xdsl.context import Context
+from xdsl.dialects import test
 from xdsl.dialects.builtin import Builtin, IntegerType, ModuleOp, Signedness, StringAttr, bf16, f32, i1, i64
 from xdsl.dialects.func import Func
 from xdsl.ir import Operation
@@ -296,6 +297,13 @@ def test_wrong_inputs(inputs: dict[str, Array], fact: str) -> None:
 def test_a_module_without_main() -> None:
     with pytest.raises(InvalidModelError, match="the module has no function @main"):
         interpret(ModuleOp([]), {}, BlobStore())
+
+
+def test_a_kernel_ends_in_a_yield() -> None:
+    kernel = graph.KernelOp("k", [], [])
+    kernel.body.block.add_op(test.TestTermOp())
+    with pytest.raises(VerifyException, match=r"a kernel's body must end in graph\.yield"):
+        kernel.verify()
 
 
 def test_a_kernel_follows_its_body() -> None:

@@ -1,0 +1,207 @@
+"""What graph ops refuse, and the fact they state."""
+
+from __future__ import annotations
+
+from functools import partial
+from re import escape
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_cases import Build, values_of
+from xdsl.dialects import test
+from xdsl.dialects.builtin import IntegerType, f32
+from xdsl.utils.exceptions import VerifyException
+
+from mini_infer.dialects import graph
+from mini_infer.dialects.graph import Array, tensor
+
+
+def f(*shape: int) -> Array:
+    """float32"""
+    return np.zeros(shape, np.float32)
+
+
+def i(*shape: int) -> Array:
+    """int64"""
+    return np.zeros(shape, np.int64)
+
+
+def b(*shape: int) -> Array:
+    """truth values"""
+    return np.zeros(shape, np.bool_)
+
+
+def half(*shape: int) -> Array:
+    """float16"""
+    return np.zeros(shape, np.float16)
+
+
+def concat(*values: Any, axis: int) -> graph.GraphOp:
+    """A concat with its operands one by one."""
+    return graph.ConcatOp(values, axis)
+
+
+IMAGE, KERNEL = f(1, 4, 8, 8), f(6, 4, 3, 3)
+LSTM = [f(5, 2, 3), f(1, 16, 3), f(1, 16, 4)]
+ATTENTION = [f(1, 4, 3, 8), f(1, 2, 5, 8), f(1, 2, 5, 6)]
+conv, pool = graph.ConvOp, partial(graph.MaxPoolOp, kernel=(2, 2))
+transposed = graph.ConvTransposeOp
+lstm = partial(graph.LstmOp, hidden=4)
+attention = partial(graph.AttentionOp, scale=1.0)
+norm = partial(graph.LayerNormOp, axis=1)
+cut = partial(graph.SliceOp, starts=(0, 0), stops=(2, 2))
+pad = partial(graph.PadOp, low=(0, 1), high=(0, 1))
+crop = partial(graph.ResizeOp, shape=(2, 2), coordinate="tf_crop_and_resize")
+
+RULES: list[tuple[Build, list[Array], str]] = [
+    # elementwise
+    (graph.NegOp, [b(2)], "truth values (i1) are no numbers"),
+    (graph.ExpOp, [i(2)], "needs a float type, got i64"),
+    (graph.NotOp, [f(2)], "needs truth values or integers, got f32"),
+    (graph.AndOp, [f(2), f(2)], "needs truth values or integers, got f32"),
+    (graph.AddOp, [b(2), b(2)], "truth values (i1) are no numbers"),
+    (graph.AddOp, [f(2), i(2)], "operands have different element types, f32 and i64"),
+    (graph.AddOp, [f(2, 3), f(2)], "shapes 2x3 and 2 don't broadcast"),
+    (graph.WhereOp, [f(2), f(2), f(2)], "the condition must be i1, got f32"),
+    (partial(graph.GeluOp, approximate="sin"), [f(2)], 'approximate is "none" or "tanh", got "sin"'),
+    (partial(graph.CastOp, to=IntegerType(7)), [f(2)], "i7 is not an element type of the graph dialect"),
+    # contraction
+    (graph.MatmulOp, [f(3), f(3, 2)], "operands of a matrix product need at least two dimensions"),
+    (graph.MatmulOp, [f(2, 3), f(4, 5)], "3 columns on the left, but 4 rows on the right"),
+    (graph.MatmulOp, [f(2, 2, 3), f(3, 3, 5)], "shapes 2 and 3 don't broadcast"),
+    (conv, [f(1, 64, 8, 8), f(8, 128, 3, 3)], "64 input channels, but the weight expects 128"),
+    (partial(conv, groups=4), [f(1, 4, 8, 8), f(6, 1, 3, 3)], "6 output channels in 4 groups"),
+    (conv, [IMAGE, KERNEL, f(5)], "6 output channels, but a bias of shape [5]"),
+    (conv, [IMAGE, f(6, 4, 3)], "rank 4 and a weight of rank 3 don't fit"),
+    (conv, [IMAGE, f(6, 4, 9, 3)], "a window of 9 doesn't fit into 8 elements padded by 0 and 0"),
+    (partial(conv, strides=(1,)), [IMAGE, KERNEL], "2 spatial dimensions, but 1 strides"),
+    (partial(conv, dilations=(1,)), [IMAGE, KERNEL], "2 spatial dimensions, but 1 dilations"),
+    (partial(conv, pads=(1, 1)), [IMAGE, KERNEL], "2 spatial dimensions, but 2 pads instead of 4"),
+    (partial(conv, pads=(-1, 0, 0, 0)), [IMAGE, KERNEL], "pads must not be negative"),
+    (partial(conv, strides=(0, 1)), [IMAGE, KERNEL], "kernel, strides and dilations must be positive"),
+    (partial(conv, layout="CHWN"), [IMAGE, KERNEL], 'layout is "NCHW" or "NHWC", got "CHWN"'),
+    (transposed, [IMAGE, f(3, 4, 2, 2)], "4 input channels, but the weight expects 3"),
+    (partial(transposed, groups=3), [IMAGE, f(4, 2, 2, 2)], "4 input channels in 3 groups"),
+    (transposed, [IMAGE, f(4, 2, 2)], "rank 4 and a weight of rank 3 don't fit"),
+    (transposed, [IMAGE, f(4, 2, 2, 2), f(4)], "2 output channels, but a bias of shape [4]"),
+    (
+        partial(transposed, output_padding=(1,)),
+        [IMAGE, f(4, 2, 2, 2)],
+        "2 spatial dimensions, but 1 output paddings",
+    ),
+    (partial(transposed, pads=(9, 0, 9, 0)), [IMAGE, f(4, 2, 2, 2)], "the pads cut off the whole result"),
+    # windows
+    (pool, [f(1, 4)], "a pool needs a batch, a channel and at least one spatial dimension"),
+    (pool, [f(1, 4, 8)], "1 spatial dimensions, but a kernel of 2"),
+    (partial(graph.AvgPoolOp, kernel=(2,)), [i(1, 4, 8)], "operand must be of a float type, got i64"),
+    (partial(graph.LrnOp, size=0), [IMAGE], "the number of channels must be positive"),
+    (partial(graph.LrnOp, size=3), [f(4)], "needs a batch and a channel dimension"),
+    # reduction
+    (partial(graph.ReduceSumOp, axes=(0,)), [b(2)], "truth values (i1) are no numbers"),
+    (partial(graph.ReduceSumOp, axes=(1, 0)), [f(2, 2)], "axes [1, 0] are not sorted or not distinct"),
+    (partial(graph.ReduceSumOp, axes=(2,)), [f(2, 2)], "axis 2 is outside of a tensor of rank 2"),
+    (partial(graph.ArgMaxOp, axis=1), [f(2, 0)], "there is no extremum of no elements"),
+    (partial(graph.CumsumOp, axis=0), [b(2)], "truth values (i1) are no numbers"),
+    (partial(graph.SoftmaxOp, axis=-1), [f(2)], "axis -1 is outside of a tensor of rank 1"),
+    (partial(graph.SoftmaxOp, axis=0), [i(2)], "operand must be of a float type, got i64"),
+    # normalisation
+    (norm, [f(2, 3), f(2)], "a scale of shape [2] doesn't fit elements of shape [3]"),
+    (norm, [f(2, 3), f(3), f(1, 3)], "a bias of shape [1, 3] doesn't fit elements of shape [3]"),
+    (
+        partial(graph.RmsNormOp, axis=1),
+        [f(2, 3), half(3)],
+        "operands have different element types, f32 and f16",
+    ),
+    (graph.BatchNormOp, [f(2, 3), f(3), f(2), f(3), f(3)], "3 channels, but a bias of shape [2]"),
+    (graph.BatchNormOp, [f(3), f(3), f(3), f(3), f(3)], "needs a batch and a channel dimension"),
+    (
+        graph.InstanceNormOp,
+        [f(2, 3), f(3), f(3)],
+        "needs a batch, a channel and at least one spatial dimension",
+    ),
+    # movement
+    (partial(graph.ReshapeOp, shape=(4,)), [f(2, 3)], "6 elements of shape [2, 3] don't fill shape [4]"),
+    (partial(graph.ReshapeOp, shape=(-2, -3)), [f(2, 3)], "shape [-2, -3] has a negative size"),
+    (partial(graph.TransposeOp, permutation=(0, 0)), [f(2, 3)], "[0, 0] is no permutation of 2 dimensions"),
+    (partial(graph.BroadcastToOp, shape=(1, 3)), [f(2, 3)], "shape [2, 3] doesn't broadcast to [1, 3]"),
+    (partial(graph.BroadcastToOp, shape=(3,)), [f(1, 3)], "shape [1, 3] doesn't broadcast to [3]"),
+    (partial(concat, axis=0), [], "needs at least one operand"),
+    (partial(concat, axis=0), [f(2, 3), f(2, 4)], "shapes [2, 3] and [2, 4] differ beside axis 0"),
+    (cut, [f(2)], "needs a start, a stop and a step for each of 1 axes"),
+    (partial(cut, steps=(1, 0)), [f(2, 2)], "a step must not be 0"),
+    (cut, [f(2, 1)], "axis 1 has 1 elements, but range(0, 2) is taken"),
+    (pad, [f(2)], "needs a low and a high pad for each of 1 axes"),
+    (partial(pad, low=(0, -1)), [f(2, 2)], "pads must not be negative; a slice takes elements away"),
+    (partial(pad, mode="odd"), [f(2, 2)], 'mode is one of constant, reflect, edge, wrap, got "odd"'),
+    (partial(pad, mode="edge"), [f(2, 0)], "there is nothing to edge along an axis without elements"),
+    # indexing
+    (graph.GatherOp, [f(2), f(2)], "indices must be integers, got f32"),
+    (
+        graph.GatherElementsOp,
+        [f(2, 2), i(2, 3)],
+        "indices of shape [2, 3] reach beyond shape [2, 2] beside axis 0",
+    ),
+    (graph.GatherNdOp, [f(2, 2), i()], "indices need at least one dimension"),
+    (graph.GatherNdOp, [f(2, 2), i(1, 3)], "indices name 3 dimensions, but x has 2"),
+    (partial(graph.GatherNdOp, batch_dims=1), [f(2, 2), i(3, 1)], "batches [2] and [3] differ"),
+    (partial(graph.GatherNdOp, batch_dims=2), [f(2, 2), i(2, 1)], "2 batch dimensions of indices of rank 2"),
+    (graph.ScatterNdOp, [f(2, 2), i(), f()], "indices need at least one dimension"),
+    (graph.ScatterNdOp, [f(2, 2), i(1, 3), f(1)], "indices name 3 dimensions, but x has 2"),
+    (graph.ScatterNdOp, [f(2, 3), i(1, 1), f(1)], "updates of shape [1] instead of [1, 3]"),
+    (
+        partial(graph.ScatterNdOp, reduction="sub"),
+        [f(2), i(1, 1), f(1)],
+        'reduction is one of none, add, mul, min, max, got "sub"',
+    ),
+    (graph.ScatterElementsOp, [f(3), i(2), f(1)], "indices of shape [2], but updates of shape [1]"),
+    # resize
+    (
+        partial(graph.ResizeOp, shape=(2, 2), scales=(1.0,)),
+        [f(1, 1)],
+        "needs a size and a scale for each of 2 axes",
+    ),
+    (partial(graph.ResizeOp, shape=(2,), scales=(0.0,)), [f(1)], "sizes and scales must be positive"),
+    (partial(graph.ResizeOp, shape=(2,), mode="x"), [f(1)], 'mode is one of nearest, linear, cubic, got "x"'),
+    (partial(graph.ResizeOp, shape=(2,), coordinate="x"), [f(1)], "coordinate is one of half_pixel, "),
+    (partial(graph.ResizeOp, shape=(2,), nearest="x"), [f(1)], "nearest is one of round_prefer_floor, "),
+    (partial(graph.ResizeOp, shape=(2,), mode="linear"), [b(1)], "truth values (i1) can't be interpolated"),
+    (crop, [f(1, 1)], "tf_crop_and_resize needs a roi with a start and an end for each axis"),
+    # networks
+    (attention, [f(1, 3, 8), f(1, 5, 8), f(1, 5, 8)], "query, key and value need four dimensions"),
+    (attention, [f(2, 4, 3, 8), *ATTENTION[1:]], "batches 2, 1 and 1 of query, key and value differ"),
+    (attention, [f(1, 3, 3, 8), *ATTENTION[1:]], "3 query heads on 2 key and 2 value heads"),
+    (attention, [*ATTENTION[:2], f(1, 2, 4, 6)], "5 keys, but 4 values"),
+    (attention, [f(1, 4, 3, 7), *ATTENTION[1:]], "queries of 7 elements, but keys of 8"),
+    (attention, [*ATTENTION, b(3, 4)], "a mask of shape [3, 4] doesn't broadcast to [1, 4, 3, 5]"),
+    (attention, [*ATTENTION, half(3, 5)], "operands have different element types, f32 and f16"),
+    (lstm, [f(5, 2), *LSTM[1:]], "the sequence needs three dimensions, got 2"),
+    (partial(lstm, direction="up"), LSTM, 'direction is one of forward, reverse, bidirectional, got "up"'),
+    (lstm, [*LSTM[:2], f(1, 16, 3)], "a recurrence weight of shape [1, 16, 3] instead of [1, 16, 4]"),
+    (lstm, [*LSTM, f(1, 16)], "a bias of shape [1, 16] instead of [1, 32]"),
+]
+
+
+@pytest.mark.parametrize(("build", "arrays", "fact"), RULES, ids=[rule[2] for rule in RULES])
+def test_rule(build: Build, arrays: list[Array], fact: str) -> None:
+    with pytest.raises(VerifyException, match=escape(fact)):
+        build(*values_of(arrays))
+
+
+def test_the_verifier_compares_results_with_the_rule() -> None:
+    (x,) = values_of([f(2)])
+    op = graph.ReluOp.create(operands=[x], result_types=[tensor(f32, (3,))])
+    with pytest.raises(VerifyException, match="result is tensor<3xf32>, but the op makes tensor<2xf32>"):
+        op.verify()
+
+
+def test_operands_are_tensors() -> None:
+    (x,) = test.TestOp(result_types=[f32]).results
+    with pytest.raises(VerifyException, match="expected a tensor, got f32"):
+        graph.ReluOp(x)
+
+
+def test_a_weight_has_no_value_of_its_own() -> None:
+    weight = graph.WeightOp(graph.BlobAttr.of("", 0, 4, ""), tensor(f32, (1,)))
+    with pytest.raises(VerifyException, match="a weight has no value without its BlobStore"):
+        weight.evaluate()
