@@ -1,0 +1,22 @@
+"""Models for tests: small ones of the usual architectures, and the light models of the onnx package."""
+
+from .builder import ModelBuilder, example_inputs, onnx_type, rng
+from .light import LIGHT_MODELS, seeded_light_model
+from .small import SMALL_MODELS, decoder, lstm, mlp, mobilenet, resnet, transformer, unet
+
+__all__ = [
+    "LIGHT_MODELS",
+    "SMALL_MODELS",
+    "ModelBuilder",
+    "decoder",
+    "example_inputs",
+    "lstm",
+    "mlp",
+    "mobilenet",
+    "onnx_type",
+    "resnet",
+    "rng",
+    "seeded_light_model",
+    "transformer",
+    "unet",
+]
