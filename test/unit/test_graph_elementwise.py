@@ -208,8 +208,8 @@ def test_results_have_the_precision_of_the_arrays() -> None:
 def test_error_function_in_double_precision() -> None:
     import math
 
-    x = np.linspace(-6, 6, 1001)
-    np.testing.assert_array_equal(graph.erf(x), [math.erf(value) for value in x])
+    x = np.concatenate([np.linspace(-7, 7, 20001), np.logspace(-300, 1, 1001), [0.0, -0.0, np.inf, -np.inf]])
+    np.testing.assert_allclose(graph.erf(x), [math.erf(value) for value in x], rtol=5e-16)
 
 
 def test_bfloat16() -> None:
