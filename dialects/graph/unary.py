@@ -34,7 +34,7 @@ ERF_TERMS = 8  # what the next one adds is below the rounding of double precisio
 def _erf_series() -> Array:
     """The Taylor coefficients of erf at all multiples of ERF_STEP up to ERF_END: [ERF_TERMS, points]."""
     points = np.arange(0, ERF_END + ERF_STEP, ERF_STEP)
-    # The derivative g = 2 / sqrt(pi) exp(-x^2) has g' = -2 x g: each of its coefficients follows from two before.
+    # The derivative g = 2 / sqrt(pi) exp(-x^2) has g' = -2 x g: two coefficients of it give the next.
     derivative = [2 / np.sqrt(np.pi) * np.exp(-points * points)]
     derivative.append(-2 * points * derivative[0])
     for order in range(2, ERF_TERMS):
@@ -44,7 +44,7 @@ def _erf_series() -> Array:
 
 
 def erf(x: Array) -> Array:
-    """The error function in the type of `x`: in double precision, by the Taylor series at the nearest point."""
+    """The error function: in double precision, by the Taylor series at the nearest point; typed as `x`."""
     size = np.minimum(np.abs(x.astype(np.float64)), ERF_END)
     at = np.rint(np.nan_to_num(size) / ERF_STEP).astype(np.int64)
     distance = size - at * ERF_STEP
