@@ -1,0 +1,167 @@
+"""Boxes: which elements of a buffer a strided view touches, whether two touch the same, and views of views.
+
+A buffer is a line of elements 0, 1, ...; a box names `offset + sum(i * stride)` for every multi-index i below
+`sizes`. The unit is up to the caller: elements where types are at stake, bytes where memory is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TypeAlias
+
+Dims: TypeAlias = "tuple[tuple[int, int], ...]"
+"""(size, stride) pairs without sizes of 1, the largest stride first, merged where two are one."""
+
+
+def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
+    """The strides of a dense row-major box."""
+    strides = [1] * len(sizes)
+    for axis in range(len(sizes) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * sizes[axis + 1]
+    return tuple(strides)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A strided window on a line of elements; strides are positive."""
+
+    offset: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def dense(cls, sizes: Sequence[int], offset: int = 0) -> Box:
+        """A row-major box without holes."""
+        return cls(offset, tuple(sizes), row_major(sizes))
+
+    @property
+    def count(self) -> int:
+        """How many elements the box names."""
+        return prod(self.sizes)
+
+    @property
+    def end(self) -> int:
+        """One past the last element that the box names."""
+        return self.offset + (_extent(self.dims) if self.count else 0)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the box is row-major without holes (at any offset)."""
+        pairs = zip(self.sizes, self.strides, row_major(self.sizes), strict=True)
+        return all(size == 1 or stride == dense for size, stride, dense in pairs)
+
+    @property
+    def rows_are_dense(self) -> bool:
+        """Whether neighbours along the innermost axis are neighbours on the line."""
+        return not self.sizes or self.sizes[-1] == 1 or self.strides[-1] == 1
+
+    @cached_property
+    def dims(self) -> Dims:
+        """The axes that matter, from the largest stride to the smallest."""
+        pairs = sorted(
+            ((size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if size != 1),
+            key=lambda pair: -pair[1],
+        )
+        merged: list[tuple[int, int]] = []
+        for size, stride in pairs:
+            if merged and merged[-1][1] == stride * size:
+                merged[-1] = (merged[-1][0] * size, stride)
+            else:
+                merged.append((size, stride))
+        return tuple(merged)
+
+    def in_bytes(self, itemsize: int) -> Box:
+        """The same box counted in bytes, for elements of `itemsize` bytes."""
+        strides = tuple(stride * itemsize for stride in self.strides)
+        return Box(self.offset * itemsize, (*self.sizes, itemsize), (*strides, 1))
+
+    def moved(self, distance: int) -> Box:
+        """The same box further along the line."""
+        return Box(self.offset + distance, self.sizes, self.strides)
+
+    def overlaps(self, other: Box) -> bool:
+        """Whether the boxes share an element. Exact where both are rows of a common pitch, as all slices and
+        concatenations of one buffer are; where that can't be seen, True."""
+        if not self.count or not other.count:
+            return False
+        return _meet(other.offset - self.offset, self.dims, other.dims)
+
+
+def _extent(dims: Dims) -> int:
+    return 1 + sum((size - 1) * stride for size, stride in dims)
+
+
+def _meet(shift: int, a: Dims, b: Dims) -> bool:
+    """Whether a box of dims `a` at 0 and one of dims `b` at `shift` share an element."""
+    if shift >= _extent(a) or -shift >= _extent(b):
+        return False
+    if not a and not b:
+        return True
+    pitch = max(dims[0][1] for dims in (a, b) if dims)
+    rows_a, inner_a = (a[0][0], a[1:]) if a and a[0][1] == pitch else (1, a)
+    rows_b, inner_b = (b[0][0], b[1:]) if b and b[0][1] == pitch else (1, b)
+    width_a, width_b = _extent(inner_a), _extent(inner_b)
+    if width_a > pitch or width_b > pitch:
+        return True
+    # Row i of `a` and row i + k of `b` lie shift + k * pitch apart; few k bring them close enough to meet.
+    first = max(1 - rows_a, -((shift + width_b - 1) // pitch))
+    last = min(rows_b - 1, (width_a - 1 - shift) // pitch)
+    return any(_meet(shift + k * pitch, inner_a, inner_b) for k in range(first, last + 1))
+
+
+def placed(view: Box, home: Box) -> Box | None:
+    """A view of a dense buffer, once the buffer itself lies at `home` in another one.
+
+    `view` counts along the dense buffer's own line, `home` says where the buffer's elements (of shape
+    `home.sizes`) lie on the other line. None where the view would not be a box any more.
+    """
+    axes: list[tuple[int, int, int]] = []  # size, stride on the dense line, stride on the other line
+    for size, dense, stride in zip(home.sizes, row_major(home.sizes), home.strides, strict=True):
+        if size == 1:
+            continue
+        if axes and axes[-1][2] == stride * size:
+            axes[-1] = (axes[-1][0] * size, dense, stride)
+        else:
+            axes.append((size, dense, stride))
+    offset, rest = home.offset, view.offset
+    reached: list[int] = []  # how far along each axis the view goes
+    for size, dense, stride in axes:
+        position, rest = divmod(rest, dense)
+        reached.append(position)
+        offset += position * stride
+        if position >= size:
+            return None
+    strides: list[int] = []
+    for size, stride in zip(view.sizes, view.strides, strict=True):
+        if size == 1:
+            strides.append(0)
+            continue
+        # Axes go from the largest stride to the smallest: the first that is not larger carries the step.
+        found = next((i for i, axis in enumerate(axes) if stride >= axis[1]), None)
+        if found is None or stride % axes[found][1]:
+            return None
+        step = stride // axes[found][1]
+        reached[found] += step * (size - 1)
+        strides.append(step * axes[found][2])
+    if any(position >= axis[0] for position, axis in zip(reached, axes, strict=True)):
+        return None
+    return Box(offset, view.sizes, with_unit_strides(view.sizes, strides))
+
+
+def with_unit_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+    """The strides, where axes of size 1 get what a row-major box would give them."""
+    result = list(strides)
+    following = 1
+    for axis in range(len(result) - 1, -1, -1):
+        if sizes[axis] == 1:
+            result[axis] = following
+        following = max(following, result[axis] * sizes[axis])
+    return tuple(result)
+
+
+def reshaped(box: Box, shape: Sequence[int]) -> Box | None:
+    """The same elements in the same order under another shape, or None where no strides do that."""
+    return placed(Box.dense(shape), box)

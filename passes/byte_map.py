@@ -1,0 +1,82 @@
+"""Bytes for verify-arena: which ones a value names, and who wrote each of them last."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+
+@dataclass(frozen=True)
+class Region:
+    """The bytes that a value names: rows of `run` bytes in a space (the arena, or one argument or weight)."""
+
+    space: SSAValue
+    owner: object  # the number of an arena buffer, else the space
+    start: int
+    dims: tuple[tuple[int, int], ...]  # (count, stride in bytes), the largest stride first
+    run: int
+
+    @property
+    def end(self) -> int:
+        return self.start + sum((count - 1) * stride for count, stride in self.dims) + self.run
+
+    def meets(self, other: Region) -> bool:
+        """Whether a byte belongs to both."""
+        if not (self.run and other.run) or self.space is not other.space:
+            return False
+        if self.start >= other.end or other.start >= self.end:
+            return False
+        a, b = self.rows(), other.rows()
+        # As many rows of `other` begin before the end of a row as end before its start, unless one meets it.
+        begun = np.searchsorted(b, a + self.run, "left")
+        ended = np.searchsorted(b + other.run, a, "right")
+        return bool((begun > ended).any())
+
+    def rows(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        """The first byte of every row, in order."""
+        starts = np.array([self.start], np.int64)
+        for count, stride in self.dims:
+            starts = (starts[:, None] + np.arange(count, dtype=np.int64) * stride).reshape(-1)
+        return np.sort(starts)
+
+
+@dataclass
+class ByteMap:
+    """Who wrote each byte of a space last: disjoint intervals in order."""
+
+    starts: list[int] = field(default_factory=list[int])
+    ends: list[int] = field(default_factory=list[int])
+    owners: list[object] = field(default_factory=list[object])
+
+    def write(self, start: int, end: int, owner: object) -> None:
+        """From now on [start, end) is the owner's."""
+        first = bisect_right(self.ends, start)
+        last = bisect_left(self.starts, end)
+        kept: list[tuple[int, int, object]] = []
+        if first < last:
+            if self.starts[first] < start:
+                kept.append((self.starts[first], start, self.owners[first]))
+            kept.append((start, end, owner))
+            if self.ends[last - 1] > end:
+                kept.append((end, self.ends[last - 1], self.owners[last - 1]))
+        else:
+            kept.append((start, end, owner))
+        self.starts[first:last] = [entry[0] for entry in kept]
+        self.ends[first:last] = [entry[1] for entry in kept]
+        self.owners[first:last] = [entry[2] for entry in kept]
+
+    def strangers(self, start: int, end: int, owner: object) -> Iterator[tuple[int, object]]:
+        """The bytes of [start, end) that another wrote last, or (None) nobody."""
+        position = start
+        for index in range(bisect_right(self.ends, start), bisect_left(self.starts, end)):
+            if self.starts[index] > position:
+                yield position, None
+            if self.owners[index] != owner:
+                yield max(start, self.starts[index]), self.owners[index]
+            position = self.ends[index]
+        if position < end:
+            yield position, None

@@ -1,0 +1,294 @@
+"""A search for an order of tasks with a lower peak: beam search over topological orders, part by part.
+
+The state of a schedule is the set of tasks that have run: it decides which storages are live and, since a
+result may overwrite an operand that nobody else needs, also what the next task costs. So two ways to reach
+one set differ only in their peak, and a beam over sets, wide enough, is exhaustive.
+
+Parts. Between two cuts the order is searched alone, with all that is live across counted. A cut is a task
+that every other one must come before or after, or a place in the given order where at most one storage is
+handed on. Parts that can't lower the peak of the whole are left alone.
+
+Forced moves. A ready task that leaves no more live than before, and whose own step stays within the peak
+that is reached anyhow, runs at once: moving it to the front of any order only makes its operands die
+earlier. So chains cost nothing to search.
+
+Deterministic: ties go to the given order, and the budget counts tasks tried, not time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .aliasing import Program
+
+WIDTHS = (1, 8, 64, 512)  # states kept per number of tasks run; wider is tried while the budget lasts
+BUDGET = 50_000  # tasks tried, about 8 us each
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """What running a task does to a part: bytes, and bit sets of the part's tasks."""
+
+    scratch: int
+    made: int  # bytes of its results
+    unread: int  # bytes of those that nobody reads
+    reads: tuple[tuple[int, int], ...]  # bytes of each operand that dies in this part, and all its readers
+    inplace: tuple[tuple[int, int], ...]  # (index into reads, result) that may be the same bytes
+    before: int  # the tasks of the part that must have run
+
+
+@dataclass(frozen=True)
+class _Ran:
+    task: int
+    before: _Ran | None
+
+
+@dataclass(frozen=True)
+class _State:
+    done: int
+    live: int
+    peak: int
+    ready: tuple[int, ...]
+    ran: _Ran | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The steps [start, end) of the given order: bytes live before them, and the most at one of them."""
+
+    start: int
+    end: int
+    live: int
+    peak: int
+
+
+@dataclass
+class _Budget:
+    left: int
+
+
+class _Search:
+    """The search for a better order of one part."""
+
+    def __init__(self, costs: Sequence[_Cost], live: int, floor: int, budget: _Budget) -> None:
+        self.costs = costs
+        self.live = live
+        self.floor = floor
+        self.budget = budget
+        self.after: list[list[int]] = [[] for _ in costs]
+        for task, cost in enumerate(costs):
+            for other in _bits(cost.before):
+                self.after[other].append(task)
+
+    def run(self, limit: int, width: int) -> tuple[list[int] | None, int, bool]:
+        """An order with a peak below `limit`, its peak, and whether nothing was left out on the way."""
+        ready = tuple(task for task, cost in enumerate(self.costs) if not cost.before)
+        first = self.force(_State(0, self.live, self.floor, ready, None))
+        levels: list[dict[int, _State]] = [{} for _ in range(len(self.costs) + 1)]
+        levels[first.done.bit_count()][first.done] = first
+        complete = True
+        for level in levels[:-1]:
+            states = list(level.values())
+            if len(states) > width:
+                states = sorted(states, key=lambda state: (state.peak, state.live))[:width]
+                complete = False
+            for state in states:
+                if self.budget.left <= 0:
+                    return None, limit, False
+                self.budget.left -= len(state.ready)
+                for task in state.ready:
+                    step, live = self.cost(task, state)
+                    if step >= limit:
+                        continue
+                    new = self.force(self.next(state, task, step, live))
+                    into = levels[new.done.bit_count()]
+                    old = into.get(new.done)
+                    if old is None or new.peak < old.peak:
+                        into[new.done] = new
+            level.clear()
+        found = next(iter(levels[-1].values()), None)
+        if found is None or found.peak >= limit:
+            return None, limit, complete
+        return _path(found.ran), found.peak, complete
+
+    def cost(self, task: int, state: _State) -> tuple[int, int]:
+        """Bytes live while the task runs and after it."""
+        cost = self.costs[task]
+        done = state.done | 1 << task
+        most = after = state.live + cost.made
+        after -= cost.unread
+        dying = 0
+        for index, (size, readers) in enumerate(cost.reads):
+            if not readers & ~done:
+                after -= size
+                dying |= 1 << index
+        taken = 0  # results that overwrite an operand
+        for index, result in cost.inplace:
+            if dying >> index & 1 and not taken >> result & 1:
+                taken |= 1 << result
+                dying &= ~(1 << index)
+                most -= cost.reads[index][0]
+        return most + cost.scratch, after
+
+    def next(self, state: _State, task: int, step: int, live: int) -> _State:
+        """The state after the task."""
+        done = state.done | 1 << task
+        ready = [other for other in state.ready if other != task]
+        ready += [other for other in self.after[task] if not self.costs[other].before & ~done]
+        return _State(done, live, max(state.peak, step), tuple(sorted(ready)), _Ran(task, state.ran))
+
+    def force(self, state: _State) -> _State:
+        """Runs whatever costs nothing."""
+        moved = True
+        while moved:
+            moved = False
+            for task in state.ready:
+                step, live = self.cost(task, state)
+                if live <= state.live and step <= state.peak:
+                    state = self.next(state, task, step, live)
+                    moved = True
+                    break
+        return state
+
+
+def _bits(mask: int) -> list[int]:
+    return [index for index in range(mask.bit_length()) if mask >> index & 1]
+
+
+def _path(ran: _Ran | None) -> list[int]:
+    tasks: list[int] = []
+    while ran is not None:
+        tasks.append(ran.task)
+        ran = ran.before
+    return tasks[::-1]
+
+
+def _costs(program: Program, part: Sequence[int], handed_on: Sequence[bool]) -> list[_Cost]:
+    """The tasks of a part, numbered from 0 in the given order. `handed_on`: storages read by later parts."""
+    index = {task: number for number, task in enumerate(part)}
+    readers: dict[int, int] = {}
+    for number, task in enumerate(part):
+        for value in program.tasks[task].operands:
+            storage = program.storage[value]
+            readers[storage] = readers.get(storage, 0) | 1 << number
+    costs: list[_Cost] = []
+    for name in part:
+        task = program.tasks[name]
+        operands = [program.storage[value] for value in task.operands]
+        dying = [s for s in dict.fromkeys(operands) if _bytes(program, s) and not handed_on[s]]
+        made = [program.storage[v] for v in task.results if program.storage[v] not in operands]
+        unread = [s for s in made if not program.readers[s]]
+        inplace = [
+            (dying.index(operands[operand]), result)
+            for operand, result in task.inplace
+            if operands[operand] in dying and _bytes(program, program.storage[task.results[result]])
+        ]
+        costs.append(
+            _Cost(
+                scratch=task.scratch,
+                made=sum(_bytes(program, s) for s in made),
+                unread=sum(_bytes(program, s) for s in unread),
+                reads=tuple((_bytes(program, s), readers[s]) for s in dying),
+                inplace=tuple(inplace),
+                before=sum(1 << index[other] for other in task.after if other in index),
+            )
+        )
+    return costs
+
+
+def _bytes(program: Program, storage: int) -> int:
+    """Bytes of the arena: what is the caller's takes none."""
+    return 0 if program.fixed[storage] or program.output[storage] else program.nbytes[storage]
+
+
+def _profile(program: Program) -> list[tuple[int, int]]:
+    """Bytes live before each step of the given order, and while it runs."""
+    costs = _costs(program, range(len(program.tasks)), [False] * len(program.nbytes))
+    search = _Search(costs, 0, 0, _Budget(0))
+    state = _State(0, 0, 0, (), None)
+    profile: list[tuple[int, int]] = []
+    for task in range(len(costs)):
+        step, live = search.cost(task, state)
+        profile.append((state.live, step))
+        state = _State(state.done | 1 << task, live, 0, (), None)
+    return profile
+
+
+def _cuts(program: Program) -> list[int]:
+    """Steps of the given order after which a part ends."""
+    count = len(program.tasks)
+    before = [0] * count
+    for task in range(count):
+        for other in program.tasks[task].after:
+            before[task] |= before[other] | 1 << other
+    common = [-1] * (count + 1)  # the tasks that all tasks from here on depend on
+    for task in range(count - 1, -1, -1):
+        common[task] = common[task + 1] & before[task]
+    change = [0] * (count + 1)  # in the number of storages handed on to a later step
+    for storage, readers in enumerate(program.readers):
+        if readers and program.maker[storage] >= 0 and _bytes(program, storage):
+            change[program.maker[storage]] += 1
+            change[max(readers)] -= 1
+    cuts: list[int] = []
+    handed_on = 0
+    for task in range(count):
+        handed_on += change[task]
+        gate = before[task].bit_count() == task and bool(common[task + 1] >> task & 1)
+        if gate or handed_on <= 1 or task == count - 1:
+            cuts.append(task)
+    return cuts
+
+
+def _parts(program: Program) -> list[_Part]:
+    """The parts of the given order."""
+    profile = _profile(program)
+    parts: list[_Part] = []
+    start = 0
+    for task in _cuts(program):
+        steps = profile[start : task + 1]
+        parts.append(_Part(start, task + 1, steps[0][0], max(step for _, step in steps)))
+        start = task + 1
+    return parts
+
+
+def _needed(program: Program) -> int:
+    """Bytes that some task needs whatever the order: its operands and results."""
+    count = len(program.tasks)
+    costs = _costs(program, range(count), [False] * len(program.nbytes))
+    search = _Search(costs, 0, 0, _Budget(0))
+    everything = (1 << count) - 1
+    return max(
+        search.cost(task, _State(everything, sum(size for size, _ in cost.reads), 0, (), None))[0]
+        for task, cost in enumerate(costs)
+    )
+
+
+def better_order(program: Program, budget: int = BUDGET) -> list[int] | None:
+    """An order of the program's tasks with a lower peak than the given one (0, 1, 2, ...), or None.
+
+    Peaks are those of the model here, in which a storage that is merged with the caller's memory still takes
+    bytes; `aliasing.share` has the last word.
+    """
+    if not program.tasks:
+        return None
+    remaining = _Budget(budget)
+    order = list(range(len(program.tasks)))
+    floor = _needed(program)
+    improved = False
+    for part in sorted(_parts(program), key=lambda part: -part.peak):
+        if part.peak <= floor:
+            break
+        tasks = range(part.start, part.end)
+        handed_on = [bool(readers) and max(readers) >= part.end for readers in program.readers]
+        search = _Search(_costs(program, tasks, handed_on), part.live, floor, remaining)
+        peak = part.peak
+        for width in WIDTHS:
+            found, peak, complete = search.run(peak, width)
+            if found is not None:
+                order[part.start : part.end] = [part.start + task for task in found]
+                improved = True
+            if complete or peak <= floor or remaining.left <= 0:
+                break
+        floor = max(floor, peak)
+    return order if improved else None

@@ -1,0 +1,209 @@
+"""plan-arena: every allocation gets its place in one arena.
+
+before:  func.func @main(%x: ..., %y: ...) {
+           %a = memref.alloc() {name = "conv1"} : memref<16x8xf32>
+           %p = memref.reinterpret_cast %a to offset: [64], sizes: [8, 8], ... : memref<8x8xf32, strided<...>>
+after:   func.func @main(%x: ..., %y: ..., %arena: memref<1024xi8> {graph.role = "arena"})
+             attributes {kernel.plan = {strategy = "auto", arena_bytes = 1024, lower_bound = 1024, ...}} {
+           %0 = arith.constant 512 : index
+           %a = memref.view %arena[%0][] {buffer = 0, name = "conv1", birth = 0, death = 3} : ...
+           %1 = arith.constant 768 : index
+           %p = memref.view %arena[%1][] {buffer = 0, ...} : ... to memref<8x8xf32>
+
+Lifetimes come from liveness.py, places from planning/. Views into an allocation become views of the arena
+too, so that a kernel called on equal parts of different buffers sees equal types: dense ones plain, the
+others with their strides but without an offset. They carry the number of their buffer. `birth` and `death`
+are steps (calls of main), half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment
+of all places, a capacity in bytes that must not be exceeded, the width of `beam`, the search budget of
+`exact` and `auto`.
+
+Raises PlanError where the buffers can't fit, naming those to blame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DictionaryAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    i8,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ..dialects import errors
+from ..dialects.graph import int_attr
+from ..dialects.kernel import CallOp
+from .buffers import (
+    ALIGNMENT,
+    PLAN,
+    SCRATCH,
+    VIEWS,
+    IndexConstants,
+    Place,
+    Places,
+    add_argument,
+    cast_to,
+    insert_before,
+    label,
+    main_of,
+    memref_type,
+    nbytes_of,
+)
+from .liveness import Lifetime, liveness
+from .planning import Buffer, Plan, PlanError, Problem, solve
+
+
+@dataclass(frozen=True)
+class PlanArena(ModulePass):
+    """Every allocation gets its place in one arena."""
+
+    name = "plan-arena"
+    strategy: str = "auto"
+    alignment: int = ALIGNMENT
+    capacity: int | None = None
+    width: int | None = None
+    budget: int | None = None
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = main_of(op, self.name)
+        places = Places()
+        lifetimes = liveness(main, places).lifetimes
+        allocations = [each for each in main.body.walk() if isinstance(each, memref.AllocOp)]
+        for unused in [each for each in allocations if each.memref not in lifetimes]:
+            _drop_unused(unused)
+            allocations.remove(unused)
+        problem, plan = self._solve(allocations, lifetimes)
+        _carry_out(main, places, allocations, lifetimes, plan)
+        main.attributes[PLAN] = _summary(problem, plan)
+
+    def _solve(
+        self, allocations: list[memref.AllocOp], lifetimes: dict[SSAValue, Lifetime]
+    ) -> tuple[Problem, Plan]:
+        try:
+            problem = problem_of(allocations, lifetimes, self.alignment, self.capacity)
+            options = {"width": self.width, "budget": self.budget}
+            given = {key: value for key, value in options.items() if value is not None}
+            return problem, solve(problem, self.strategy, **given)
+        except PlanError as error:
+            raise errors.PlanError(f"plan-arena: {error}") from error
+
+
+def problem_of(
+    allocations: list[memref.AllocOp],
+    lifetimes: dict[SSAValue, Lifetime],
+    alignment: int,
+    capacity: int | None = None,
+) -> Problem:
+    """The planning problem of a main on buffers: allocation number i is buffer i."""
+    buffers: list[Buffer] = []
+    for number, op in enumerate(allocations):
+        life = lifetimes[op.memref]
+        buffers.append(
+            Buffer(
+                id=number,
+                size=nbytes_of(memref_type(op.memref)),
+                birth=life.birth,
+                death=life.death,
+                gaps=life.gaps,
+                name=label(op),
+                role="scratch" if SCRATCH in op.attributes else "intermediate",
+            )
+        )
+    return Problem(tuple(buffers), capacity, alignment)
+
+
+def _drop_unused(op: memref.AllocOp) -> None:
+    """Erases an allocation that no call touches, with its views."""
+    for use in list(op.memref.uses):
+        use.operation.detach()
+        use.operation.erase()
+    op.detach()
+    op.erase()
+
+
+def _carry_out(
+    main: func.FuncOp,
+    places: Places,
+    allocations: list[memref.AllocOp],
+    lifetimes: dict[SSAValue, Lifetime],
+    plan: Plan,
+) -> None:
+    """Replaces allocations, and views of them, by views of the arena."""
+    arena = add_argument(main, MemRefType(i8, [plan.height]), "arena")
+    pools = {member: pool.id for pool in plan.pools for member in pool.members}
+    constants = IndexConstants(main)
+    number: dict[SSAValue, int] = {op.memref: index for index, op in enumerate(allocations)}
+    views = [op for op in main.body.walk() if isinstance(op, VIEWS) and places[op.results[0]].root in number]
+    for op in [*reversed(views), *allocations]:
+        result = op.results[0]
+        place = places[result]
+        if op in views and not all(isinstance(use.operation, CallOp) for use in result.uses):
+            continue
+        if result.uses:
+            buffer = number[place.root]
+            made = _view(arena, constants[plan.offsets[buffer] + place.bytes.offset], place)
+            attributes = _attributes(allocations[buffer], buffer, lifetimes[place.root], pools.get(buffer))
+            attributes["name"] = StringAttr(label(op) or label(allocations[buffer]))
+            for each in made:
+                each.attributes.update(attributes)
+                each.location = op.location
+                insert_before(each, op)
+            made[-1].results[0].name_hint = result.name_hint
+            result.replace_all_uses_with(made[-1].results[0])
+        op.detach()
+        op.erase()
+
+
+def _attributes(
+    allocation: memref.AllocOp, number: int, life: Lifetime, pool: int | None
+) -> dict[str, Attribute]:
+    """What a view of the arena says of its buffer."""
+    found: dict[str, Attribute] = {"buffer": int_attr(number)}
+    found |= {"birth": int_attr(life.birth), "death": int_attr(life.death)}
+    if life.gaps:
+        found["gaps"] = ArrayAttr([ArrayAttr([int_attr(step) for step in gap]) for gap in life.gaps])
+    if pool is not None:
+        found["pool"] = int_attr(pool)
+    if SCRATCH in allocation.attributes:
+        found[SCRATCH] = UnitAttr()
+    return found
+
+
+def _view(arena: SSAValue, shift: SSAValue, place: Place) -> list[Operation]:
+    """The ops that make a view of the arena at a byte; the last one's result is the view."""
+    box, element = place.box, memref_type(place.root).element_type
+    if box.is_dense:
+        return [memref.ViewOp(arena, shift, [], MemRefType(element, box.sizes))]
+    line = memref.ViewOp(arena, shift, [], MemRefType(element, [box.end - box.offset]))
+    return [line, cast_to(line.result, box.moved(-box.offset))]
+
+
+def _summary(problem: Problem, plan: Plan) -> DictionaryAttr:
+    """The certificate of the plan, for reports; sizes in bytes."""
+    entries: dict[str, Attribute] = {
+        "strategy": StringAttr(plan.strategy),
+        "method": StringAttr(plan.method),
+        "alignment": int_attr(problem.alignment),
+        "arena_bytes": int_attr(plan.height),
+        "lower_bound": int_attr(plan.lower_bound),
+        "proven_bound": int_attr(plan.proven_bound),
+        "optimal": BoolAttr.from_bool(plan.optimal),
+        "binding_step": int_attr(plan.bound.step),
+        "original_bytes": int_attr(sum(problem.padded(buffer) for buffer in problem.buffers)),
+    }
+    if plan.pools:
+        entries["pools"] = ArrayAttr(
+            [ArrayAttr([int_attr(pool.offset), int_attr(pool.size)]) for pool in plan.pools]
+        )
+    return DictionaryAttr(entries)
