@@ -207,27 +207,51 @@ class _Writer:
 
     def _pack_function(self, keys_type: Attribute, panels_type: Attribute) -> func.FuncOp:
         """(keys [S, D], panels [S / nr, D, nr]): the keys transposed, zeros behind the last."""
-        s = self.sizes
+        s, lanes = self.sizes, self.lanes
         function, b = self.k.helper("pack_keys", [keys_type, panels_type])
         keys, panels = function.body.block.args
+        contiguous = strides_of(memref_type(keys))[1] == 1
+        # Squares of keys x elements go through registers, what is left over element by element.
+        square_keys, square_depth = (s.keys // lanes * lanes, s.depth // lanes * lanes) if contiguous else (0, 0)
 
-        def key(i: Index, _: Sequence[SSAValue]) -> None:
-            panel, lane = b.div(i, self.nr), b.rem(i, self.nr)
+        def one(key: Index, d: Index, value: SSAValue) -> None:
+            b.store(value, panels, [b.div(key, self.nr), d, b.rem(key, self.nr)])
 
-            def element(d: Index, _: Sequence[SSAValue]) -> None:
-                b.store(b.load(keys, [i, d]), panels, [panel, d, lane])
+        def copy(first_key: int, last_key: int, first: int, last: int) -> None:
+            def row(key: Index, _: Sequence[SSAValue]) -> None:
+                b.loop(first, last, lambda d, _: one(key, d, b.load(keys, [key, d])))
 
-            b.loop(0, s.depth, element)
+            b.loop(first_key, last_key, row)
+
+        def square(key: Index, _: Sequence[SSAValue]) -> None:
+            def block(d: Index, _: Sequence[SSAValue]) -> None:
+                rows = [b.vload(keys, [b.add(key, i), d], lanes) for i in range(lanes)]
+                for i, column in enumerate(transposed(b, rows)):
+                    b.vstore(column, panels, [b.div(key, self.nr), b.add(d, i), b.rem(key, self.nr)])
+
+            b.loop(0, square_depth, block, step=lanes)
 
         zero = b.constant(0.0, self.element)
 
-        def padding(i: Index, _: Sequence[SSAValue]) -> None:
-            def element(d: Index, _: Sequence[SSAValue]) -> None:
-                b.store(zero, panels, [self.panels - 1, d, b.rem(i, self.nr)])
+        def padding(key: Index, _: Sequence[SSAValue]) -> None:
+            b.loop(0, s.depth, lambda d, _: one(key, d, zero))
 
-            b.loop(0, s.depth, element)
-
-        b.loop(0, s.keys, key)
+        b.loop(0, square_keys, square, step=lanes)
+        copy(0, square_keys, square_depth, s.depth)
+        copy(square_keys, s.keys, 0, s.depth)
         b.loop(s.keys, self.panels * self.nr, padding)
         b.ret()
         return function
+
+
+def transposed(b: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
+    """The columns of a square of n vectors of n lanes, n a power of two: log2(n) rounds of interleaving halves."""
+    count = len(rows)
+    half = count // 2
+    low = [lane for i in range(half) for lane in (i, count + i)]
+    high = [lane for i in range(half, count) for lane in (i, count + i)]
+    current = list(rows)
+    for _ in range(count.bit_length() - 1):
+        pairs = zip(current[:half], current[half:], strict=True)
+        current = [b.shuffle(x, y, order) for x, y in pairs for order in (low, high)]
+    return current

@@ -13,6 +13,7 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import (
     AnyFloat,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     VectorType,
     i1,
+    i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -303,6 +305,12 @@ class LoopBuilder:
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
         """A vector with the scalar in every lane."""
         return self.insert(vector.BroadcastOp(scalar, VectorType(scalar.type, [lanes])))
+
+    def shuffle(self, a: SSAValue, b: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """A vector of chosen lanes of a, then b."""
+        kind = VectorType(cast("VectorType[Attribute]", a.type).element_type, [len(lanes)])
+        mask = DenseArrayBase.from_list(i64, lanes)
+        return self.insert(vector.ShuffleOp(a, b, mask, result_type=kind))
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """a * b + c, rounded once"""
