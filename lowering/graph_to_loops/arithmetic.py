@@ -1,7 +1,7 @@
 """Arithmetic on numbers of one type, scalars and 1-D vectors alike, and conversion between types.
 
-Integers of every signedness are computed on signless ones; `Number` remembers which they are. Floats are
-rounded once per operation, except that a product feeding a sum may be fused with it (`contract`).
+Integers of every signedness are computed on signless ones. Floats are rounded once per operation, except
+that a product feeding a sum may be fused with it (`contract`).
 """
 
 from __future__ import annotations
@@ -121,11 +121,15 @@ def number_in(value: SSAValue) -> float | int | None:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Writes arithmetic on values of one type: a float type, or signless integers read as signed or not."""
+    """Writes arithmetic on values of one type: a float type, or signless integers read as signed or not.
+
+    With `contract` a float product may be fused with the sum it goes into.
+    """
 
     b: LoopBuilder
     type: Attribute
     unsigned: bool = False
+    contract: bool = True
 
     @property
     def element(self) -> Attribute:
@@ -144,7 +148,7 @@ class Arithmetic:
     def binary(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """add, sub, mul, div of floats; add, sub, mul, and, or, xor of integers."""
         if self.is_float:
-            flags = CONTRACT if kind != "div" else None
+            flags = CONTRACT if self.contract and kind != "div" else None
             return self.b.insert(_FLOAT_BINARY[kind](x, y, flags))
         return self.b.insert(_INTEGER_BINARY[kind](x, y))
 
@@ -259,6 +263,27 @@ class Arithmetic:
         if not self.is_float or (first is not None and first == first):
             return chosen
         return self.select(self.is_nan(x), x, chosen)
+
+    def power(self, x: SSAValue, exponent: SSAValue) -> SSAValue:
+        """x to the exponent, floats; the usual constant exponents without a call."""
+        match number_in(exponent):
+            case 1:
+                return x
+            case 2:
+                return self.mul(x, x)
+            case 3:
+                return self.mul(self.mul(x, x), x)
+            case 0.5:
+                return self.unary("sqrt", x)
+            case 0.75:
+                root = self.unary("sqrt", x)
+                return self.mul(root, self.unary("sqrt", root))
+            case -0.5:
+                return self.div(self.constant(1), self.unary("sqrt", x))
+            case -1:
+                return self.div(self.constant(1), x)
+            case _:
+                return self.b.insert(math.PowFOp(x, exponent))
 
     def polynomial(self, coefficients: list[float], x: SSAValue) -> SSAValue:
         """Horner's scheme; coefficients from the constant one upwards."""

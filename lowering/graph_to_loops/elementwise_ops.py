@@ -13,7 +13,6 @@ from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1, i32
-from xdsl.dialects.math import PowFOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.errors import CompileError
@@ -21,7 +20,7 @@ from ...dialects.extensions import SelectOp
 from ...dialects.extensions.replace import scalar_of
 from ...dialects.graph.base import describe
 from ...dialects.graph.values import element_type_of_value
-from .arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, number_in, signless, wide_float
+from .arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from .builder import LoopBuilder
 
 # log2 of the upper tail of the normal distribution at a in [0, 6]: weighted least squares with the weights
@@ -232,29 +231,11 @@ def _mod(s: _Site) -> SSAValue:
 def _pow(s: _Site) -> SSAValue:
     base_type, exponent_type = (element_type_of_value(operand) for operand in s.op.operands)
     if s.m.is_float:
-        return _float_power(s.m, s.x, convert(s.m.b, s.y, _actual(s.y, exponent_type), s.m.element))
+        return s.m.power(s.x, convert(s.m.b, s.y, _actual(s.y, exponent_type), s.m.element))
     if is_integer(exponent_type):
         return _integer_power(s, exponent_type)
     base, exponent = convert(s.m.b, s.x, base_type, f64), convert(s.m.b, s.y, exponent_type, f64)
-    return convert(s.m.b, _float_power(Arithmetic(s.m.b, base.type), base, exponent), f64, base_type)
-
-
-def _float_power(m: Arithmetic, x: SSAValue, exponent: SSAValue) -> SSAValue:
-    match number_in(exponent):
-        case 1:
-            return x
-        case 2:
-            return m.mul(x, x)
-        case 3:
-            return m.mul(m.mul(x, x), x)
-        case 0.5:
-            return m.unary("sqrt", x)
-        case -0.5:
-            return m.div(m.constant(1), m.unary("sqrt", x))
-        case -1:
-            return m.div(m.constant(1), x)
-        case _:
-            return m.b.insert(PowFOp(x, exponent))
+    return convert(s.m.b, Arithmetic(s.m.b, base.type).power(base, exponent), f64, base_type)
 
 
 def _integer_power(s: _Site, exponent_type: Attribute) -> SSAValue:

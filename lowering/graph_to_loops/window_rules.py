@@ -1,0 +1,386 @@
+"""Single elements of ops over windows: pools, normalisation over channels, convolutions.
+
+A window's taps along a spatial axis are written out one by one where there are few of them on the innermost
+axis, or where lanes differ in the position: then a tap is inside, outside, or asks for a cut of the loop
+where its border lies. Otherwise they are a loop over the taps that are inside, whose bounds are computed at
+run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.extensions import IndexCastOp
+from ...dialects.graph import (
+    AvgPoolOp,
+    ConvOp,
+    ConvTransposeOp,
+    LrnOp,
+    MaxPoolOp,
+    element_type_of_value,
+    shape_of,
+)
+from ...dialects.graph.spatial import Window, channel_axis, spatial_axes
+from .arithmetic import Arithmetic, convert, wide_float
+from .builder import Index
+from .index_expr import Expr
+from .movement_rules import ask_for_break, guarded
+from .reduction_rules import wide
+from .reductions import Reduction
+from .values import NotVectorisable, Rule, Values
+
+Idx = tuple[Expr, ...]
+
+# Taps of the innermost spatial axis that are written out; beyond it a loop is shorter and as fast.
+_MOST_WRITTEN_OUT = 8
+# An axis this short is cut into single positions where taps depend on the position in a period.
+_LONGEST_PERIOD = 8
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A window along one spatial axis.
+
+    At output position `at` tap k reads input position at * stride - pad + k * dilation.
+    """
+
+    at: Expr
+    size: int  # of the input
+    taps: int
+    stride: int
+    pad: int
+    dilation: int
+    end: int  # padding behind the input
+
+    def place(self, tap: Expr | int) -> Expr:
+        """The input position under a tap, which may lie outside."""
+        return self.at * self.stride - self.pad + Expr.of(tap) * self.dilation
+
+    @property
+    def inside(self) -> bool:
+        """Whether every tap is inside of the input wherever the window stands."""
+        low, high = self.at.bounds
+        last = high * self.stride - self.pad + (self.taps - 1) * self.dilation
+        return low * self.stride >= self.pad and last < self.size
+
+
+def axes_of(window: Window, index: Sequence[Expr], shape: Sequence[int], layout: str) -> list[Axis]:
+    """The spatial axes of a window op's result index."""
+    return [
+        Axis(
+            index[axis],
+            shape[axis],
+            window.kernel[i],
+            window.strides[i],
+            window.begin[i],
+            window.dilations[i],
+            window.end[i],
+        )
+        for i, axis in enumerate(spatial_axes(layout, len(shape)))
+    ]
+
+
+@dataclass(frozen=True)
+class Taps:
+    """Visits the taps of a window that lie inside the input."""
+
+    v: Values
+    axes: Sequence[Axis]
+    count_pads: bool = False  # whether taps in the padding are counted
+
+    def visit(
+        self,
+        start: list[SSAValue],
+        step: Callable[[list[Expr], list[Expr], list[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        """carried = step(tap, place in the input, carried) for every tap inside; the last ones carried."""
+
+        def level(taps: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+            number = len(taps)
+            if number == len(self.axes):
+                return step(taps, places, carried)
+
+            def inner(tap: Expr, place: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
+                return level([*taps, tap], [*places, place], list(carried))
+
+            axis = self.axes[number]
+            lanes_differ = self.v.depends_on_lane(axis.at)
+            innermost = number == len(self.axes) - 1
+            if lanes_differ or (innermost and axis.taps <= _MOST_WRITTEN_OUT):
+                return self._write_out(axis, carried, inner)
+            return self._loop(axis, carried, inner)
+
+        return level([], [], start)
+
+    def _write_out(
+        self,
+        axis: Axis,
+        carried: list[SSAValue],
+        step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        v = self.v
+        for tap in range(axis.taps):
+            place = axis.place(tap)
+            low, high = place.bounds
+            if high < 0 or low >= axis.size:
+                continue
+            if low >= 0 and high < axis.size:
+                carried = step(Expr.of(tap), place, carried)
+                continue
+            for border in (0, axis.size):
+                if low < border <= high:
+                    ask_for_break(v, place, border)
+            carried = self._where_inside(axis, tap, place, carried, step)
+        return carried
+
+    def _where_inside(
+        self,
+        axis: Axis,
+        tap: int,
+        place: Expr,
+        carried: list[SSAValue],
+        step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        v = self.v
+        at = v.number(place)
+        inside = v.b.compare("sge", at, 0)
+        inside = v.b.insert(arith.AndIOp(inside, v.b.compare("slt", at, axis.size)))
+
+        def run() -> Sequence[SSAValue]:
+            with v.scope():
+                return step(Expr.of(tap), place, carried)
+
+        return list(v.b.when(inside, run, lambda: carried))
+
+    def _loop(
+        self,
+        axis: Axis,
+        carried: list[SSAValue],
+        step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        low, high = self.range(axis)
+
+        def tap(k: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
+            place = axis.place(k)
+            if not axis.inside:
+                v = self.v
+                place = v.variable((place, "inside"), lambda: v.number(place), 0, axis.size - 1)
+            return step(k, place, carried)
+
+        return self.v.carry_between(low, high, axis.taps, carried, tap)
+
+    def range(self, axis: Axis) -> tuple[Index, Index]:
+        """The taps [low, high) of an axis that are inside the input."""
+        if axis.inside:
+            return 0, axis.taps
+        first = axis.at * axis.stride - axis.pad
+        low = self._ceil_over(first * -1, axis)
+        return low, self._ceil_over(first * -1 + axis.size, axis)
+
+    def _ceil_over(self, distance: Expr, axis: Axis) -> Index:
+        """How many taps lie less than `distance` behind the first one, between 0 and all."""
+        b = self.v.b
+        if distance.number is not None:
+            return min(max(-(-distance.number // axis.dilation), 0), axis.taps)
+        positive = b.max(self.v.number(distance), 0)
+        return b.min(b.div(b.add(positive, axis.dilation - 1), axis.dilation), axis.taps)
+
+    def counted(self, axis: Axis) -> Index:
+        """How many taps of an axis a mean divides by."""
+        end = axis.size + axis.end if self.count_pads else axis.size
+        first = axis.at * axis.stride - axis.pad
+        if first.bounds[1] + (axis.taps - 1) * axis.dilation < end and (self.count_pads or axis.inside):
+            return axis.taps
+        high = self._ceil_over(first * -1 + end, axis)
+        return high if self.count_pads else self.v.b.sub(high, self._ceil_over(first * -1, axis))
+
+
+def _with_spatial(index: Idx, layout: str, places: Sequence[Expr]) -> list[Expr]:
+    result = list(index)
+    for axis, place in zip(spatial_axes(layout, len(index)), places, strict=True):
+        result[axis] = place
+    return result
+
+
+def _max_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, MaxPoolOp)
+    layout, element = op.layout.data, element_type_of_value(op.x)
+    reduction = Reduction(v.b, "max", element)
+    taps = Taps(v, axes_of(op.window, index, shape_of(op.x), layout))
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        value = v.spread(wide(v, op.x, _with_spatial(index, layout, places)))
+        return [reduction.combine(carried[0], value)]
+
+    largest = taps.visit([v.spread(reduction.start())], step)[0]
+    return convert(v.b, largest, wide_float(element), element)
+
+
+def _avg_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, AvgPoolOp)
+    layout, element = op.layout.data, element_type_of_value(op.x)
+    reduction = Reduction(v.b, "sum", element)
+    axes = axes_of(op.window, index, shape_of(op.x), layout)
+    taps = Taps(v, axes, op.count_include_pad is not None)
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        value = v.spread(wide(v, op.x, _with_spatial(index, layout, places)))
+        return [reduction.combine(carried[0], value)]
+
+    total = taps.visit([v.spread(reduction.start())], step)[0]
+    count: Index = 1
+    for axis in axes:
+        count = v.b.mul(count, _count(v, taps, axis))
+    m = Arithmetic(v.b, total.type)
+    if isinstance(count, int):
+        divisor = m.constant(count)
+    else:
+        divisor = v.spread(_as_float(v, count, wide_float(element)))
+    return convert(v.b, m.div(total, divisor), wide_float(element), element)
+
+
+def _count(v: Values, taps: Taps, axis: Axis) -> Index:
+    """How many taps are counted; asks for cuts where lanes would differ in it."""
+    if v.depends_on_lane(axis.at) or axis.taps <= _MOST_WRITTEN_OUT:
+        end = axis.size + axis.end if taps.count_pads else axis.size
+        counted = 0
+        for tap in range(axis.taps):
+            low, high = axis.place(tap).bounds
+            if (taps.count_pads or low >= 0) and high < end:
+                counted += 1
+            elif not (high < 0 or low >= end):
+                for border in (0, end):
+                    ask_for_break(v, axis.place(tap), border)
+                return taps.counted(axis)
+        return counted
+    return taps.counted(axis)
+
+
+def _as_float(v: Values, count: Index, element: Attribute) -> SSAValue:
+    return convert(v.b, v.b.insert(IndexCastOp(v.b.index(count), i64)), i64, element)
+
+
+def _lrn(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, LrnOp)
+    element, size = element_type_of_value(op.x), op.size.value.data
+    channel = channel_axis(op.layout.data, len(index))
+    window = Axis(index[channel], shape_of(op.x)[channel], size, 1, (size - 1) // 2, 1, 0)
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        value = v.spread(wide(v, op.x, [*index[:channel], places[0], *index[channel + 1 :]]))
+        m = Arithmetic(v.b, value.type)
+        return [m.add(carried[0], m.mul(value, value))]
+
+    start = v.spread(Reduction(v.b, "sum", element).start())
+    total = Taps(v, [window]).visit([start], step)[0]
+    m = Arithmetic(v.b, total.type)
+    alpha, beta, bias = op.alpha.value.data, op.beta.value.data, op.bias.value.data
+    scale = m.add(m.mul(total, m.constant(alpha / size)), m.constant(bias))
+    value = m.div(v.spread(wide(v, op.x, index)), m.power(scale, m.constant(beta)))
+    return convert(v.b, value, wide_float(element), element)
+
+
+def _conv(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, ConvOp)
+    layout, element = op.layout.data, element_type_of_value(op.x)
+    axes = axes_of(op.window, index, shape_of(op.x), layout)
+    channel = channel_axis(layout, len(index))
+    filters, inputs = shape_of(op.weight)[:2]
+    group = index[channel].divide(filters // op.groups.value.data)[0]
+    reduction = Reduction(v.b, "sum", element)
+
+    def over_inputs(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        def step(taps: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+            at = _with_spatial(index, layout, places)
+            at[channel] = group * inputs + inner[0]
+            return [_fused(v, op.x, at, op.weight, [index[channel], inner[0], *taps], carried[0])]
+
+        return Taps(v, axes).visit(carried, step)
+
+    total = v.carry([inputs], [v.spread(reduction.start())], over_inputs)[0]
+    return _with_bias(v, op, op.bias, index[channel], total)
+
+
+def _fused(
+    v: Values, x: SSAValue, at: Sequence[Expr], weight: SSAValue, tap: Sequence[Expr], total: SSAValue
+) -> SSAValue:
+    """total + x[at] * weight[tap]"""
+    a, b = v.alike([wide(v, x, at), wide(v, weight, tap)])
+    product = v.spread(Arithmetic(v.b, a.type).mul(a, b))
+    return Arithmetic(v.b, total.type).add(total, product)
+
+
+def _with_bias(v: Values, op: Operation, bias: SSAValue | None, channel: Expr, total: SSAValue) -> SSAValue:
+    element = element_type_of_value(op.results[0])
+    if bias is not None:
+        total, summand = v.alike([total, wide(v, bias, [channel])])
+        total = Arithmetic(v.b, total.type).add(total, summand)
+    return convert(v.b, total, wide_float(element), element)
+
+
+def _conv_transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, ConvTransposeOp)
+    layout, element, window = op.layout.data, element_type_of_value(op.x), op.window
+    shape, channel = shape_of(op.x), channel_axis(layout, len(index))
+    groups, outputs = op.groups.value.data, shape_of(op.weight)[1]
+    group, filter = index[channel].divide(outputs)
+    inputs = shape[channel] // groups
+    spatial = list(spatial_axes(layout, len(shape)))
+    reduction = Reduction(v.b, "sum", element)
+
+    def over_inputs(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        source = group * inputs + inner[0]
+
+        def level(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:
+            number = len(taps)
+            if number == len(spatial):
+                at = _with_spatial(index, layout, places)
+                at[channel] = source
+                return _fused(v, op.x, at, op.weight, [source, filter, *taps], total)
+            size = shape[spatial[number]]
+            for tap in range(window.kernel[number]):
+                reached = index[spatial[number]] + (window.begin[number] - tap * window.dilations[number])
+                place, left_over = reached.divide(window.strides[number])
+                if left_over.bounds[0] > 0:
+                    continue
+                before = total
+
+                def hit(tap: int = tap, place: Expr = place, before: SSAValue = before) -> SSAValue:
+                    return level([*taps, Expr.of(tap)], [*places, place], before)
+
+                total = _where_hit(v, place, left_over, size, hit, before)
+            return total
+
+        return [level([], [], carried[0])]
+
+    total = v.carry([inputs], [v.spread(reduction.start())], over_inputs)[0]
+    return _with_bias(v, op, op.bias, index[channel], total)
+
+
+def _where_hit(
+    v: Values, place: Expr, left_over: Expr, size: int, hit: Callable[[], SSAValue], otherwise: SSAValue
+) -> SSAValue:
+    """hit() where nothing is left over and the place lies inside the input, else `otherwise`."""
+    if left_over.number is not None:
+        return guarded(v, [place], [size], hit, otherwise)
+    for var in left_over.variables():
+        if var.high - var.low < _LONGEST_PERIOD:
+            v.breaks.update((var, position) for position in range(var.low + 1, var.high + 1))
+    if v.vector is not None:
+        raise NotVectorisable
+    exact = v.b.compare("eq", v.number(left_over), 0)
+    return v.choose(exact, lambda: guarded(v, [place], [size], hit, otherwise), lambda: otherwise)
+
+
+WINDOW_RULES: dict[str, Rule] = {
+    "graph.avg_pool": _avg_pool,
+    "graph.conv": _conv,
+    "graph.conv_transpose": _conv_transpose,
+    "graph.lrn": _lrn,
+    "graph.max_pool": _max_pool,
+}

@@ -1,0 +1,56 @@
+"""How elements flow through a kernel's body: which results may be written over which operands."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ..dialects.graph import KernelOp, ReshapeOp, YieldOp, shape_of, type_of
+from ..dialects.graph.base import ElementwiseOp
+from .kernel_facts import argument_index, constant_operands
+
+
+def same_place_pairs(kernel: KernelOp, also: Container[Operation] = ()) -> list[tuple[int, int]]:
+    """(operand, result) pairs of equal type where an operand's element is read for the result's at the same
+    place.
+
+    On the way from the operand to any result there are only elementwise ops that keep the shape, and ops of
+    `also`. No pair where results differ in shape: then they are not written together.
+    """
+    results = list(kernel.terminator.arguments)
+    if len({shape_of(value) for value in results}) != 1:
+        return []
+    constants = constant_operands(kernel)
+    return [
+        (position, number)
+        for position, argument in enumerate(kernel.arguments)
+        if position not in constants and _stays_in_place(argument, also)
+        for number, value in enumerate(results)
+        if type_of(value) == type_of(argument)
+    ]
+
+
+def _stays_in_place(value: SSAValue, also: Container[Operation]) -> bool:
+    """Whether all that is computed from a value keeps its elements where they are."""
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, YieldOp):
+            continue
+        if not isinstance(user, ElementwiseOp) and user not in also:
+            return False
+        keeps = all(shape_of(result) == shape_of(value) for result in user.results)
+        if not keeps or not all(_stays_in_place(result, also) for result in user.results):
+            return False
+    return True
+
+
+def pure_views(kernel: KernelOp) -> list[tuple[int, int]]:
+    """(operand, result) pairs where the result is the operand under another shape."""
+    pairs: list[tuple[int, int]] = []
+    for number, value in enumerate(kernel.terminator.arguments):
+        while isinstance(owner := value.owner, ReshapeOp):
+            value = owner.x
+        if isinstance(value, BlockArgument):
+            pairs.append((argument_index(kernel, value), number))
+    return pairs

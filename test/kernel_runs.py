@@ -1,0 +1,193 @@
+"""For tests of generated kernels: a body of graph ops becomes machine code and is run on arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, i8
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph import (
+    Array,
+    KernelOp,
+    MiniContext,
+    YieldOp,
+    element_type_of,
+    numpy_dtype,
+    tensor,
+    type_of,
+)
+from mini_infer.dialects.graph.base import GraphOp, named_location
+from mini_infer.dialects.kernel import CallOp, InterfaceAttr, TargetAttr
+from mini_infer.lowering.graph_to_loops.lower_kernels import LowerKernels
+from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
+from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
+from mini_infer.passes.choose_schedule import ChooseSchedule
+from mini_infer.runtime.cpu import compile_to_object, emit_assembly, host_target, load_object
+
+Body = Callable[..., "SSAValue | Sequence[SSAValue]"]
+
+
+class Writer:
+    """What a test's body gets first: `w(AddOp(a, b))` adds an op and gives its (first) result."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self.kernel = kernel
+
+    def __call__(self, op: GraphOp) -> SSAValue:
+        op.location = named_location("tested")
+        self.kernel.body.block.add_op(op)
+        return op.results[0]
+
+
+def kernel_of(family: str, body: Body, arrays: Sequence[Array]) -> KernelOp:
+    """A kernel with operands like the arrays."""
+    kernel = KernelOp("tested", [tensor(element_type_of(a.dtype), a.shape) for a in arrays], [])
+    results = body(Writer(kernel), *kernel.arguments)
+    values = [results] if isinstance(results, SSAValue) else list(results)
+    kernel.body.block.add_op(YieldOp(*values))
+    kernel.refresh_type()
+    kernel.attributes["family"] = StringAttr(family)
+    return kernel
+
+
+@dataclass
+class Kernel:
+    """A compiled kernel and what it needs to be called."""
+
+    module: ModuleOp
+    interface: InterfaceAttr
+    llvm_ir: str
+    code: Any
+    results: list[tuple[tuple[int, ...], Any]]
+    threads: int
+    inplace: dict[int, int]  # result -> operand
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """Run on every thread in turn; operands that are written over are copied first."""
+        operands = [np.array(array, order="C") for array in arrays]
+        results = [
+            operands[self.inplace[number]] if number in self.inplace else _filled(shape, dtype)
+            for number, (shape, dtype) in enumerate(self.results)
+        ]
+        call = self.prepared(operands, results)
+        call()
+        return results
+
+    def prepared(self, operands: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
+        """A call on these arrays, ready to be repeated."""
+        fresh = [result for number, result in enumerate(results) if number not in self.inplace]
+        scratch = np.full(max(self.interface.scratch_bytes(self.threads), 1) + 64, 0xA5, np.uint8)
+        start = -scratch.ctypes.data % 64
+        arrays = [*operands, *fresh, scratch[start:], np.zeros(16, np.int32)]
+        pointers = [array.ctypes.data for array in arrays]
+        types = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
+        function = ctypes.CFUNCTYPE(None, *types)(self.code.address("main"))
+        threads = self.threads
+
+        def call() -> None:
+            assert arrays
+            for thread in range(threads):
+                function(*pointers, thread, threads)
+
+        return call
+
+
+def _filled(shape: tuple[int, ...], dtype: Any) -> Array:
+    """A result with bytes that no kernel writes by accident."""
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.full(count, 1 if dtype == np.bool_ else 0xA5, np.uint8).view(dtype).reshape(shape)
+
+
+def loops_of(
+    family: str, body: Body, arrays: Sequence[Array], *, bits: int, threads: int, inplace: dict[int, int]
+) -> tuple[ModuleOp, InterfaceAttr, KernelOp]:
+    """The loop-level module of one kernel, verified."""
+    kernel = kernel_of(family, body, arrays)
+    kernel.verify()
+    module = ModuleOp([kernel])
+    registers = 32 if bits == 512 else 16
+    module.attributes["kernel.target"] = TargetAttr.of(vector_bits=bits, registers=registers, threads=threads)
+    ChooseSchedule().apply(MiniContext(), module)
+    interface = kernel.interface
+    assert isinstance(interface, InterfaceAttr)
+    inputs = [_memref(value) for value in kernel.arguments]
+    outputs = [_memref(value) for value in kernel.terminator.arguments]
+    fresh = [type for number, type in enumerate(outputs) if number not in inplace]
+    scratch = MemRefType(i8, [max(interface.scratch_bytes(threads), 1)])
+    main = FuncOp("main", ([*inputs, *fresh, scratch], []))
+    args = list(main.body.block.args)
+    rest = iter(args[len(inputs) : len(inputs) + len(fresh)])
+    outs = [args[inplace[n]] if n in inplace else next(rest) for n in range(len(outputs))]
+    given = [args[-1]] if interface.scratch_bytes(threads) else []
+    main.body.block.add_ops([CallOp("tested", args[: len(inputs)], outs, given), ReturnOp()])
+    module.body.block.insert_op_before(main, kernel)
+    detached = kernel.clone()
+    LowerKernels().apply(MiniContext(), module)
+    module.verify()
+    return module, interface, detached
+
+
+def _memref(value: SSAValue) -> MemRefType:
+    type = type_of(value)
+    return MemRefType(type.element_type, type.get_shape())
+
+
+def compiled(
+    family: str,
+    body: Body,
+    arrays: Sequence[Array],
+    *,
+    bits: int = 0,
+    threads: int = 1,
+    inplace: dict[int, int] | None = None,
+) -> Kernel:
+    """Machine code of one kernel; results in `inplace` are written over operands."""
+    host = host_target()
+    bits = bits or host.vector_bits
+    shared = inplace or {}
+    module, interface, kernel = loops_of(family, body, arrays, bits=bits, threads=threads, inplace=shared)
+    ExpandMath().apply(MiniContext(), module)
+    LowerToLlvm(vector_bits=bits).apply(MiniContext(), module)
+    module.verify()
+    text = emit_llvm_ir(module)
+    features = host.features if bits == 512 else _without_wide(host.features, bits)
+    code = load_object(compile_to_object(text, host.cpu, features))
+    results = [
+        (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type))
+        for value in kernel.terminator.arguments
+    ]
+    return Kernel(module, interface, text, code, results, threads, shared)
+
+
+def _without_wide(features: str, bits: int) -> str:
+    off = ("avx512",) if bits == 256 else ("avx512", "avx", "fma", "f16c", "vaes", "vpclmul", "xop")
+    kept = [feature for feature in features.split(",") if not feature[1:].startswith(off)]
+    return ",".join([*kept, "-avx512f", *(["-avx"] if bits == 128 else [])])
+
+
+def assembly(kernel: Kernel) -> str:
+    """The assembly of a kernel on this machine."""
+    host = host_target()
+    return emit_assembly(kernel.llvm_ir, host.cpu, host.features)
+
+
+def reference(body: Body, arrays: Sequence[Array], wide: bool = True) -> list[Array]:
+    """The results by the ops' own meaning, floats in double precision where `wide`."""
+    kernel = kernel_of("map", body, arrays)
+    known: dict[SSAValue, Array] = {}
+    for argument, array in zip(kernel.arguments, arrays, strict=True):
+        floating = array.dtype.kind == "f" or array.dtype.name == "bfloat16"
+        known[argument] = array.astype(np.float64) if floating and wide else array
+    with np.errstate(all="ignore"):
+        for op in kernel.body.block.ops:
+            if isinstance(op, GraphOp):
+                results = op.evaluate(*[known[operand] for operand in op.operands])
+                known.update(zip(op.results, results, strict=True))
+    return [known[value] for value in kernel.terminator.arguments]
