@@ -1,0 +1,35 @@
+// RUN: mini-opt %s -p lower-kernels | filecheck %s
+
+#schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1}>
+
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
+  // The same kernel on other strides or with another sharing is another function.
+  // CHECK-LABEL: func.func @main
+  // CHECK-SAME:    %[[SYNC:[0-9a-z]+]]: memref<16xi32>, %[[THREAD:[0-9a-z]+]]: index, %[[THREADS:[0-9a-z]+]]: index)
+  // CHECK-NEXT:    func.call @kernel_matmul_0(%x, %w, %r, %y, %[[THREAD]], %[[THREADS]])
+  // CHECK-NEXT:    func.call @mini_infer_barrier(%[[SYNC]], %[[THREADS]])
+  // CHECK-NEXT:    func.call @kernel_matmul_0(%y, %w, %r, %x, %[[THREAD]], %[[THREADS]])
+  // In place the residual and the result are one argument.
+  // CHECK-NEXT:    func.call @kernel_matmul_0_2(%x, %w, %r, %[[THREAD]], %[[THREADS]])
+  func.func @main(%x: memref<4x8xf32>, %w: memref<1x8x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32>) {
+    kernel.call @matmul_0 ins(%x, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%y : memref<4x8xf32>)
+    kernel.barrier
+    kernel.call @matmul_0 ins(%y, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%x : memref<4x8xf32>)
+    kernel.call @matmul_0 ins(%x, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%r : memref<4x8xf32>)
+    func.return
+  }
+
+  graph.kernel @matmul_0(%a: tensor<4x8xf32>, %p: tensor<1x8x8xf32>, %res: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {schedule = #schedule, interface = #kernel.interface<inplace = [[2, 0]], packed = [1]>, constant_operands = array<i64: 1>} {
+    %b = graph.unpack %p {kind = "panels", shape = array<i64: 8, 8>} : (tensor<1x8x8xf32>) -> tensor<8x8xf32>
+    %m = graph.matmul %a, %b : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %s = graph.add %m, %res : tensor<4x8xf32>
+    graph.yield %s : tensor<4x8xf32>
+  }
+}
+
+// The tile: four rows of 8 sums in registers over the inner sum, then the residual and the store.
+// CHECK:       func.func private @kernel_matmul_0_tile_4x8
+// CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// CHECK-COUNT-4:   vector.fma
+// CHECK:         arith.addf
+// CHECK:         vector.store
