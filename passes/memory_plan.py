@@ -1,0 +1,108 @@
+"""The memory plan as plain records and as a text table: for reports, tools and the runtime. Knows no IR.
+
+Steps are calls of main, in order; lifetimes are half-open; sizes and offsets are bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["input", "output", "weight", "intermediate", "scratch", "view"]
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """Where one tensor lies, and when. A `view` is a copy that vanished: it is bytes of others."""
+
+    name: str
+    bytes: int
+    birth: int
+    death: int
+    persistent: bool  # in the caller's memory or among the weights, outside of the arena
+    role: Role
+    offset: int | None  # in the arena; None where persistent
+    pool: int | None = None
+    shared_with: tuple[str, ...] = ()  # tensors of the same buffer whose bytes it overlaps
+    inplace: bool = False  # written over an operand of the call that makes it
+    node: str = ""  # the ONNX node
+    kernel: str = ""
+
+    @property
+    def end(self) -> int | None:
+        """One past its last byte in the arena."""
+        return None if self.offset is None else self.offset + self.bytes
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The arena of a model, with its certificate."""
+
+    arena_bytes: int
+    lower_bound_bytes: int
+    tensors: tuple[TensorRecord, ...]
+    strategy: str
+    optimal: bool
+    binding_step: int
+    """The step at which the lower bound is reached."""
+    method: str = ""
+    alignment: int = 256
+    original_bytes: int = 0
+    """The buffers one after the other: in-place results and views as decided, but no byte used twice."""
+    pools: tuple[tuple[int, int], ...] = ()
+    """(offset, bytes) of each pool, for the pool strategies."""
+    steps: tuple[str, ...] = ()
+    """The kernel called at each step."""
+
+    @property
+    def ratio(self) -> float:
+        """The arena as a multiple of its lower bound."""
+        return self.arena_bytes / self.lower_bound_bytes if self.lower_bound_bytes else 1.0
+
+    def live_at(self, step: int) -> tuple[TensorRecord, ...]:
+        """The tensors in the arena that are live at a step."""
+        return tuple(each for each in self.tensors if not each.persistent and each.birth <= step < each.death)
+
+    def reused_by(self, tensor: TensorRecord) -> tuple[str, ...]:
+        """Tensors of other buffers that lie in the same bytes at another time."""
+        if tensor.offset is None or tensor.end is None:
+            return ()
+        return tuple(
+            other.name
+            for other in self.tensors
+            if other.offset is not None
+            and other.end is not None
+            and other.name != tensor.name
+            and other.name not in tensor.shared_with
+            and tensor.offset < other.end
+            and other.offset < tensor.end
+        )
+
+
+def plan_table(plan: MemoryPlan) -> str:
+    """The plan as text: the certificate, then every tensor of the arena."""
+    proof = "proven minimal" if plan.optimal else "not proven minimal"
+    lines = [
+        f"arena        {plan.arena_bytes:>14,} bytes, strategy {plan.strategy} ({plan.method}), {proof}",
+        f"lower bound  {plan.lower_bound_bytes:>14,} bytes at step {plan.binding_step}, "
+        f"ratio {plan.ratio:.4f}",
+        f"without reuse{plan.original_bytes:>14,} bytes",
+    ]
+    if plan.pools:
+        lines.append(f"pools        {len(plan.pools):>14,}")
+    rows = [["tensor", "bytes", "start", "end", "address", "notes"]]
+    for tensor in plan.tensors:
+        if tensor.persistent:
+            continue
+        notes = [f"({tensor.role})"] if tensor.role in ("scratch", "view") else []
+        notes += ["(in-place)"] if tensor.inplace else []
+        notes += [f"shares with {', '.join(tensor.shared_with)}"] if tensor.shared_with else []
+        reused = plan.reused_by(tensor)
+        notes += [f"reused by {', '.join(reused)}"] if reused else []
+        numbers = (tensor.bytes, tensor.birth, tensor.death, tensor.offset)
+        rows.append([tensor.name, *(f"{number:,}" for number in numbers), " ".join(notes)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *numbers, notes in rows:
+        cells = [text.rjust(width) for text, width in zip(numbers, widths[1:-1], strict=True)]
+        lines.append("  ".join([name.ljust(widths[0]), *cells, notes]).rstrip())
+    return "\n".join(lines) + "\n"

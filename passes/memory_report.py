@@ -1,0 +1,216 @@
+"""The memory plan of a module: its tensors, read from the IR at the arena level.
+
+What each call writes is one tensor, from that call to its last read before anything is written over it. A
+name that is read, but that no call writes, is a view: a copy that vanished. memory_plan.py holds the
+records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ..dialects.errors import PlanError
+from ..dialects.graph import node_name
+from ..dialects.kernel import CallOp, WeightOp
+from .boxes import Box
+from .buffers import (
+    PLAN,
+    Places,
+    argument_texts,
+    calls_of,
+    int_attribute,
+    label,
+    main_of,
+    memref_type,
+    nbytes_of,
+)
+from .memory_plan import MemoryPlan, Role, TensorRecord, plan_table
+
+__all__ = ["MemoryPlan", "TensorRecord", "memory_plan", "plan_table"]
+
+
+@dataclass
+class _Tensor:
+    """A tensor while its life is being followed."""
+
+    name: str
+    value: SSAValue
+    box: Box
+    birth: int
+    death: int
+    role: Role
+    inplace: bool = False
+    node: str = ""
+    kernel: str = ""
+
+
+@dataclass(frozen=True)
+class _Access:
+    step: int
+    box: Box
+    writes: bool
+
+
+@dataclass
+class _Buffer:
+    accesses: list[_Access] = field(default_factory=list[_Access])
+    tensors: list[_Tensor] = field(default_factory=list[_Tensor])
+
+
+def memory_plan(module: ModuleOp) -> MemoryPlan:
+    """The plan of a module at the arena level. Raises PlanError at any other."""
+    main = main_of(module, "memory plan")
+    summary = main.attributes.get(PLAN)
+    calls = list(calls_of(main))
+    if not isinstance(summary, DictionaryAttr) or (not calls and _has_kernels_lowered(main)):
+        raise PlanError("memory plan: the module is not at the arena level")
+    numbers = {key: each.value.data for key, each in summary.data.items() if isinstance(each, IntegerAttr)}
+    texts = {key: each.data for key, each in summary.data.items() if isinstance(each, StringAttr)}
+    return MemoryPlan(
+        arena_bytes=numbers["arena_bytes"],
+        lower_bound_bytes=numbers["lower_bound"],
+        tensors=tuple(_records(main, calls)),
+        strategy=texts["strategy"],
+        optimal=numbers["optimal"] != 0,
+        binding_step=numbers["binding_step"],
+        method=texts["method"],
+        alignment=numbers["alignment"],
+        original_bytes=numbers["original_bytes"],
+        pools=tuple(_pools(summary)),
+        steps=tuple(call.callee.string_value() for call in calls),
+    )
+
+
+def _has_kernels_lowered(main: func.FuncOp) -> bool:
+    return any(isinstance(op, func.CallOp) for op in main.body.walk())
+
+
+def _pools(summary: DictionaryAttr) -> Iterator[tuple[int, int]]:
+    pools = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", summary.data.get("pools", ArrayAttr([])))
+    for pool in pools:
+        offset, size = (number.value.data for number in pool)
+        yield offset, size
+
+
+class _Reader:
+    """Follows the tensors of main through its calls."""
+
+    def __init__(self, main: func.FuncOp, calls: list[CallOp]) -> None:
+        self.main = main
+        self.calls = calls
+        self.places = Places()
+        self.buffers: dict[object, _Buffer] = {}
+        self.used: Counter[str] = Counter()
+        self.made: set[tuple[object, str]] = set()  # (buffer, name as in the IR) of what calls write
+
+    def read(self) -> None:
+        """Finds the tensors that calls write, and the views that they read instead of a copy."""
+        for step, call in enumerate(self.calls):
+            for writes, values in ((False, call.ins), (True, (*call.outs, *call.scratch))):
+                for value in values:
+                    access = _Access(step, self.places[value].bytes, writes)
+                    self.buffers.setdefault(self.key(value), _Buffer()).accesses.append(access)
+            for value in (*call.outs, *call.scratch):
+                tensor = self.tensor(value, step, "scratch" if value in call.scratch else "intermediate")
+                tensor.inplace = value in call.ins
+                tensor.node, tensor.kernel = node_name(call), call.callee.string_value()
+                self.made.add((self.key(value), self.label(value)))
+        for step, call in enumerate(self.calls):
+            for value in call.ins:
+                known = (self.key(value), self.label(value))
+                if isinstance(known[0], int) and known not in self.made:
+                    self.made.add(known)
+                    self.tensor(value, step, "view")
+        for buffer in self.buffers.values():
+            for tensor in buffer.tensors:
+                tensor.death = _death(tensor, buffer)
+
+    def key(self, value: SSAValue) -> object:
+        """The buffer that a value lies in: of the arena by its number, else its root."""
+        op = value.owner
+        number = int_attribute(op, "buffer") if isinstance(op, Operation) else None
+        return self.places[value].root if number is None else number
+
+    def label(self, value: SSAValue) -> str:
+        op = value.owner
+        return (label(op) if isinstance(op, Operation) else value.name_hint) or "tensor"
+
+    def tensor(self, value: SSAValue, birth: int, role: Role) -> _Tensor:
+        """A new tensor, under a name of its own."""
+        name = f"{self.label(value)} scratch" if role == "scratch" else self.label(value)
+        self.used[name] += 1
+        if self.used[name] > 1:
+            name = f"{name}#{self.used[name]}"
+        tensor = _Tensor(name, value, self.places[value].bytes, birth, birth + 1, role)
+        self.buffers[self.key(value)].tensors.append(tensor)
+        return tensor
+
+    def record(self, tensor: _Tensor, buffer: _Buffer) -> TensorRecord:
+        """The record of a tensor whose life is known."""
+        op = tensor.value.owner
+        inside = isinstance(self.key(tensor.value), int)
+        return TensorRecord(
+            name=tensor.name,
+            bytes=tensor.box.count,
+            birth=tensor.birth,
+            death=tensor.death,
+            persistent=not inside,
+            role=tensor.role,
+            offset=tensor.box.offset if inside else None,
+            pool=int_attribute(op, "pool") if isinstance(op, Operation) else None,
+            shared_with=tuple(
+                other.name
+                for other in buffer.tensors
+                if other is not tensor and other.box.overlaps(tensor.box)
+            ),
+            inplace=tensor.inplace,
+            node=tensor.node,
+            kernel=tensor.kernel,
+        )
+
+
+def _death(tensor: _Tensor, buffer: _Buffer) -> int:
+    """One past the last step that reads the tensor before anything is written over it."""
+    death = tensor.birth + 1
+    overwritten = None
+    for access in buffer.accesses:
+        if access.step < tensor.birth or (access.step == tensor.birth and tensor.role != "view"):
+            continue
+        if overwritten is not None and access.step > overwritten:
+            break
+        if access.box.overlaps(tensor.box):
+            if access.writes:
+                overwritten = access.step
+            else:
+                death = access.step + 1
+    return death
+
+
+def _records(main: func.FuncOp, calls: list[CallOp]) -> list[TensorRecord]:
+    """Inputs and outputs, weights, then what the calls write, in the order of the calls."""
+    reader = _Reader(main, calls)
+    reader.read()
+    records: list[TensorRecord] = []
+    names, roles = argument_texts(main, "graph.name"), argument_texts(main, "graph.role")
+    for argument, name, role in zip(main.args, names, roles, strict=True):
+        if role == "input" or role == "output":
+            size = nbytes_of(memref_type(argument))
+            records.append(TensorRecord(name, size, 0, len(calls), True, role, None))
+    for op in main.body.walk():
+        weights = isinstance(op, memref.ViewOp) and int_attribute(op, "buffer") is None
+        if weights or isinstance(op, WeightOp):
+            size = nbytes_of(memref_type(op.results[0]))
+            records.append(TensorRecord(label(op) or "weight", size, 0, len(calls), True, "weight", None))
+    found = [
+        (tensor.birth, reader.record(tensor, buffer))
+        for buffer in reader.buffers.values()
+        for tensor in buffer.tensors
+    ]
+    return records + [record for _, record in sorted(found, key=lambda pair: pair[0])]
