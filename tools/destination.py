@@ -78,9 +78,11 @@ class Destination:
                 return
             staged = Path(self._staging.name)
             (staged / self._file.name).write_text(text, encoding="utf-8")
-            for file in (_weights_beside(self._file), self._file):
-                if (staged / file.name).exists():
-                    os.replace(staged / file.name, file)
+            weights = _weights_beside(self._file)
+            if (staged / weights.name).exists():
+                (staged / weights.name).chmod((staged / self._file.name).stat().st_mode)
+                os.replace(staged / weights.name, weights)
+            os.replace(staged / self._file.name, self._file)
         except OSError as error:
             raise MiniInferError(f"can't write {self._file}: {error.strerror}") from error
 

@@ -66,8 +66,15 @@ def _assembly(ctx: Context, module: ModuleOp) -> str:
     return emit_assembly(_llvm_ir(ctx, module), target_of(module).cpu.data, features="")
 
 
+def _memory_plan(ctx: Context, module: ModuleOp) -> str:
+    from ..passes.memory_report import memory_plan, plan_table
+
+    return f"{plan_table(memory_plan(module)).rstrip()}\n"
+
+
 TARGETS = {
     "mlir": Target(_mlir, None),
     "llvm-ir": Target(_llvm_ir, "llvm"),
     "asm": Target(_assembly, "llvm"),
+    "memory-plan": Target(_memory_plan, "arena"),
 }
