@@ -1,12 +1,12 @@
-"""canonicalize-graph: one spelling for what graphs spell in many ways, and nothing computed that needs no computing.
+"""canonicalize-graph: one spelling for what graphs spell in many ways, and nothing computed in vain.
 
 before:  %1 = graph.transpose %0 {permutation = array<i64: 1, 0>}    %2 = graph.matmul %x, %1
          %3 = graph.constant dense<0.0>                               %4 = graph.add %2, %3
 after:   %1 = graph.matmul %x, %0 {transpose_b}                       (users of %4 take %1)
 
-The patterns are in `canonical/`: arithmetic, reshapes and transposes, slices, contractions. Dead ops go on the
-way, and ops of small constants are evaluated. Weights are not folded (fold-constants does that), except what a
-convolution takes into its own. x * sigmoid(x) and its like are left to the recompose passes.
+The patterns are in `canonical/`: arithmetic, reshapes and transposes, slices, contractions. Dead ops go on
+the way, and ops of small constants are evaluated. Weights are not folded (fold-constants does that), except
+what a convolution takes into its own. x * sigmoid(x) and its like are left to the recompose passes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .canonical.arithmetic import ARITHMETIC
 from .canonical.contractions import CONTRACTIONS
 from .canonical.reshapes import RESHAPES
 from .canonical.slices import SLICES
+from .canonical.transposes import TRANSPOSES
 from .fold_constants import FoldSmallConstants
 from .pattern_utils import apply_patterns
 
@@ -35,5 +36,8 @@ class CanonicalizeGraph(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         apply_patterns(
-            ctx, op, self.name, (FoldSmallConstants, *ARITHMETIC, *RESHAPES, *SLICES, *CONTRACTIONS)
+            ctx,
+            op,
+            self.name,
+            (FoldSmallConstants, *ARITHMETIC, *RESHAPES, *TRANSPOSES, *SLICES, *CONTRACTIONS),
         )

@@ -5,11 +5,12 @@ after:   %0 = graph.transpose %x {permutation = array<i64: 0, 2, 3, 1>}
          %1 = graph.conv %0, %w, %b {layout = "NHWC", ..}    %2 = graph.relu %1    %3 = graph.conv %2, ..
          (and a transpose back where somebody needs the original order)
 
-In one walk every op is rebuilt in the layout in which its operands are held: elementwise ops, concat, slice, pad,
-resize, reductions, softmax, and reshapes that split or merge dims one by one. Transposes cost nothing there; other
-ops get their operands as the graph says. A reshape that flattens channels and space in front of a matrix product
-with a constant needs no transpose: the constant's rows are reordered instead. Convolutions' own weights keep their
-order. A graph without convolutions is left alone, and so is instance_norm.
+In one walk every op is rebuilt in the layout in which its operands are held: elementwise ops, concat,
+slice, pad, resize, reductions, softmax, and reshapes that split or merge dims one by one. Transposes cost
+nothing there; other ops get their operands as the graph says. A reshape that flattens channels and space in
+front of a matrix product with a constant needs no transpose: the constant's rows are reordered instead.
+Convolutions' own weights keep their order. A graph without convolutions is left alone, and so is
+instance_norm.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ AnyConv: TypeAlias = ConvOp | ConvTransposeOp
 def channel_vector(
     constants: Constants, value: SSAValue, shape: tuple[int, ...], layout: str
 ) -> Array | None:
-    """A constant that differs only between the channels of a tensor of this shape, as float64 [C]; None otherwise."""
+    """A constant that differs only between the channels of a tensor of this shape, as float64 [C], or None."""
     own = shape_of(value)
     axis = channel_axis(layout, len(shape))
     padded = (1,) * (len(shape) - len(own)) + own
@@ -43,7 +43,7 @@ def _rounded_product(weight: Array, factors: Array) -> Array:
 
 
 def _over_outputs(conv: AnyConv, scale: Array, weight: Array) -> Array:
-    """`scale` [Cout] in a shape that broadcasts against the weight, which for some convs needs a regrouped view."""
+    """`scale` [Cout] in a shape that broadcasts against the weight (by group for a transposed conv)."""
     ones = [1] * (weight.ndim - 2)
     if isinstance(conv, ConvOp):
         return scale.reshape(-1, 1, *ones)
@@ -51,7 +51,7 @@ def _over_outputs(conv: AnyConv, scale: Array, weight: Array) -> Array:
 
 
 def scale_outputs(conv: AnyConv, scale: Array, shift: Array, constants: Constants) -> list[Operation] | None:
-    """conv * scale + shift (both float64 [Cout]) as weight, bias and conv ops; None where they aren't constants."""
+    """conv * scale + shift (both float64 [Cout]) as weight, bias and conv ops; None without constant weights."""
     weight = constants.array(conv.weight)
     bias = np.zeros(1) if conv.bias is None else constants.array(conv.bias)
     if weight is None or bias is None:

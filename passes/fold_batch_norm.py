@@ -3,10 +3,10 @@
 before:  %1 = graph.conv %x, %w, %b {..}    %2 = graph.batch_norm %1, %scale, %bias, %mean, %variance {..}
 after:   %2 = graph.conv %x, %w', %b' {..}
 
-Where there is no convolution before it, one after it takes it, if that pads nothing (padding is put in after the
-normalisation and stays zero). Otherwise it becomes a multiplication and an addition with a constant per channel.
-Constants per channel that follow the batch norm are taken along. New weights are computed in double precision and
-rounded once. A batch norm whose parameters aren't constant stays.
+Where there is no convolution before it, one after it takes it, if that pads nothing (padding is put in
+after the normalisation and stays zero). Otherwise it becomes a multiplication and an addition with a
+constant per channel. Constants per channel that follow the batch norm are taken along. New weights are
+computed in double precision and rounded once. A batch norm whose parameters aren't constant stays.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ..dialects.graph.normalization import BatchNormOp
 from ..dialects.graph.spatial import channel_axis
 from ..dialects.graph.values import Array, element_type_of_value, ints, shape_of
 from .conv_affine import channel_vector, scale_inputs, scale_outputs
-from .pattern_utils import Constants, GraphPattern, apply_patterns, only_use
+from .pattern_utils import Constants, GraphPattern, apply_patterns, only_use, with_operands
 
 
 def _vector(constants: Constants, value: SSAValue) -> Array | None:
@@ -63,18 +63,10 @@ class AffineIntoBatchNorm(GraphPattern):
                 continue
             scale, bias = (scale * factor, bias * factor) if isinstance(op, MulOp) else (scale, bias + factor)
             element_type = element_type_of_value(norm.x)
-            made = [self.constants.make_as(array, element_type, norm.location) for array in (scale, bias)]
-            epsilon = norm.epsilon.value.data
-            new = BatchNormOp(
-                norm.x,
-                *made,
-                norm.mean,
-                norm.variance,
-                epsilon=epsilon,
-                layout=layout,
-                location=norm.location,
-            )
-            rewriter.replace(op, [*made, new])
+            new_scale = self.constants.make_as(scale, element_type, norm.location)
+            new_bias = self.constants.make_as(bias, element_type, norm.location)
+            operands = [norm.x, new_scale.result, new_bias.result, norm.mean, norm.variance]
+            rewriter.replace(op, [new_scale, new_bias, with_operands(norm, operands)])
             return
 
 

@@ -4,9 +4,10 @@ before:  %w = graph.weight #graph.blob<"m.onnx", 0, 4096, "d1"> : tensor<32x32xf
          %1 = graph.transpose %w {permutation = array<i64: 1, 0>} : tensor<32x32xf32>
 after:   %1 = graph.weight #graph.blob<"", 0, 4096, "d2"> : tensor<32x32xf32>
 
-Small results are written out as graph.constant, large ones become new blobs; a reshaped weight is the same blob.
-Blobs of equal content get the same handle, so that cse merges their weights. An op stays where folding it would
-make more bytes than it reads (broadcasts, casts to wider types), unless the result is at most 1 KB.
+Small results are written out as graph.constant, large ones become new blobs; a reshaped weight is the same
+blob. Blobs of equal content get the same handle, so that cse merges their weights. An op stays where
+folding it would make more bytes than it reads (broadcasts, casts to wider types), unless the result is at
+most 1 KB, or a contraction or normalisation has it as a parameter: packing needs those whole.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
-from ..dialects.graph.base import GraphOp
+from ..dialects.graph.base import ContractionOp, GraphOp
 from ..dialects.graph.blobs import BlobAttr, blob_store
-from ..dialects.graph.movement import ReshapeOp
+from ..dialects.graph.movement import BroadcastToOp, ReshapeOp
+from ..dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from ..dialects.graph.recurrence import LstmOp
 from ..dialects.graph.structure import ConstantOp, WeightOp
 from ..dialects.graph.values import Array, nbytes_of, type_of
 from .pattern_utils import Constants, GraphPattern
 from .statistics import count
 
 FREE_BYTES = 1024  # results up to this size may be larger than what they are made of
+PARAMETRISED = (ContractionOp, BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp, LstmOp)
 SMALL_BYTES = 8192  # ops that read at most so much are also folded while canonicalising
 
 
@@ -44,7 +48,13 @@ def is_foldable(op: Operation) -> bool:
     if not all(isinstance(operand.owner, (ConstantOp, WeightOp)) for operand in op.operands):
         return False
     made = _bytes(list(op.results))
-    return made <= FREE_BYTES or made <= _bytes(list(op.operands))
+    return made <= FREE_BYTES or made <= _bytes(list(op.operands)) or _is_parameter(op)
+
+
+def _is_parameter(op: GraphOp) -> bool:
+    return isinstance(op, BroadcastToOp) and any(
+        isinstance(use.operation, PARAMETRISED) for use in op.result.uses
+    )
 
 
 def folded(op: GraphOp, constants: Constants) -> list[Operation]:

@@ -3,8 +3,9 @@
 before:  %1 = graph.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
 after:   %1 = graph.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
 
-Weights, constants and arguments keep the types they state, except that a kernel's operands are kept as well. The
-types of functions and kernels follow their last op. An op that can't be is an InvalidModelError that names it.
+Weights, constants and arguments keep the types they state, except that a kernel's operands are kept as
+well. The types of functions and kernels follow their last op. An op that can't be is an InvalidModelError
+that names it.
 """
 
 from __future__ import annotations

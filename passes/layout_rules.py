@@ -1,7 +1,7 @@
-"""How each op is rebuilt where its operands are held in another layout: attributes that speak of dims are remapped.
+"""How each op is rebuilt where its operands are held in another layout.
 
-A rule gets the op and the held values, inserts what it makes, and says by `hold` in which permutation the result is.
-It returns False for an op that has to see its operands as the graph says.
+A rule gets the op and the held values, inserts what it makes, and says by `hold` in which permutation the
+result is. It returns False for an op that has to see its operands as the graph says.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _reshape(op: ReshapeOp, held: HeldValues) -> bool:
 
 
 def _ordered_groups(groups: Sequence[Group], home: Permutation, shape: Sequence[int]) -> list[Group]:
-    """The groups in the order in which their first dim larger than 1 is held; new dims follow what they followed."""
+    """The groups in the order in which their first dim larger than 1 is held; new dims follow what they did."""
     places: list[tuple[int, int]] = []
     place = -1
     for index, group in enumerate(groups):

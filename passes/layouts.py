@@ -1,7 +1,7 @@
 """Values held in other layouts than the graph says.
 
-A value may be held as one or more permuted copies. What asks for it in a permutation gets the copy, or a transpose
-of the copy that was made first; constants are permuted at compile time.
+A value may be held as one or more permuted copies. What asks for it in a permutation gets the copy, or a
+transpose of the copy that was made first; constants are permuted at compile time.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class HeldValues:
     def _transposed(self, copy: SSAValue, value: SSAValue, permutation: Permutation) -> SSAValue:
         assert self.here is not None
         step = compose(inverse(self.home(value)), permutation)
-        shape, location = shape_of(copy), self.here.location
+        shape, maker = shape_of(copy), copy.owner
+        location = maker.location if isinstance(maker, Operation) else self.here.location
         if moves_no_bytes(shape, step):
             return self.insert(ReshapeOp(copy, permuted(shape, step), location=location))
         self.transposes += 1

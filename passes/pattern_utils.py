@@ -1,4 +1,4 @@
-"""What the patterns of the graph passes share: reading and making constants, and applying patterns with counts."""
+"""What the graph passes' patterns share: reading and making constants, and applying patterns with counts."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from ..dialects.graph.base import GraphOp
 from ..dialects.graph.blobs import BlobStore, blob_store
 from ..dialects.graph.movement import BroadcastToOp
 from ..dialects.graph.structure import ConstantOp, WeightOp
-from ..dialects.graph.values import Array, element_type_of, numpy_dtype, shape_of, tensor, type_of
+from ..dialects.graph.values import Array, element_type_of, nbytes_of, numpy_dtype, shape_of, tensor, type_of
 from .statistics import count
 
 SMALL_ELEMENTS = 64  # constants up to this many elements are written out in the IR; larger ones are weights
+SCALAR_BYTES = 16384  # weights up to this size are looked at for being one number
 
 OpT = TypeVar("OpT", bound=Operation)
 OpG = TypeVar("OpG", bound=GraphOp)
@@ -74,7 +75,7 @@ class Constants:
         self._scalars: dict[SSAValue, float | None] = {}
 
     def array(self, value: SSAValue) -> Array | None:
-        """The value as a read-only array, or None where it isn't constant. A broadcast constant takes no memory."""
+        """The value as a read-only array, None where it isn't constant. A broadcast constant takes no memory."""
         match value.owner:
             case ConstantOp() as op:
                 return op.to_numpy()
@@ -105,10 +106,10 @@ class Constants:
         owner = value.owner
         if isinstance(owner, BroadcastToOp):
             return self.scalar(owner.operands[0])
-        if not isinstance(owner, ConstantOp):
+        if not isinstance(owner, (ConstantOp, WeightOp)) or nbytes_of(type_of(value)) > SCALAR_BYTES:
             return None
-        array = owner.to_numpy()
-        if array.size == 0 or not (array == array.flat[0]).all():
+        array = self.array(value)
+        if array is None or array.size == 0 or not (array == array.flat[0]).all():
             return None
         return array.flat[0].item()
 
@@ -162,7 +163,7 @@ class _CountingApplier(RewritePattern):
 def apply_patterns(
     ctx: Context, module: ModuleOp, pass_name: str, patterns: Sequence[type[GraphPattern]]
 ) -> bool:
-    """Applies patterns, first match first, until none matches; counts them. Returns whether anything changed."""
+    """Applies patterns, the first that matches, until none does; counts them. Returns whether IR changed."""
     constants = Constants(blob_store(ctx))
     applier = _CountingApplier([pattern(constants) for pattern in patterns])
     PatternRewriteWalker(applier).rewrite_module(module)

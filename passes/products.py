@@ -1,4 +1,4 @@
-"""Chains of multiplications as one product: a number times some values, however the chain was put together."""
+"""Chains of multiplications as one product: a number times some values, however it was put together."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ before:  %1 = graph.matmul %q, %k {transpose_b}    %2 = graph.mul %1, %scale    
          %4 = graph.softmax %3 {axis = 3}          %5 = graph.matmul %4, %v
 after:   %5 = graph.attention %q, %k, %v, %mask {scale = ..}
 
-The scale may stand on q, k, both or the scores. Masks may be added or chosen by a condition (graph.where); a
-constant one that keeps exactly the past becomes `causal`, one that keeps everything goes. Heads of k and v that
-are repeated (reshape of broadcast_to) are not: graph.attention shares them. where(is_nan(p), 0, p) after the
-softmax, which exporters write for rows that keep no key, is what graph.attention does anyway; without it such
-rows were NaN and become zeros. Scores or weights that anything else uses stay as they are.
+The scale may stand on q, k, both or the scores. Masks may be added or chosen by a condition (graph.where);
+a constant one that keeps exactly the past becomes `causal`, one that keeps everything goes. Heads of k and
+v that are repeated (reshape of broadcast_to) are not: graph.attention shares them. where(is_nan(p), 0, p)
+after the softmax, which exporters write for rows that keep no key, is what graph.attention does anyway;
+without it such rows were NaN and become zeros. Scores or weights that anything else uses stay as they are.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ before:  %1 = graph.div %x, %sqrt2    %2 = graph.erf %1    %3 = graph.add %2, %o
          %4 = graph.mul %x, %3        %5 = graph.mul %4, %half
 after:   %5 = graph.gelu %x {approximate = "none"}
 
-The factors may come in any order, constants as factors or divisors, the cube as a power or as products. Constants
-must be those of gelu up to rounding; x * sigmoid(1.702 * x) is another function and stays.
+The factors may come in any order, constants as factors or divisors, the cube as a power or as products.
+Constants must be those of gelu up to rounding; x * sigmoid(1.702 * x) is another function and stays.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ before:  %1 = graph.reduce_mean %x {axes = array<i64: 2>, keepdims}    %2 = grap
          %8 = graph.mul %7, %scale    %9 = graph.add %8, %bias
 after:   %9 = graph.layer_norm %x, %scale, %bias {axis = 2, epsilon = ..}
 
-The square may be a power, the division a product with a reciprocal root; scale and bias may be missing. With x in
-the place of %2 it is rms_norm. The means must be over the last dims. sqrt(variance) + epsilon is another function
-and stays.
+The square may be a power, the division a product with a reciprocal root; scale and bias may be missing.
+With x in the place of %2 it is rms_norm. The means must be over the last dims. sqrt(variance) + epsilon is
+another function and stays.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class ScaleOfNorm(GraphPattern):
 
 
 class BiasOfNorm(GraphPattern):
-    """layer_norm(x, s) + b -> layer_norm(x, s, b), where b is constant and varies over the normalised dims only"""
+    """layer_norm(x, s) + b -> layer_norm(x, s, b), b constant and varying over the normalised dims only"""
 
     @op_type_rewrite_pattern
     @override

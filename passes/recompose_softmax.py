@@ -1,11 +1,12 @@
 """recompose-softmax: softmax and log-softmax from exponentials and sums.
 
 before:  %1 = graph.reduce_max %x {axes = array<i64: 1>, keepdims}    %2 = graph.sub %x, %1    %3 = graph.exp %2
-         %4 = graph.reduce_sum %3 {axes = array<i64: 1>, keepdims}    %5 = graph.div %3, %4
+         %4 = graph.reduce_sum %3 {axes = array<i64: 1>, keepdims}
+         %5 = graph.div %3, %4
 after:   %5 = graph.softmax %x {axis = 1}
 
-With or without the maximum (graph.softmax never overflows), with a division or a reciprocal. log(softmax(x)) and
-x - log(sum(exp(x))) are log_softmax. Sums over several axes stay.
+With or without the maximum (graph.softmax never overflows), with a division or a reciprocal.
+log(softmax(x)) and x - log(sum(exp(x))) are log_softmax. Sums over several axes stay.
 """
 
 from __future__ import annotations

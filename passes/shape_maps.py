@@ -59,7 +59,7 @@ class Group(NamedTuple):
 
 
 def reshape_groups(source: Sequence[int], target: Sequence[int]) -> list[Group] | None:
-    """How a reshape splits and merges dims, in order; None for empty tensors, where every reshape is possible.
+    """How a reshape splits and merges dims, in order; None for empty tensors, where any reshape is possible.
 
     A dim of size 1 that has no counterpart is a group of its own with one side empty.
     """

@@ -1,4 +1,4 @@
-"""Elementwise ops: neutral operands, pairs that cancel, cheaper spellings, constants merged and moved right."""
+"""Elementwise ops: neutral operands, pairs that cancel, cheaper spellings, constants to the right."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class SimplifyCast(GraphPattern):
 
 
 class SimplifyWhere(GraphPattern):
-    """where(true, a, b) -> a, where(false, a, b) -> b, where(c, a, a) -> a, where(not c, a, b) -> where(c, b, a)"""
+    """where(true, a, b) -> a, where(false, a, b) -> b, where(not c, a, b) -> where(c, b, a)"""
 
     @op_type_rewrite_pattern
     @override

@@ -1,4 +1,4 @@
-"""Matrix products and convolutions: transposes into flags, constants per channel into weights, padding into pads."""
+"""Matrix products and convolutions take transposes, constants per channel and padding into themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..shape_maps import is_identity
 
 
 def _untransposed(value: SSAValue) -> tuple[TransposeOp | None, SSAValue] | None:
-    """How to get a matrix operand with its last two dims swapped for less work: (new transpose or None, value).
+    """How to get a matrix operand with its last two dims swapped: (new transpose or None, value).
 
     None where `value` isn't a transpose that puts the last two dims out of order.
     """

@@ -1,22 +1,20 @@
-"""Reshapes, transposes and broadcasts: no-ops dropped, neighbours merged, pairs brought together so that they cancel."""
+"""Reshapes and broadcasts: no-ops dropped, neighbours merged, reshapes moved to where they cancel."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from typing_extensions import override
-from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from ...dialects.graph.base import ElementwiseOp, GraphOp
 from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, TransposeOp
+from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.normalization import LayerNormOp, RmsNormOp
 from ...dialects.graph.reduction import ReduceOp, SoftmaxLikeOp
 from ...dialects.graph.values import ints, shape_of
 from ..pattern_utils import Constants, GraphPattern, defining, only_use, with_operands
-from ..shape_maps import compose, is_identity, moves_no_bytes, permuted, reshape_groups
 
 
 class SimplifyReshape(GraphPattern):
@@ -29,61 +27,6 @@ class SimplifyReshape(GraphPattern):
             rewriter.replace(op, [], [op.x])
         elif (inner := defining(op.x, ReshapeOp)) is not None:
             rewriter.replace(op, ReshapeOp(inner.x, shape_of(op.result), location=op.location))
-
-
-class SimplifyTranspose(GraphPattern):
-    """transposes merge; one that changes nothing goes; one that moves only dims of size 1 is a reshape"""
-
-    @op_type_rewrite_pattern
-    @override
-    def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
-        permutation = ints(op.permutation)
-        if is_identity(permutation):
-            rewriter.replace(op, [], [op.x])
-        elif moves_no_bytes(shape_of(op.x), permutation):
-            rewriter.replace(op, ReshapeOp(op.x, shape_of(op.result), location=op.location))
-        elif (inner := defining(op.x, TransposeOp)) is not None:
-            merged = compose(ints(inner.permutation), permutation)
-            rewriter.replace(op, TransposeOp(inner.x, merged, location=op.location))
-
-
-class TransposeBeforeReshape(GraphPattern):
-    """transpose(reshape(x)) -> reshape(transpose(x)), where the reshape only merges dims or moves ones
-
-    So a reshape that hides a dim from one transpose and brings it back afterwards meets its opposite.
-    """
-
-    @op_type_rewrite_pattern
-    @override
-    def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
-        reshape = defining(op.x, ReshapeOp)
-        if reshape is None:
-            return
-        groups = reshape_groups(shape_of(reshape.x), shape_of(reshape.result))
-        if groups is None or any(len(group.target) > 1 for group in groups):
-            return
-        source_of = {group.target[0]: group.source for group in groups if group.target}
-        dropped = [dim for group in groups if not group.target for dim in group.source]
-        permutation = [*dropped, *(dim for target in ints(op.permutation) for dim in source_of[target])]
-        transpose = TransposeOp(reshape.x, permutation, location=op.location)
-        rewriter.replace(op, [transpose, ReshapeOp(transpose, shape_of(op.result), location=op.location)])
-
-
-class TransposeBeforeBroadcast(GraphPattern):
-    """transpose(broadcast_to(x)) -> broadcast_to(transpose(x))"""
-
-    @op_type_rewrite_pattern
-    @override
-    def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
-        broadcast = defining(op.x, BroadcastToOp)
-        if broadcast is None:
-            return
-        shape = shape_of(broadcast.x)
-        full = (1,) * (len(shape_of(op.result)) - len(shape)) + shape
-        reshape = ReshapeOp(broadcast.x, full, location=broadcast.location)
-        transpose = TransposeOp(reshape, ints(op.permutation), location=op.location)
-        last = BroadcastToOp(transpose, shape_of(op.result), location=broadcast.location)
-        rewriter.replace(op, [reshape, transpose, last])
 
 
 class SimplifyBroadcast(GraphPattern):
@@ -99,6 +42,19 @@ class SimplifyBroadcast(GraphPattern):
             rewriter.replace(op, ReshapeOp(op.x, new, location=op.location))
         elif (inner := defining(op.x, BroadcastToOp)) is not None:
             rewriter.replace(op, BroadcastToOp(inner.x, new, location=op.location))
+
+
+class MovementOfSplat(GraphPattern):
+    """reshape, transpose or slice of one number broadcast -> the number broadcast to the result's shape"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ReshapeOp | TransposeOp | SliceOp, rewriter: PatternRewriter, /) -> None:
+        broadcast = defining(op.x, BroadcastToOp)
+        if broadcast is None or any(size != 1 for size in shape_of(broadcast.x)):
+            return
+        number = ReshapeOp(broadcast.x, (), location=op.location)
+        rewriter.replace(op, [number, BroadcastToOp(number, shape_of(op.result), location=op.location)])
 
 
 class KeepReducedDims(GraphPattern):
@@ -125,8 +81,8 @@ def _last_dim_only(shape: Sequence[int]) -> bool:
 class HoistReshape(GraphPattern):
     """reshape(f(x)) -> f(reshape(x)), where f works on rows and the reshape keeps the last dim
 
-    Exporters flatten [batch, tokens, features] around matrix products; these reshapes meet and cancel. f is an
-    elementwise op, a product with a matrix, or a softmax or normalisation over the last dim.
+    Exporters flatten [batch, tokens, features] around matrix products; these reshapes meet and cancel. f is
+    an elementwise op, a product with a matrix, or a softmax or normalisation over the last dim.
     """
 
     @op_type_rewrite_pattern
@@ -166,7 +122,7 @@ def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
 def _operand_shapes(
     op: GraphOp, old: tuple[int, ...], new: tuple[int, ...], constants: Constants
 ) -> list[tuple[int, ...] | None] | None:
-    """Per operand its new shape (None: as it is) for the result to have shape `new`; None where op isn't row-wise."""
+    """Per operand its shape (None: as it is) for a result of shape `new`; None where op isn't row-wise."""
     match op:
         case ElementwiseOp():
             return _elementwise_shapes(op, old, new, constants)
@@ -197,69 +153,10 @@ def _elementwise_shapes(
     return shapes if added <= 1 and new in shapes else None
 
 
-class CancelTransposeAcrossElementwise(GraphPattern):
-    """transpose(f(transpose(x), c)) -> f(x, transposed c) for elementwise f, where the two transposes cancel"""
-
-    @op_type_rewrite_pattern
-    @override
-    def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
-        permutation = ints(op.permutation)
-        producer = only_use(op.x, ElementwiseOp)
-        if producer is None or not self._absorbs(op.x, permutation, depth=8):
-            return
-        made: list[Operation] = []
-        value = self._transposed(op.x, permutation, made, op.location)
-        rewriter.replace(op, made, [value])
-
-    def _absorbs(self, value: SSAValue, permutation: Sequence[int], depth: int) -> bool:
-        """Whether the transposition costs nothing at `value`; it must meet a transpose on each path."""
-        transpose = defining(value, TransposeOp)
-        if transpose is not None:
-            merged = compose(ints(transpose.permutation), permutation)
-            return moves_no_bytes(shape_of(transpose.x), merged)
-        producer = only_use(value, ElementwiseOp)
-        if producer is None or depth == 0:
-            return False
-        moving = [operand for operand in producer.operands if not self._is_free(operand)]
-        return bool(moving) and all(
-            len(shape_of(operand)) == len(permutation) and self._absorbs(operand, permutation, depth - 1)
-            for operand in moving
-        )
-
-    def _is_free(self, operand: SSAValue) -> bool:
-        shape = shape_of(operand)
-        return self.constants.is_constant(operand) or all(size == 1 for size in shape)
-
-    def _transposed(
-        self, value: SSAValue, permutation: Sequence[int], made: list[Operation], location: LocationAttr
-    ) -> SSAValue:
-        """`value` transposed, for values that `_absorbs` or `_is_free` accepts."""
-        if all(size == 1 for size in shape_of(value)):
-            return value
-        producer = value.owner
-        if isinstance(producer, ElementwiseOp) and not self._is_free(value):
-            operands = [
-                self._transposed(operand, permutation, made, location) for operand in producer.operands
-            ]
-            made.append(with_operands(producer, operands))
-        else:
-            shape = shape_of(value)
-            full = (1,) * (len(permutation) - len(shape)) + shape
-            made.append(ReshapeOp(value, full, location=location))
-            if moves_no_bytes(full, permutation):
-                made.append(ReshapeOp(made[-1], permuted(full, permutation), location=location))
-            else:
-                made.append(TransposeOp(made[-1], permutation, location=location))
-        return made[-1].results[0]
-
-
 RESHAPES: tuple[type[GraphPattern], ...] = (
     SimplifyReshape,
-    SimplifyTranspose,
     SimplifyBroadcast,
-    TransposeBeforeReshape,
-    TransposeBeforeBroadcast,
+    MovementOfSplat,
     KeepReducedDims,
     HoistReshape,
-    CancelTransposeAcrossElementwise,
 )

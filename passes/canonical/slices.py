@@ -9,13 +9,17 @@ from typing_extensions import override
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
-from ...dialects.graph.indexing import GatherOp
+from ...dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ...dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.reduction import ReduceOp
+from ...dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceOp
+from ...dialects.graph.resize import ResizeOp
+from ...dialects.graph.spatial import spatial_axes, spatial_shape
 from ...dialects.graph.values import ints, shape_of
 from ...dialects.graph.windows import AvgPoolOp, MaxPoolOp
 from ..pattern_utils import GraphPattern, defining
-from ..shape_maps import inverse, permuted
+from ..shape_maps import inverse, permuted, reshape_groups
+
+MAX_ELEMENTS = 1 << 16  # gathers are followed element by element up to this size
 
 
 class DropFullSlice(GraphPattern):
@@ -73,19 +77,46 @@ class SliceOfConcat(GraphPattern):
 
 
 class SliceBeforeTranspose(GraphPattern):
-    """slice(transpose(x)) -> transpose(slice(x)): fewer elements move"""
+    """slice(transpose(x)) -> transpose(slice(x)), where nothing but slices takes the transpose"""
 
     @op_type_rewrite_pattern
     @override
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
         transpose = defining(op.x, TransposeOp)
-        if transpose is None:
+        if transpose is None or not all(isinstance(use.operation, SliceOp) for use in op.x.uses):
             return
         permutation = ints(transpose.permutation)
         back = inverse(permutation)
         bounds = (permuted(ints(bound), back) for bound in (op.starts, op.stops, op.steps))
         part = SliceOp(transpose.x, *bounds, location=op.location)
         rewriter.replace(op, [part, TransposeOp(part, permutation, location=transpose.location)])
+
+
+class SliceBeforeReshape(GraphPattern):
+    """slice(reshape(x)) -> reshape(slice(x)), where what is cut is a dim of x or the first of its parts"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        reshape = defining(op.x, ReshapeOp)
+        if reshape is None or 0 in shape_of(op.result):
+            return
+        old, new = shape_of(reshape.x), shape_of(op.x)
+        cut = {dim for dim, taken in enumerate(op.ranges) if taken != range(new[dim])}
+        starts, stops, steps = [0] * len(old), list(old), [1] * len(old)
+        for group in reshape_groups(old, new) or []:
+            here = [dim for dim in group.target if dim in cut]
+            if not here:
+                continue
+            first, rest = group.target[0], prod(new[dim] for dim in group.target[1:])
+            taken, (source, *others) = op.ranges[first], group.source
+            if here != [first] or others or (rest > 1 and taken.step != 1) or taken.step < 1:
+                return
+            starts[source], stops[source], steps[source] = taken.start * rest, taken.stop * rest, taken.step
+            cut.remove(first)
+        if not cut:
+            part = SliceOp(reshape.x, starts, stops, steps, location=op.location)
+            rewriter.replace(op, [part, ReshapeOp(part, shape_of(op.result), location=op.location)])
 
 
 class GatherAsSlice(GraphPattern):
@@ -106,6 +137,25 @@ class GatherAsSlice(GraphPattern):
         starts[axis], stops[axis], steps[axis] = int(places[0]), int(places[-1]) + 1, step
         part = SliceOp(op.x, starts, stops, steps, location=op.location)
         rewriter.replace(op, [part, ReshapeOp(part, shape_of(op.result), location=op.location)])
+
+
+class GatherOfEverything(GraphPattern):
+    """a gather whose constant indices take all elements in their order -> reshape"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(
+        self, op: GatherOp | GatherElementsOp | GatherNdOp, rewriter: PatternRewriter, /
+    ) -> None:
+        shape, elements = shape_of(op.x), prod(shape_of(op.result))
+        if prod(shape) != elements or elements > MAX_ELEMENTS:
+            return
+        indices = self.constants.array(op.indices)
+        if indices is None:
+            return
+        places = op.evaluate(np.arange(elements).reshape(shape), indices)[0].reshape(-1)
+        if (places == np.arange(elements)).all():
+            rewriter.replace(op, ReshapeOp(op.x, shape_of(op.result), location=op.location))
 
 
 class SimplifyConcat(GraphPattern):
@@ -143,6 +193,24 @@ class ReduceOfOnes(GraphPattern):
             rewriter.replace(op, ReshapeOp(op.x, shape_of(op.result), location=op.location))
 
 
+class PoolOfEverything(GraphPattern):
+    """a pool with one window that is all of the image -> reduce_mean, reduce_max over the spatial dims"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
+        shape, layout = shape_of(op.x), op.layout.data
+        kernel = ints(op.kernel)
+        if (
+            kernel != spatial_shape(shape, layout)
+            or any(ints(op.pads))
+            or op.positions() != (1,) * len(kernel)
+        ):
+            return
+        kind = ReduceMeanOp if isinstance(op, AvgPoolOp) else ReduceMaxOp
+        rewriter.replace(op, kind(op.x, spatial_axes(layout, len(shape)), True, location=op.location))
+
+
 class DropUnitPool(GraphPattern):
     """max_pool and avg_pool under a window of one element at every place -> x"""
 
@@ -154,14 +222,28 @@ class DropUnitPool(GraphPattern):
             rewriter.replace(op, [], [op.x])
 
 
+class DropFullResize(GraphPattern):
+    """resize that leaves every axis as it is -> x"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ResizeOp, rewriter: PatternRewriter, /) -> None:
+        if all(op.is_identity(axis) for axis in range(len(shape_of(op.x)))):
+            rewriter.replace(op, [], [op.x])
+
+
 SLICES: tuple[type[GraphPattern], ...] = (
     DropFullSlice,
     MergeSlices,
     SliceOfConcat,
     SliceBeforeTranspose,
+    SliceBeforeReshape,
     GatherAsSlice,
+    GatherOfEverything,
     SimplifyConcat,
     DropEmptyPad,
     ReduceOfOnes,
     DropUnitPool,
+    PoolOfEverything,
+    DropFullResize,
 )

@@ -1,0 +1,64 @@
+// RUN: mini-opt %s -p canonicalize-graph --split-input-file | filecheck %s
+
+// The constant moves to the right, and what it adds is nothing. The location of what stays is its own.
+// CHECK-LABEL: @zero
+// CHECK-NEXT:    %[[R:.*]] = graph.relu %x : tensor<2x3xf32> loc("kept")
+// CHECK-NEXT:    func.return %[[R]]
+func.func @zero(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %c = graph.constant dense<0.0> : tensor<f32>
+  %0 = graph.add %c, %x : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32> loc("gone")
+  %1 = graph.relu %0 : tensor<2x3xf32> loc("kept")
+  func.return %1 : tensor<2x3xf32>
+}
+
+// -----
+
+// A transpose of the last two dims is a flag of the product.
+// CHECK-LABEL: @transposed
+// CHECK-NEXT:    graph.matmul %x, %y {transpose_b}
+func.func @transposed(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>) -> tensor<2x4xf32> {
+  %0 = graph.transpose %y {permutation = array<i64: 1, 0>} : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  %1 = graph.matmul %x, %0 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  func.return %1 : tensor<2x4xf32>
+}
+
+// -----
+
+// Rows that were flattened for a product are flattened no more.
+// CHECK-LABEL: @rows
+// CHECK-NEXT:    %[[P:.*]] = graph.matmul %x, %w : (tensor<1x4x3xf32>, tensor<3x3xf32>) -> tensor<1x4x3xf32>
+// CHECK-NEXT:    graph.add %[[P]], %x
+func.func @rows(%x: tensor<1x4x3xf32>, %w: tensor<3x3xf32>) -> tensor<1x4x3xf32> {
+  %0 = graph.reshape %x {shape = array<i64: 4, 3>} : (tensor<1x4x3xf32>) -> tensor<4x3xf32>
+  %1 = graph.matmul %0, %w : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
+  %2 = graph.reshape %1 {shape = array<i64: 1, 4, 3>} : (tensor<4x3xf32>) -> tensor<1x4x3xf32>
+  %3 = graph.add %2, %x : tensor<1x4x3xf32>
+  func.return %3 : tensor<1x4x3xf32>
+}
+
+// -----
+
+// A slice that stays within one operand of a concat doesn't need the other.
+// CHECK-LABEL: @parts
+// CHECK-NEXT:    graph.slice %y {starts = array<i64: 1>, stops = array<i64: 3>, steps = array<i64: 1>}
+// CHECK-NEXT:    func.return
+func.func @parts(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<2xf32> {
+  %0 = graph.concat %x, %y {axis = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %1 = graph.slice %0 {starts = array<i64: 5>, stops = array<i64: 7>, steps = array<i64: 1>} : (tensor<8xf32>) -> tensor<2xf32>
+  func.return %1 : tensor<2xf32>
+}
+
+// -----
+
+// A factor per channel is part of the weight: 2 * [1, 2] and 3 * [3, 4].
+// CHECK-LABEL: @scaled
+// CHECK:         %[[W:.*]] = graph.constant dense<{{\[\[\[}}2.000000e+00], [4.000000e+00]], {{\[\[}}9.000000e+00], [1.200000e+01]]]>
+// CHECK:         graph.conv %x, %[[W]]
+// CHECK-NEXT:    func.return
+func.func @scaled(%x: tensor<1x2x5xf32>) -> tensor<1x2x5xf32> {
+  %w = graph.constant dense<[[[1.0], [2.0]], [[3.0], [4.0]]]> : tensor<2x2x1xf32>
+  %c = graph.constant dense<[[2.0], [3.0]]> : tensor<2x1xf32>
+  %0 = graph.conv %x, %w {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x5xf32>, tensor<2x2x1xf32>) -> tensor<1x2x5xf32>
+  %1 = graph.mul %0, %c : (tensor<1x2x5xf32>, tensor<2x1xf32>) -> tensor<1x2x5xf32>
+  func.return %1 : tensor<1x2x5xf32>
+}

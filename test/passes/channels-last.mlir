@@ -1,0 +1,49 @@
+// RUN: mini-opt %s -p channels-last --split-input-file | filecheck %s
+
+// One transpose in, one out; the constant per channel lies along the last dim.
+// CHECK-LABEL: @region
+// CHECK:         %[[T:.*]] = graph.transpose %x {permutation = array<i64: 0, 2, 3, 1>}
+// CHECK-NEXT:    %[[C:.*]] = graph.conv %[[T]], %w {{.*}}layout = "NHWC"
+// CHECK-NEXT:    %[[B:.*]] = graph.constant dense<{{.*}}> : tensor<2xf32>
+// CHECK-NEXT:    %[[P:.*]] = graph.prelu %[[C]], %[[B]]
+// CHECK-NEXT:    %[[M:.*]] = graph.max_pool %[[P]] {{.*}}layout = "NHWC"
+// CHECK-NEXT:    %[[J:.*]] = graph.concat %[[M]], %[[M]] {axis = 3 : i64}
+// CHECK-NEXT:    %[[O:.*]] = graph.transpose %[[J]] {permutation = array<i64: 0, 3, 1, 2>}
+// CHECK-NEXT:    func.return %[[O]]
+func.func @region(%x: tensor<1x3x4x4xf32>, %w: tensor<2x3x1x1xf32>) -> tensor<1x4x2x2xf32> {
+  %slope = graph.constant dense<[[[0.5]], [[0.25]]]> : tensor<2x1x1xf32>
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x3x4x4xf32>, tensor<2x3x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %1 = graph.prelu %0, %slope : (tensor<1x2x4x4xf32>, tensor<2x1x1xf32>) -> tensor<1x2x4x4xf32>
+  %2 = graph.max_pool %1 {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = "NCHW"} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+  %3 = graph.concat %2, %2 {axis = 1 : i64} : (tensor<1x2x2x2xf32>, tensor<1x2x2x2xf32>) -> tensor<1x4x2x2xf32>
+  func.return %3 : tensor<1x4x2x2xf32>
+}
+
+// -----
+
+// A channel shuffle is one transpose of the last two dims.
+// CHECK-LABEL: @shuffle
+// CHECK:         graph.conv
+// CHECK-NEXT:    %[[S:.*]] = graph.reshape %{{.*}} {shape = array<i64: 1, 2, 2, 2, 3>}
+// CHECK-NEXT:    %[[T:.*]] = graph.transpose %[[S]] {permutation = array<i64: 0, 1, 2, 4, 3>}
+// CHECK-NEXT:    %[[M:.*]] = graph.reshape %[[T]] {shape = array<i64: 1, 2, 2, 6>}
+// CHECK-NEXT:    graph.conv %[[M]]
+func.func @shuffle(%x: tensor<1x6x2x2xf32>, %w: tensor<6x6x1x1xf32>) -> tensor<1x6x2x2xf32> {
+  %0 = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x6x2x2xf32>, tensor<6x6x1x1xf32>) -> tensor<1x6x2x2xf32>
+  %1 = graph.reshape %0 {shape = array<i64: 1, 2, 3, 2, 2>} : (tensor<1x6x2x2xf32>) -> tensor<1x2x3x2x2xf32>
+  %2 = graph.transpose %1 {permutation = array<i64: 0, 2, 1, 3, 4>} : (tensor<1x2x3x2x2xf32>) -> tensor<1x3x2x2x2xf32>
+  %3 = graph.reshape %2 {shape = array<i64: 1, 6, 2, 2>} : (tensor<1x3x2x2x2xf32>) -> tensor<1x6x2x2xf32>
+  %4 = graph.conv %3, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x6x2x2xf32>, tensor<6x6x1x1xf32>) -> tensor<1x6x2x2xf32>
+  func.return %4 : tensor<1x6x2x2xf32>
+}
+
+// -----
+
+// Without a convolution nothing moves.
+// CHECK-LABEL: @none
+// CHECK-NEXT:    graph.max_pool {{.*}}layout = "NCHW"
+// CHECK-NEXT:    func.return
+func.func @none(%x: tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32> {
+  %0 = graph.max_pool %x {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, layout = "NCHW"} : (tensor<1x2x4x4xf32>) -> tensor<1x2x2x2xf32>
+  func.return %0 : tensor<1x2x2x2xf32>
+}
