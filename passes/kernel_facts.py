@@ -24,6 +24,16 @@ def constant_operands(kernel: KernelOp) -> tuple[int, ...]:
     return ints(cast("DenseArrayBase[IntegerType]", attribute))
 
 
+def plain_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[int]:
+    """Operands that are no weights and that only `ops` read, as they are and not through views."""
+    inside, constants = set(ops), constant_operands(kernel)
+    return [
+        position
+        for position, argument in enumerate(kernel.arguments)
+        if position not in constants and all(use.operation in inside for use in argument.uses)
+    ]
+
+
 def same_place_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[tuple[int, int]]:
     """(operand, result) pairs of equal type where only `ops` read the operand.
 

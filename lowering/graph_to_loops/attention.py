@@ -32,7 +32,6 @@ from ...dialects.graph import (
     shape_of,
 )
 from ...passes.schedules.attention import AttentionSizes, attention_sizes
-from ...passes.strided_views import strided_view
 from .builder import Index, LoopBuilder, memref_type, strides_of
 from .epilogue import Epilogue
 from .instance import KernelInstance
@@ -64,12 +63,8 @@ def lower(k: KernelInstance) -> None:
 
 
 def _operand_window(k: KernelInstance, value: SSAValue) -> Window:
-    view = strided_view(value)
-    buffer = k.buffer_of(view.base)
-    if buffer is None:
-        raise CompileError(f"{describe(k.kernel)}: an operand of attention is no window on an argument")
-    strides = strides_of(memref_type(buffer)) if view.base is value else view.strides
-    return Window(buffer, view.offset, tuple(strides))
+    view = k.window(value)
+    return Window(view.base, view.offset, view.strides)
 
 
 def _mask_window(k: KernelInstance, mask: SSAValue) -> Window:

@@ -24,7 +24,7 @@ from ...dialects.errors import CompileError
 from ...dialects.graph import ConvOp, MatmulOp, describe, shape_of
 from ...dialects.kernel import InterfaceAttr
 from ...passes.contraction_form import ContractionForm, contraction_form, conv_geometry
-from ...passes.strided_views import row_major, strided_view
+from ...passes.strided_views import row_major
 from .builder import Index, LoopBuilder, memref_type, strides_of
 from .epilogue import Epilogue
 from .instance import KernelInstance
@@ -105,22 +105,18 @@ def _argument(k: KernelInstance, value: SSAValue) -> SSAValue:
 def _matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, root: MatmulOp) -> Nest:
     out_shape = shape_of(root.results[0])
     rank, columns = len(out_shape), out_shape[-1]
-    view = strided_view(form.lhs)
-    buffer = _argument(k, view.base)
-    base_strides = strides_of(memref_type(buffer)) if view.base is form.lhs else view.strides
-    strides = [0 if size == 1 else stride for size, stride in zip(view.sizes, base_strides, strict=True)]
+    view = k.window(form.lhs)
+    strides = [0 if size == 1 else stride for size, stride in zip(view.sizes, view.strides, strict=True)]
     depth_axis = -2 if root.transpose_a is not None else -1
     row_axis = -1 if root.transpose_a is not None else -2
-    depth, depth_stride = view.sizes[depth_axis], base_strides[depth_axis]
+    depth, depth_stride = view.sizes[depth_axis], view.strides[depth_axis]
     a = [0] * (rank - len(strides)) + strides[:-2] + [strides[row_axis]]
     # A right-hand side with matrices of its own per batch is walked in the outer loop, else batches are rows.
-    batch = _rhs_batch_strides(form, root, rank)
+    batch = _rhs_batch_strides(k, form, root, rank)
     outer = [axis for axis in range(rank - 2) if batch[axis] != 0 and out_shape[axis] != 1]
     inner = [axis for axis in range(rank - 1) if axis not in outer]
     operands = epilogue.operands
     out_strides = list(strides_of(memref_type(k.results[0])))
-    if shape_of(k.yielded[0]) != out_shape:
-        out_strides = list(row_major(out_shape))
     aligned = [_aligned_strides(k, value, rank) for value in operands]
     pixel_strides = [[table[axis] for axis in inner] for table in (a, out_strides, *aligned)]
     pixels, merged = collapse([out_shape[axis] for axis in inner], pixel_strides)
@@ -138,7 +134,7 @@ def _matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, r
         tap_stride=0,
         width=None,
         rows=FilterRows(1, 1, 0, 1, 1, 0),
-        a=access(buffer, a, merged[0], depth_stride, view.offset),
+        a=access(view.base, a, merged[0], depth_stride, view.offset),
         out=access(k.results[0], out_strides, merged[1], 1),
         operands=tuple(
             access(_argument(k, value), table, pixel, table[-1])
@@ -147,11 +143,11 @@ def _matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, r
     )
 
 
-def _rhs_batch_strides(form: ContractionForm, root: MatmulOp, rank: int) -> list[int]:
+def _rhs_batch_strides(k: KernelInstance, form: ContractionForm, root: MatmulOp, rank: int) -> list[int]:
     """Strides of the right-hand side's batch dimensions, aligned to the result's."""
     if form.unpack is not None:
         return [0] * (rank - 2)
-    view = strided_view(root.rhs)
+    view = k.window(root.rhs)
     own = [0 if size == 1 else stride for size, stride in zip(view.sizes, view.strides, strict=True)][:-2]
     return [0] * (rank - 2 - len(own)) + own
 
@@ -161,10 +157,10 @@ def _conv_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, roo
     channels, filters = g.channels // g.groups, g.filters // g.groups
     buffer = _argument(k, form.lhs)
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-    row, image = g.width * g.channels, g.height * g.width * g.channels
-    a = [image, sh * row, sw * g.channels]
+    image, row, column = _picture_strides(buffer)
+    a = [image, sh * row, sw * column]
     sizes = [g.batch, g.out_height, g.out_width]
-    out = [g.out_height * g.out_width * g.filters, g.out_width * g.filters, g.filters]
+    out = list(_picture_strides(k.results[0]))
     rank = len(shape_of(root.results[0]))
     operands = epilogue.operands
     aligned = [_aligned_strides(k, value, rank) for value in operands]
@@ -185,16 +181,22 @@ def _conv_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, roo
         depth=g.depth,
         run=channels,
         taps=(kw, sw, pw, dw),
-        tap_stride=dw * g.channels,
+        tap_stride=dw * column,
         width=None if pw == 0 and last_column < g.width else g.width,
         rows=FilterRows(kh, sh, ph, dh, g.height, row),
-        a=access(buffer, channels, merged[0], 1, -pw * g.channels - ph * row),
+        a=access(buffer, channels, merged[0], 1, -pw * column - ph * row),
         out=access(k.results[0], filters, merged[1], 1),
         operands=tuple(
             access(_argument(k, value), filters * table[-1], pixel, table[-1])
             for value, table, pixel in zip(operands, tables, merged[2:], strict=True)
         ),
     )
+
+
+def _picture_strides(buffer: SSAValue) -> tuple[int, int, int]:
+    """Strides of [image, row, column] of a channels-last buffer; a 1-D one has a single row."""
+    strides = strides_of(memref_type(buffer))
+    return (strides[0], strides[1], strides[2]) if len(strides) == 4 else (strides[0], 0, strides[1])
 
 
 class _Writer:
@@ -244,14 +246,13 @@ class _Writer:
         """Copy one panel of the right-hand side into this thread's scratch, [k][nr]."""
         nest, b, k, root = self.nest, self.b, self.k, self.form.root
         assert isinstance(root, MatmulOp)
-        view = strided_view(root.rhs)
-        base = _argument(k, view.base)
-        strides = strides_of(memref_type(base)) if view.base is root.rhs else view.strides
-        depth_stride, column_stride = strides[-2], strides[-1]
+        view = k.window(root.rhs)
+        base = view.base
+        depth_stride, column_stride = view.strides[-2:]
         if root.transpose_b is not None:
             depth_stride, column_stride = column_stride, depth_stride
         rank = len(shape_of(root.results[0]))
-        batch = _rhs_batch_strides(self.form, root, rank)
+        batch = _rhs_batch_strides(k, self.form, root, rank)
         steps = [step for axis, step in enumerate(batch) if step != 0 and shape_of(root.results[0])[axis] != 1]
         element = memref_type(base).element_type
         scratch = k.own_scratch(0, element, [nest.depth, self.nr])

@@ -128,7 +128,7 @@ class _Writer:
         b, g = self.b, self.g
         y = b.add(b.mul(b.sub(row, patch.rows.first), patch.rows.rows), patch.rows.start)
         x = b.add(b.mul(b.sub(column, patch.columns.first), patch.columns.rows), patch.columns.start)
-        in_strides = [g.height * g.width * g.channels, g.width * g.channels, g.channels]
+        in_strides = strides_of(memref_type(self.x))[:3]
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
         in_rows = (patch.rows.rows - 1) * g.stride[0] + (g.kernel[0] - 1) * g.dilation[0] + 1

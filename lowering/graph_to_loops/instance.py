@@ -9,9 +9,11 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.graph import KernelOp, YieldOp
+from ...dialects.errors import CompileError
+from ...dialects.graph import KernelOp, YieldOp, describe
 from ...dialects.kernel import ScheduleAttr, TargetAttr
-from .builder import Index, LoopBuilder, define_function
+from ...passes.strided_views import StridedView, strided_view
+from .builder import Index, LoopBuilder, define_function, memref_type, strides_of
 
 
 @dataclass
@@ -54,6 +56,15 @@ class KernelInstance:
             if argument is value:
                 return buffer
         return None
+
+    def window(self, value: SSAValue) -> StridedView:
+        """A body value as a window on a buffer; CompileError where it is no argument seen through views."""
+        view = strided_view(value)
+        buffer = self.buffer_of(view.base)
+        if buffer is None:
+            raise CompileError(f"{describe(self.kernel)} @{self.name}: an operand is no window on an argument")
+        strides = strides_of(memref_type(buffer)) if view.base is value else view.strides
+        return StridedView(buffer, view.offset, view.sizes, strides)
 
     def helper(self, suffix: str, arguments: Sequence[Attribute]) -> tuple[func.FuncOp, LoopBuilder]:
         """A function of its own beside the kernel, for a micro-kernel that several loops call."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from ...dialects.graph import ConvOp, KernelOp
 from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
 from ..contraction_form import contraction_form, conv_geometry
-from ..kernel_facts import argument_index, same_place_operands
+from ..kernel_facts import argument_index, plain_operands, same_place_operands
 from .contraction import runs_inline
 
 COLUMNS = 7
@@ -38,6 +38,8 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // tiles))
     inline = runs_inline(form)
     interface = InterfaceAttr.of(
+        strided_operands=plain_operands(kernel, [form.root, *form.epilogue]),
+        strided_results=[0],
         inplace=same_place_operands(kernel, form.epilogue) if inline else [],
         packed=[argument_index(kernel, form.rhs)],
     )
