@@ -23,7 +23,7 @@ AnyConv: TypeAlias = ConvOp | ConvTransposeOp
 def channel_vector(
     constants: Constants, value: SSAValue, shape: tuple[int, ...], layout: str
 ) -> Array | None:
-    """A constant that differs only between the channels of a tensor of this shape, as float64 [C], or None."""
+    """A constant that differs only between channels of a tensor of this shape, as float64 [C], or None."""
     own = shape_of(value)
     axis = channel_axis(layout, len(shape))
     padded = (1,) * (len(shape) - len(own)) + own
@@ -51,7 +51,7 @@ def _over_outputs(conv: AnyConv, scale: Array, weight: Array) -> Array:
 
 
 def scale_outputs(conv: AnyConv, scale: Array, shift: Array, constants: Constants) -> list[Operation] | None:
-    """conv * scale + shift (both float64 [Cout]) as weight, bias and conv ops; None without constant weights."""
+    """conv * scale + shift (both float64 [Cout]) as weight, bias and conv ops; None for unknown weights."""
     weight = constants.array(conv.weight)
     bias = np.zeros(1) if conv.bias is None else constants.array(conv.bias)
     if weight is None or bias is None:

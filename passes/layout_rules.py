@@ -6,7 +6,7 @@ result is. It returns False for an op that has to see its operands as the graph 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
@@ -36,7 +36,6 @@ from .shape_maps import (
 
 WithLayout: TypeAlias = ConvOp | ConvTransposeOp | MaxPoolOp | AvgPoolOp | LrnOp | BatchNormOp
 AlongAxis: TypeAlias = SoftmaxOp | LogSoftmaxOp | CumsumOp
-Rule: TypeAlias = Callable[[GraphOp, HeldValues], bool]
 
 
 def rebuild(op: GraphOp, held: HeldValues) -> bool:
@@ -192,7 +191,7 @@ def _reshape(op: ReshapeOp, held: HeldValues) -> bool:
 
 
 def _ordered_groups(groups: Sequence[Group], home: Permutation, shape: Sequence[int]) -> list[Group]:
-    """The groups in the order in which their first dim larger than 1 is held; new dims follow what they did."""
+    """The groups in the order in which their first dim larger than 1 is held; new dims keep their place."""
     places: list[tuple[int, int]] = []
     place = -1
     for index, group in enumerate(groups):

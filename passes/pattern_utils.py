@@ -75,7 +75,7 @@ class Constants:
         self._scalars: dict[SSAValue, float | None] = {}
 
     def array(self, value: SSAValue) -> Array | None:
-        """The value as a read-only array, None where it isn't constant. A broadcast constant takes no memory."""
+        """The value as a read-only array, None where it isn't constant. A broadcast one takes no memory."""
         match value.owner:
             case ConstantOp() as op:
                 return op.to_numpy()

@@ -1,7 +1,7 @@
 """recompose-softmax: softmax and log-softmax from exponentials and sums.
 
-before:  %1 = graph.reduce_max %x {axes = array<i64: 1>, keepdims}    %2 = graph.sub %x, %1    %3 = graph.exp %2
-         %4 = graph.reduce_sum %3 {axes = array<i64: 1>, keepdims}
+before:  %1 = graph.reduce_max %x {axes = array<i64: 1>, keepdims}    %2 = graph.sub %x, %1
+         %3 = graph.exp %2    %4 = graph.reduce_sum %3 {axes = array<i64: 1>, keepdims}
          %5 = graph.div %3, %4
 after:   %5 = graph.softmax %x {axis = 1}
 
