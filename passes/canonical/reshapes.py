@@ -14,7 +14,7 @@ from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, Transp
 from ...dialects.graph.normalization import LayerNormOp, RmsNormOp
 from ...dialects.graph.reduction import ReduceOp, SoftmaxLikeOp
 from ...dialects.graph.values import ints, shape_of
-from ..pattern_utils import Constants, GraphPattern, defining, only_use, with_operands
+from ..pattern_utils import GraphPattern, defining, only_use, with_operands
 
 
 class SimplifyReshape(GraphPattern):
@@ -79,7 +79,7 @@ def _last_dim_only(shape: Sequence[int]) -> bool:
 
 
 class HoistReshape(GraphPattern):
-    """reshape(f(x)) -> f(reshape(x)), where f works on rows and the reshape keeps the last dim
+    """reshape(f(reshape(x))) -> f(reshape(x)), where f works on rows and the outer reshape keeps the last dim
 
     Exporters flatten [batch, tokens, features] around matrix products; these reshapes meet and cancel. f is
     an elementwise op, a product with a matrix, or a softmax or normalisation over the last dim.
@@ -89,10 +89,11 @@ class HoistReshape(GraphPattern):
     @override
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
         shape, old = shape_of(op.result), shape_of(op.x)
-        producer = only_use(op.x, GraphOp)
-        if producer is None or len(shape) < 2 or len(old) < 2 or shape[-1] != old[-1]:
+        if len(shape) < 2 or len(old) < 2 or shape[-1] != old[-1] or not self._meets_reshape(op.x, depth=12):
             return
-        shapes = _operand_shapes(producer, old, shape, self.constants)
+        producer = only_use(op.x, GraphOp)
+        assert producer is not None  # op.x is no reshape itself: SimplifyReshape comes first
+        shapes = _operand_shapes(producer, old, shape)
         if shapes is None:
             return
         operands: list[SSAValue] = []
@@ -104,6 +105,23 @@ class HoistReshape(GraphPattern):
             operands.append(operand)
         new = _on_rows(producer, operands, len(shape) - 1)
         rewriter.replace(op, [*made, new])
+
+    def _meets_reshape(self, value: SSAValue, depth: int) -> bool:
+        """Whether another reshape is found on every way up from `value` through ops that work on rows."""
+        if isinstance(value.owner, ReshapeOp):
+            return True
+        producer, shape = only_use(value, GraphOp), shape_of(value)
+        if producer is None or depth == 0:
+            return False
+        shapes = _operand_shapes(producer, shape, shape)
+        if shapes is None:
+            return False
+        rows = [
+            operand for operand, wanted in zip(producer.operands, shapes, strict=True) if wanted is not None
+        ]
+        return all(
+            self.constants.is_constant(operand) or self._meets_reshape(operand, depth - 1) for operand in rows
+        )
 
 
 def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
@@ -120,12 +138,12 @@ def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
 
 
 def _operand_shapes(
-    op: GraphOp, old: tuple[int, ...], new: tuple[int, ...], constants: Constants
+    op: GraphOp, old: tuple[int, ...], new: tuple[int, ...]
 ) -> list[tuple[int, ...] | None] | None:
     """Per operand its shape (None: as it is) for a result of shape `new`; None where op isn't row-wise."""
     match op:
         case ElementwiseOp():
-            return _elementwise_shapes(op, old, new, constants)
+            return _elementwise_shapes(op, old, new)
         case MatmulOp() if op.transpose_a is None and len(shape_of(op.rhs)) == 2:
             return [(*new[:-1], shape_of(op.lhs)[-1]), None]
         case SoftmaxLikeOp() if op.axis.value.data == len(old) - 1:
@@ -137,20 +155,18 @@ def _operand_shapes(
 
 
 def _elementwise_shapes(
-    op: ElementwiseOp, old: tuple[int, ...], new: tuple[int, ...], constants: Constants
+    op: ElementwiseOp, old: tuple[int, ...], new: tuple[int, ...]
 ) -> list[tuple[int, ...] | None] | None:
     shapes: list[tuple[int, ...] | None] = []
-    added = 0
     for operand in op.operands:
         shape = shape_of(operand)
         if shape == old:
             shapes.append(new)
-            added += not (constants.is_constant(operand) or isinstance(operand.owner, ReshapeOp))
         elif _last_dim_only(shape):
             shapes.append(shape[-1:] if len(shape) > len(new) else None)
         else:
             return None
-    return shapes if added <= 1 and new in shapes else None
+    return shapes if new in shapes else None
 
 
 RESHAPES: tuple[type[GraphPattern], ...] = (

@@ -361,3 +361,11 @@ def test_random_graphs_keep_their_meaning(seed: int) -> None:
     assert str(g.module) == once
     unnamed = [op.name for op in g.module.walk() if isinstance(op, GraphOp) and not node_name(op)]
     assert unnamed == []
+
+
+def test_a_reshape_that_meets_no_other_stays_behind_what_can_be_fused() -> None:
+    g = Graph((1, 4, 5, 6))
+    x = g(ReluOp, g(ConvOp, g.inputs[0], RANDOM.standard_normal((4, 4, 1, 1))))
+    g.finish(g(ReshapeOp, x, (4, 5, 6)))
+    g.apply("canonicalize-graph")
+    assert g.only(ReshapeOp).x.owner is g.only(ReluOp)
