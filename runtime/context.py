@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -32,145 +32,168 @@ class ExecutionContext:
 
     def __init__(self, plan: InferencePlan, arena: object | None = None) -> None:
         self.plan = plan
-        self._arena = _arena_storage(plan, arena)
-        self._run = plan.entry()
-        self._inputs = {spec.name: index for index, spec in enumerate(plan.inputs)}
-        self._outputs = {spec.name: index for index, spec in enumerate(plan.outputs)}
-        self._bound: list[Array | None] = [None] * (len(plan.inputs) + len(plan.outputs))
-        count = len(self._bound) + 2 + int(plan.profiled)
-        self._pointers = (ctypes.c_void_p * count)()
-        self._address = ctypes.addressof(self._pointers)
-        base = len(self._bound)
-        self._pointers[base] = self._arena.address
-        self._pointers[base + 1] = plan.weights.ctypes.data
+        self.arena = _arena_storage(plan, arena)
+        self._native = plan.entry
+        self._names = (*plan.input_names, *plan.output_names)
         self._times = np.zeros(len(plan.calls) + 1, np.int64)
-        if plan.profiled:
-            self._pointers[base + 2] = self._times.ctypes.data
+        self._bound: list[Array | None] = [None] * len(self._names)
+        self._bound_pointers = self._pointer_array()
+        self._bound_are_apart = False
+        self._run_pointers = self._pointer_array()
 
-    @property
-    def arena(self) -> Storage:
-        """The memory of the intermediates."""
-        return self._arena
+    def _pointer_array(self) -> ctypes.Array[ctypes.c_void_p]:
+        """What the native code takes; inputs and outputs, which come first, are to be filled in."""
+        own = [self.arena.address, self.plan.weights.ctypes.data]
+        if self.plan.profiled:
+            own.append(self._times.ctypes.data)
+        return (ctypes.c_void_p * (len(self._names) + len(own)))(*[None] * len(self._names), *own)
 
-    def bind_input(self, name: str, tensor: Tensor | Array | Any) -> None:
-        """Read input `name` from this memory in the following runs; shape, type and contiguity must be right."""
-        index = self._index(self._inputs, name, "input")
-        self._bind(index, self.plan.inputs[index], tensor)
+    def bind_input(self, name: str, memory: object) -> None:
+        """Read input `name` from this memory in the following runs: a Tensor, a numpy array or DLPack memory.
 
-    def bind_output(self, name: str, tensor: Tensor | Array | Any) -> None:
-        """Write output `name` to this memory in the following runs."""
-        index = self._index(self._outputs, name, "output")
-        array = self._bind(len(self.plan.inputs) + index, self.plan.outputs[index], tensor)
+        Raises InvalidInputError where shape or type are wrong or the elements don't lie row-major without gaps.
+        """
+        index = _index(self.plan.input_names, name, "input")
+        self._bind(index, _fitting(self.plan.inputs[index], memory))
+
+    def bind_output(self, name: str, memory: object) -> None:
+        """Write output `name` to this memory in the following runs; as bind_input, and it must be writable."""
+        index = _index(self.plan.output_names, name, "output")
+        array = _fitting(self.plan.outputs[index], memory)
         if not array.flags.writeable:
-            raise InvalidInputError(f"output '{name}' is bound to read-only memory")
+            raise InvalidInputError(f"the memory for '{name}' is read-only")
+        self._bind(len(self.plan.inputs) + index, array)
+
+    def _bind(self, index: int, array: Array) -> None:
+        self._bound[index] = array
+        self._bound_pointers[index] = _address(array)
+        self._bound_are_apart = False
 
     def execute(self) -> None:
-        """One inference on the bound buffers. Raises InvalidInputError where one is missing or two overlap."""
-        names = [*self.plan.input_names, *self.plan.output_names]
-        bound: list[Array] = []
-        for name, array in zip(names, self._bound, strict=True):
+        """One inference on the bound buffers.
+
+        Raises InvalidInputError where one is not bound, or what is written overlaps anything else.
+        """
+        if not self._bound_are_apart:
+            self._check_bound()
+        self._native(ctypes.addressof(self._bound_pointers), self.plan.threads)
+
+    def _check_bound(self) -> None:
+        spans: list[tuple[str, int, int]] = []
+        for name, array in zip(self._names, self._bound, strict=True):
             if array is None:
                 raise InvalidInputError(f"nothing is bound to '{name}'")
-            bound.append(array)
-        inputs = len(self.plan.inputs)
-        for index, output in enumerate(bound[inputs:], inputs):
-            for other in range(index):
-                if np.may_share_memory(output, bound[other]):
-                    raise InvalidInputError(f"output '{names[index]}' overlaps '{names[other]}' in memory")
-        self._run(self._address, self.plan.threads)
+            start = _address(array)
+            spans.append((f"'{name}'", start, start + array.nbytes))
+        read, written = spans[: len(self.plan.inputs)], spans[len(self.plan.inputs) :]
+        written.append(("the arena", self.arena.address, self.arena.address + self.plan.arena_bytes))
+        for index, (what, low, high) in enumerate(written):
+            for other, start, end in (*read, *written[:index]):
+                if low < end and start < high:
+                    raise InvalidInputError(f"the memory of {what} overlaps that of {other}")
+        self._bound_are_apart = True
 
-    def run(self, inputs: Mapping[str, Any]) -> list[Array]:
-        """One inference on arrays; fresh arrays with the outputs, in the plan's order."""
-        plan, pointers = self.plan, self._pointers
-        if len(inputs) != len(plan.inputs):
-            self._check_names(inputs)
-        kept: list[Array] = []
-        for index, spec in enumerate(plan.inputs):
-            try:
-                array = checked(spec, inputs[spec.name])
-            except KeyError:
-                self._check_names(inputs)
-                raise
-            kept.append(array)
-            pointers[index] = array.__array_interface__["data"][0]
-        outputs: list[Array] = []
-        for index, spec in enumerate(plan.outputs, len(plan.inputs)):
-            output = np.empty(spec.shape, spec.dtype)
-            outputs.append(output)
-            pointers[index] = output.__array_interface__["data"][0]
-        self._run(self._address, plan.threads)
-        self._rebind()
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """One inference on arrays by name; fresh arrays by name. Raises InvalidInputError before anything runs."""
+        outputs = self.run_ordered(self.plan.ordered(inputs))
+        return dict(zip(self.plan.output_names, outputs, strict=True))
+
+    def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
+        """`run` on one array for each input, in the model's order, to arrays in the model's order."""
+        plan, pointers = self.plan, self._run_pointers
+        arrays = [checked(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
+        if not self.arena.owned:
+            self._check_outside_arena(arrays)
+        outputs = [np.empty(spec.shape, spec.dtype) for spec in plan.outputs]
+        index = 0
+        for array in arrays:
+            pointers[index] = _address(array)
+            index += 1
+        for array in outputs:
+            pointers[index] = _address(array)
+            index += 1
+        self._native(ctypes.addressof(pointers), plan.threads)
         return outputs
+
+    def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
+        """The caller lent the arena, so that an input may lie in it; it would be overwritten while being read."""
+        for name, array in zip(self.plan.input_names, arrays, strict=True):
+            if np.may_share_memory(array, self.arena.data[: self.plan.arena_bytes]):
+                raise InvalidInputError(f"input '{name}' lies in the arena")
 
     def profile(self) -> list[KernelTime]:
         """What each call of the last run took; empty unless the plan was built with `enable_profiling`."""
         if not self.plan.profiled:
             return []
-        spans = np.diff(self._times)
-        return [
-            KernelTime(call.kernel, call.node, int(span)) for call, span in zip(self.plan.calls, spans, strict=True)
-        ]
-
-    def _rebind(self) -> None:
-        """`run` used the pointers: put back those of bound buffers."""
-        for index, array in enumerate(self._bound):
-            if array is not None:
-                self._pointers[index] = array.ctypes.data
-
-    def _check_names(self, inputs: Mapping[str, Any]) -> None:
-        wanted = set(self.plan.input_names)
-        missing, unknown = sorted(wanted - set(inputs)), sorted(set(inputs) - wanted)
-        if missing:
-            raise InvalidInputError(f"missing input: {', '.join(missing)}")
-        if unknown:
-            raise InvalidInputError(f"no input named {', '.join(unknown)}; the model has {', '.join(sorted(wanted))}")
-
-    def _index(self, table: Mapping[str, int], name: str, kind: str) -> int:
-        if name not in table:
-            raise InvalidInputError(f"no {kind} named '{name}'; the model has {', '.join(table)}")
-        return table[name]
-
-    def _bind(self, index: int, spec: TensorSpec, tensor: Tensor | Array | Any) -> Array:
-        array = tensor.numpy() if isinstance(tensor, Tensor) else as_array(tensor)
-        if array.shape != spec.shape or array.dtype != spec.dtype:
-            raise InvalidInputError(
-                f"'{spec.name}' is {spec.dtype}{list(spec.shape)}, not {array.dtype}{list(array.shape)}"
-            )
-        if not array.flags.c_contiguous:
-            raise InvalidInputError(f"memory bound to '{spec.name}' must be contiguous")
-        self._bound[index] = array
-        self._pointers[index] = array.ctypes.data
-        return array
+        spans = zip(self.plan.calls, np.diff(self._times), strict=True)
+        return [KernelTime(call.kernel, call.node, int(span)) for call, span in spans]
 
 
 def checked(spec: TensorSpec, value: Any) -> Array:
-    """`value` as a contiguous array of the input's type and shape; raises InvalidInputError naming the input.
+    """`value` as a row-major array of the input's type and shape; raises InvalidInputError naming the input.
 
-    Arrays must have the type already; lists and scalars are converted.
+    Arrays must have the type already; Python's lists and numbers are converted.
     """
-    array: Array
-    if isinstance(value, np.ndarray):
-        array = cast("Array", value)
-    elif hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
-        array = np.asarray(value)
-    else:
-        try:
-            array = np.asarray(value, spec.dtype)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"input '{spec.name}': {error}") from None
+    array = cast("Array", value) if isinstance(value, np.ndarray) else _converted(spec, value)
+    _check_type(spec, array, "input ")
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
+
+
+def _converted(spec: TensorSpec, value: Any) -> Array:
+    """An array from what is not a numpy array."""
+    try:
+        if hasattr(value, "__array__"):
+            return np.asarray(value)
+        if hasattr(value, "__dlpack__"):
+            return as_array(value)
+        natural: Array = np.asarray(value)
+        both_integers = natural.dtype.kind in "iu" and spec.dtype.kind in "iu"
+        if both_integers or np.can_cast(natural.dtype, spec.dtype, "same_kind"):
+            return np.asarray(value, spec.dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"input '{spec.name}': {error}") from None
+    return natural
+
+
+def _fitting(spec: TensorSpec, memory: object) -> Array:
+    """An array over memory that native code may use as it is."""
+    array = memory.numpy() if isinstance(memory, Tensor) else as_array(memory)
+    _check_type(spec, array, "the memory for ")
+    if not (array.flags.c_contiguous and array.flags.aligned):
+        raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and aligned")
+    return array
+
+
+def _check_type(spec: TensorSpec, array: Array, what: str) -> None:
     if array.dtype != spec.dtype:
-        raise InvalidInputError(f"input '{spec.name}' is {spec.dtype}, not {array.dtype}")
+        raise InvalidInputError(f"{what}'{spec.name}' has type {array.dtype} instead of {spec.dtype}")
     if array.shape != spec.shape:
-        raise InvalidInputError(f"input '{spec.name}' has shape {list(spec.shape)}, not {list(array.shape)}")
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        raise InvalidInputError(f"{what}'{spec.name}' has shape {list(array.shape)} instead of {list(spec.shape)}")
+
+
+def _index(names: tuple[str, ...], name: str, kind: str) -> int:
+    if name not in names:
+        raise InvalidInputError(f"there is no {kind} '{name}'; the model has {', '.join(map(repr, names))}")
+    return names.index(name)
+
+
+def _address(array: Array) -> int:
+    """Where an array's first element is; `array.ctypes.data`, which takes 2 us, only where nothing else works."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(cast("Any", array)))
+    except (TypeError, ValueError):  # read-only, empty, or of a type that buffers don't know
+        return int(array.ctypes.data)
 
 
 def _arena_storage(plan: InferencePlan, arena: object | None) -> Storage:
     if arena is None:
-        return Storage.allocate(max(plan.arena_bytes, 1), plan.alignment)
+        return Storage.allocate(plan.arena_bytes, plan.alignment)
     storage = Storage.borrow(arena)
-    if storage.nbytes < plan.arena_bytes:
-        raise InvalidInputError(f"the arena has {storage.nbytes} bytes, but the plan needs {plan.arena_bytes}")
+    if not storage.writable:
+        raise InvalidInputError("the arena is read-only")
+    if storage.capacity < plan.arena_bytes:
+        raise InvalidInputError(f"the arena has {storage.capacity} bytes, but the plan needs {plan.arena_bytes}")
     if storage.address % plan.alignment:
         raise InvalidInputError(f"the arena at {storage.address:#x} is not aligned to {plan.alignment} bytes")
     return storage

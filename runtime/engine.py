@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, cast
 
 from ..dialects.errors import ConfigError, InvalidInputError
 from .context import ExecutionContext
@@ -14,9 +15,10 @@ from .plan import InferencePlan
 from .storage import Array
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
-
+    from ..lowering.onnx_to_graph import ModelSource
     from ..passes.statistics import PassStatistics
+
+VECTOR_BITS = (128, 256, 512)
 
 
 @dataclass(frozen=True)
@@ -31,24 +33,23 @@ class EngineConfig:
         is a kernel of its own.
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`.
-    memory_alignment: bytes, a power of two; where every buffer of the arena starts.
+    memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
     max_workspace_size: bytes; a plan whose arena is larger is refused. None means no limit.
     planner: strategy of plan-arena, such as "auto" or "greedy-by-size".
-    cpu, vector_bits: generate code for this LLVM CPU name and width instead of the host's.
+    vector_bits: width of the vectors in generated code; None means the widest that the host has.
     """
 
     device: str = "cpu"
     device_id: int = 0
     threads: int | None = None
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     enable_graph_optimization: bool = True
     enable_memory_planning: bool = True
     enable_profiling: bool = False
     memory_alignment: int = 256
     max_workspace_size: int | None = None
     planner: str = "auto"
-    cpu: str | None = None
     vector_bits: int | None = None
 
     def __post_init__(self) -> None:
@@ -56,35 +57,49 @@ class EngineConfig:
             raise ConfigError(f"device '{self.device}' is not supported; there is 'cpu'")
         if self.device_id != 0:
             raise ConfigError(f"there is no cpu device {self.device_id}, only 0")
-        if self.threads is not None and self.threads < 1:
-            raise ConfigError(f"threads is {self.threads}; it must be at least 1")
-        if self.memory_alignment < 1 or self.memory_alignment & (self.memory_alignment - 1):
-            raise ConfigError(f"memory_alignment {self.memory_alignment} is not a power of two")
-        if self.max_workspace_size is not None and self.max_workspace_size < 0:
-            raise ConfigError(f"max_workspace_size is {self.max_workspace_size}; it must not be negative")
-        if self.vector_bits not in (None, 128, 256, 512):
-            raise ConfigError(f"vector_bits is {self.vector_bits}; it must be 128, 256 or 512")
+        if self.threads is not None:
+            _check_integer("threads", self.threads, 1)
+        _check_integer("memory_alignment", self.memory_alignment, 8)
+        if self.memory_alignment & (self.memory_alignment - 1):
+            raise ConfigError(f"memory_alignment is {self.memory_alignment}; it must be a power of two")
+        if self.max_workspace_size is not None:
+            _check_integer("max_workspace_size", self.max_workspace_size, 0)
+        if self.vector_bits not in (None, *VECTOR_BITS):
+            raise ConfigError(
+                f"vector_bits is {self.vector_bits}; it must be one of {', '.join(map(str, VECTOR_BITS))}"
+            )
+        for name, size in self.dims.items():
+            _check_integer(f"dims: '{name}'", size, 0)
+        for name, shape in self.shapes.items():
+            for size in shape:
+                _check_integer(f"shapes: a dimension of '{name}'", size, 0)
 
     @classmethod
     def of(cls, **options: Any) -> EngineConfig:
         """A configuration from keyword arguments; raises ConfigError naming an option that does not exist."""
         known = {each.name for each in fields(cls)}
-        unknown = sorted(set(options) - known)
-        if unknown:
-            raise ConfigError(f"no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        if unknown := sorted(set(options) - known):
+            raise ConfigError(f"there is no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
         return cls(**options)
 
     @property
     def thread_count(self) -> int:
         """The number of threads, with None resolved."""
-        return self.threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else self.threads or 1
+        if self.threads is not None:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _check_integer(what: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ConfigError(f"{what} is {value!r}; it must be an integer of at least {least}")
 
 
 class Engine:
     """A compiled model: `engine(x)` runs it. Safe from many threads; inputs are never changed, outputs are fresh.
 
-    A mapping of names to arrays gives a mapping of names to arrays; arrays in the order of the model's inputs give an
-    array, or a tuple of arrays when the model has several outputs.
+    A mapping of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as
+    keyword arguments, give an array, or a tuple of arrays when the model has several outputs.
     """
 
     def __init__(self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics) -> None:
@@ -96,21 +111,31 @@ class Engine:
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """One inference. Raises InvalidInputError for a wrong name, type or shape, before anything runs."""
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
-            return dict(zip(self.plan.output_names, self._run(arrays[0]), strict=True))  # pyright: ignore[reportUnknownArgumentType]
+            outputs = self._run(self.plan.ordered(cast("Mapping[str, Any]", arrays[0])))
+            return dict(zip(self.plan.output_names, outputs, strict=True))
         names = self.plan.input_names
-        if len(arrays) > len(names):
-            raise InvalidInputError(f"{len(arrays)} inputs given, but the model has {len(names)}: {', '.join(names)}")
-        inputs = {**dict(zip(names, arrays, strict=False)), **named}
-        outputs = self._run(inputs)
+        if named or len(arrays) != len(names):
+            arrays = tuple(self._collected(arrays, named))
+        outputs = self._run(arrays)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
-    def _run(self, inputs: Mapping[str, Any]) -> list[Array]:
+    def _collected(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """One array for each input, from those given by position and those given by name."""
+        names = self.plan.input_names
+        if len(arrays) > len(names):
+            raise InvalidInputError(f"{len(arrays)} inputs are given; the model has {len(names)}: {', '.join(names)}")
+        placed = dict(zip(names, arrays, strict=False))
+        if twice := [name for name in named if name in placed]:
+            raise InvalidInputError(f"input '{twice[0]}' is given twice")
+        return self.plan.ordered({**placed, **named})
+
+    def _run(self, inputs: Sequence[Any]) -> list[Array]:
         try:
             context = self._idle.pop()
         except IndexError:
             context = self.plan.create_execution_context()
         try:
-            return context.run(inputs)
+            return context.run_ordered(inputs)
         finally:
             self._idle.append(context)
 
@@ -125,7 +150,7 @@ class Engine:
         return self.plan.output_names
 
 
-def compile(model: str | os.PathLike[str] | bytes | ModelProto, threads: int | None = None, **options: Any) -> Engine:
+def compile(model: ModelSource, threads: int | None = None, **options: Any) -> Engine:
     """Compiles an ONNX model (a path, its bytes or a ModelProto); `options` are EngineConfig's.
 
     Raises InvalidModelError, UnsupportedError, ConfigError, PlanError or CompileError, all of them MiniInferError.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from typing_extensions import override
 
+from ..dialects.errors import InvalidInputError
 from ..passes.memory_report import MemoryPlan
 from .storage import Array
 
@@ -38,7 +41,7 @@ class KernelCall:
     node: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InferencePlan:
     """Code, weights and memory plan of a model for given shapes and options.
 
@@ -56,12 +59,12 @@ class InferencePlan:
     weights: Array = field(repr=False)
     code: LoadedCode = field(repr=False)
 
-    @property
+    @cached_property
     def input_names(self) -> tuple[str, ...]:
         """Names of the inputs, in the model's order."""
         return tuple(spec.name for spec in self.inputs)
 
-    @property
+    @cached_property
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return tuple(spec.name for spec in self.outputs)
@@ -71,16 +74,35 @@ class InferencePlan:
         """Bytes of memory that one context needs."""
         return self.memory.arena_bytes
 
-    def entry(self) -> Any:
-        """The native function: (pointers, threads) -> threads it ran on."""
+    @cached_property
+    def entry(self) -> Callable[[int, int], int]:
+        """The native function: (address of the pointers, threads) -> threads that it ran on.
+
+        The pointers are those of inputs, outputs, arena and weights, and of the times when the plan is profiled.
+        """
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)
         return prototype(self.code.address("mini_infer_run"))
+
+    def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
+        """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""
+        names = self.input_names
+        if missing := [name for name in names if name not in inputs]:
+            raise InvalidInputError(f"input {_quoted(missing)} is missing")
+        if len(inputs) > len(names):
+            unknown = [name for name in inputs if name not in names]
+            raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
+        return [inputs[name] for name in names]
 
     def create_execution_context(self, arena: object | None = None) -> ExecutionContext:
         """A context with an arena of its own, or over `arena`: the caller's numpy or DLPack memory.
 
-        Raises InvalidInputError where that memory is smaller than `arena_bytes` or not aligned to `alignment`.
+        Raises InvalidInputError where that memory is read-only, smaller than `arena_bytes` or not aligned to
+        `alignment`.
         """
         from .context import ExecutionContext
 
         return ExecutionContext(self, arena)
+
+
+def _quoted(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(f"'{name}'" for name in names)

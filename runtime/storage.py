@@ -1,12 +1,11 @@
 """Storage and Tensor: bytes, and what is seen of them.
 
 A Storage is memory: so many bytes on a device, owned or borrowed. A Tensor is a shape, an element type and strides at
-an offset into a Storage; several tensors may share one, and the arena's intermediates do.
+an offset into a Storage; several tensors may share one.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -28,7 +27,19 @@ def aligned_bytes(nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Array:
     return raw[start : start + nbytes]
 
 
-@dataclass(frozen=True)
+def as_array(memory: object) -> Array:
+    """A numpy array over the same bytes; raises InvalidInputError where `memory` is neither one nor DLPack."""
+    if isinstance(memory, np.ndarray):
+        return cast("Array", memory)
+    if not hasattr(memory, "__dlpack__"):
+        raise InvalidInputError(f"expected a numpy array or DLPack memory, got {type(memory).__name__}")
+    try:
+        return cast("Array", np.from_dlpack(cast("Any", memory)))
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise InvalidInputError(f"DLPack memory that numpy can't take: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
 class Storage:
     """Bytes on a device. `data` is a contiguous uint8 array; the storage keeps it alive."""
 
@@ -37,24 +48,31 @@ class Storage:
     owned: bool = True
 
     @classmethod
-    def allocate(cls, nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Storage:
-        """New zeroed memory; raises ConfigError for an alignment that is no power of two."""
+    def allocate(cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT) -> Storage:
+        """New zeroed memory of `capacity` bytes; raises ConfigError for an alignment that is no power of two."""
         if alignment <= 0 or alignment & (alignment - 1):
             raise ConfigError(f"alignment {alignment} is not a power of two")
-        return cls(aligned_bytes(nbytes, alignment))
+        if capacity < 0:
+            raise ConfigError(f"a capacity of {capacity} bytes is impossible")
+        return cls(aligned_bytes(capacity, alignment))
 
     @classmethod
     def borrow(cls, memory: object) -> Storage:
-        """The caller's memory, without a copy: a writable, contiguous numpy array or anything that speaks DLPack."""
+        """The caller's memory, without a copy: a contiguous numpy array or anything that speaks DLPack."""
         array = as_array(memory)
-        if not array.flags.c_contiguous or not array.flags.writeable:
-            raise InvalidInputError("memory to borrow must be contiguous and writable")
-        return cls(array.reshape(-1).view(np.uint8), owned=False)
+        if not array.flags.c_contiguous:
+            raise InvalidInputError("memory to borrow must be contiguous")
+        return cls(_spanned_bytes(array)[0], owned=False)
 
     @property
-    def nbytes(self) -> int:
-        """Capacity in bytes."""
+    def capacity(self) -> int:
+        """How many bytes there are."""
         return int(self.data.nbytes)
+
+    @property
+    def writable(self) -> bool:
+        """Whether the bytes may be changed; borrowed ones may be read-only."""
+        return bool(self.data.flags.writeable)
 
     @property
     def address(self) -> int:
@@ -64,25 +82,19 @@ class Storage:
     @property
     def alignment(self) -> int:
         """The largest power of two, up to 4096, that divides the address."""
-        return min(4096, self.address & -self.address) if self.address else 4096
+        return min(4096, self.address & -self.address)
 
     def overlaps(self, other: Storage) -> bool:
         """Whether any byte belongs to both."""
-        return self.address < other.address + other.nbytes and other.address < self.address + self.nbytes
+        return self.address < other.address + other.capacity and other.address < self.address + self.capacity
 
 
-def as_array(memory: object) -> Array:
-    """A numpy array over the same bytes; raises InvalidInputError where `memory` is neither one nor DLPack."""
-    if isinstance(memory, np.ndarray):
-        return cast("Array", memory)
-    if hasattr(memory, "__dlpack__"):
-        return cast("Array", np.from_dlpack(cast("Any", memory)))
-    raise InvalidInputError(f"expected a numpy array or DLPack memory, got {type(memory).__name__}")
-
-
-@dataclass
+@dataclass(eq=False)
 class Tensor:
-    """A typed, shaped view of a Storage; strides and offset are in bytes, contiguous unless given."""
+    """A typed, shaped view of a Storage; strides and offset are in bytes, row-major and 0 unless given.
+
+    The storage may be larger than the tensor. Whatever would reach outside of it raises InvalidInputError.
+    """
 
     storage: Storage
     shape: tuple[int, ...]
@@ -92,22 +104,21 @@ class Tensor:
 
     def __post_init__(self) -> None:
         self.dtype = np.dtype(self.dtype)
-        self._check_bounds(self.offset, self.shape, self.strides)
+        self.shape = tuple(self.shape)
+        self._check_bounds(self.storage, self.offset, self.shape, self.strides)
 
     @classmethod
     def empty(cls, shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = DEFAULT_ALIGNMENT) -> Tensor:
-        """A contiguous tensor in storage of its own."""
+        """A row-major tensor in zeroed storage of its own."""
         kind: np.dtype[Any] = np.dtype(dtype)
         return cls(Storage.allocate(prod(shape) * kind.itemsize, alignment), tuple(shape), kind)
 
     @classmethod
     def from_array(cls, array: object) -> Tensor:
-        """A tensor over a numpy array's (or DLPack producer's) own memory."""
+        """A tensor over a numpy array's (or DLPack producer's) own memory, whatever its strides."""
         given = as_array(array)
-        low, high = np.lib.array_utils.byte_bounds(given)
-        start = int(given.ctypes.data) - low
-        raw = np.ndarray((high - low,), np.uint8, buffer=_memory(given, low, high - low))
-        return cls(Storage(raw, owned=False), given.shape, given.dtype, start, given.strides)
+        data, start = _spanned_bytes(given)
+        return cls(Storage(data, owned=False), given.shape, given.dtype, start, given.strides)
 
     @property
     def nbytes(self) -> int:
@@ -115,50 +126,46 @@ class Tensor:
         return prod(self.shape) * self.dtype.itemsize
 
     @property
+    def capacity(self) -> int:
+        """Bytes of storage from the first element on."""
+        return self.storage.capacity - self.offset
+
+    @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie row-major without gaps."""
-        return self.numpy().flags.c_contiguous
-
-    def _check_bounds(self, offset: int, shape: Sequence[int], strides: Sequence[int] | None) -> None:
-        steps = strides if strides is not None else _contiguous(shape, self.dtype.itemsize)
-        reach = sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if prod(shape) else 0
-        end = offset + reach + self.dtype.itemsize if prod(shape) else offset
-        if offset < 0 or end > self.storage.nbytes:
-            raise InvalidInputError(
-                f"a tensor of shape {list(shape)} at byte {offset} ends at {end}, past its {self.storage.nbytes} bytes"
-            )
+        return bool(self.numpy().flags.c_contiguous)
 
     def view(self, shape: Sequence[int]) -> Tensor:
         """The same elements under another shape, sharing storage."""
         if prod(shape) != prod(self.shape):
-            raise InvalidInputError(
-                f"shape {list(shape)} has not the {prod(self.shape)} elements of {list(self.shape)}"
-            )
+            raise InvalidInputError(f"{list(self.shape)} can't be viewed as {list(shape)}: other number of elements")
         if not self.is_contiguous:
-            raise InvalidInputError("a view with another shape needs a contiguous tensor")
+            raise InvalidInputError(f"{list(self.shape)} can't be viewed as {list(shape)}: its elements have gaps")
         return Tensor(self.storage, tuple(shape), self.dtype, self.offset)
 
     def set_shape_metadata(self, shape: Sequence[int]) -> None:
-        """Another shape at the same place; nothing is allocated, so it must fit the storage."""
-        self._check_bounds(self.offset, shape, None)
+        """Another shape, row-major, at the same place; nothing is allocated, so it must fit the storage."""
+        self._check_bounds(self.storage, self.offset, shape, None)
         self.shape, self.strides = tuple(shape), None
 
     def resize(self, shape: Sequence[int]) -> None:
-        """Another shape; new storage where the present one is too small. Contents are not kept then."""
-        if self.offset + prod(shape) * self.dtype.itemsize > self.storage.nbytes:
-            self.storage, self.offset = Storage.allocate(prod(shape) * self.dtype.itemsize), 0
+        """Another shape, row-major; in new zeroed storage of its own where the present one is too small."""
+        needed = prod(shape) * self.dtype.itemsize
+        if needed > self.capacity:
+            self.storage, self.offset = Storage.allocate(needed), 0
         self.set_shape_metadata(shape)
 
     def bind_external(self, memory: object, offset: int = 0) -> None:
-        """Use the caller's memory from byte `offset` on; raises InvalidInputError where the tensor does not fit."""
-        previous = self.storage
-        self.storage = Storage.borrow(memory)
-        try:
-            self._check_bounds(offset, self.shape, None)
-        except InvalidInputError:
-            self.storage = previous
-            raise
-        self.offset, self.strides = offset, None
+        """Lie, row-major, in other memory from byte `offset` on: a Storage, a numpy array or DLPack memory."""
+        storage = memory if isinstance(memory, Storage) else Storage.borrow(memory)
+        self._check_bounds(storage, offset, self.shape, None)
+        self.storage, self.offset, self.strides = storage, offset, None
+
+    def to(self, device: str) -> Tensor:
+        """The tensor on another device; raises ConfigError for one that is not there."""
+        if device != self.storage.device:
+            raise ConfigError(f"no device '{device}' here: tensors are on '{self.storage.device}'")
+        return self
 
     def numpy(self) -> Array:
         """A numpy array over the same bytes."""
@@ -170,14 +177,26 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[Any, int]:
         return self.numpy().__dlpack_device__()
 
-    def to(self, device: str) -> Tensor:
-        """The tensor on another device; raises ConfigError for one that is not there."""
-        if device != self.storage.device:
-            raise ConfigError(f"no device '{device}' here: tensors are on '{self.storage.device}'")
-        return self
+    def _check_bounds(self, storage: Storage, offset: int, shape: Sequence[int], strides: Sequence[int] | None) -> None:
+        if any(size < 0 for size in shape):
+            raise InvalidInputError(f"{list(shape)} is no shape")
+        if strides is not None and len(strides) != len(shape):
+            raise InvalidInputError(f"{len(strides)} strides don't fit the {len(shape)} dimensions of {list(shape)}")
+        steps = _row_major(shape, self.dtype.itemsize) if strides is None else strides
+        first = last = offset
+        if prod(shape):
+            reaches = [(size - 1) * step for size, step in zip(shape, steps, strict=True)]
+            first += sum(min(reach, 0) for reach in reaches)
+            last += sum(max(reach, 0) for reach in reaches) + self.dtype.itemsize
+        if first < 0 or last > storage.capacity:
+            raise InvalidInputError(
+                f"a tensor of {self.dtype}{list(shape)} at byte {offset} reaches from {first} to {last}, "
+                f"but the storage has {storage.capacity} bytes"
+            )
 
 
-def _contiguous(shape: Sequence[int], itemsize: int) -> list[int]:
+def _row_major(shape: Sequence[int], itemsize: int) -> list[int]:
+    """The strides, in bytes, of elements that lie row-major without gaps."""
     strides: list[int] = []
     step = itemsize
     for size in reversed(shape):
@@ -186,8 +205,21 @@ def _contiguous(shape: Sequence[int], itemsize: int) -> list[int]:
     return strides
 
 
-def _memory(owner: Array, address: int, nbytes: int) -> Any:
-    """A writable buffer over raw bytes that keeps `owner` alive."""
-    buffer: Any = (ctypes.c_uint8 * nbytes).from_address(address)
-    buffer._owner = owner
-    return buffer
+class _Memory:
+    """Bytes at an address, as numpy takes them; keeps their owner alive."""
+
+    def __init__(self, owner: Array, address: int, nbytes: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (address, not owner.flags.writeable),
+        }
+
+
+def _spanned_bytes(array: Array) -> tuple[Array, int]:
+    """The bytes from an array's lowest to its highest, and where among them its first element is."""
+    address = int(array.ctypes.data)
+    low, high = np.lib.array_utils.byte_bounds(array) if array.size else (address, address)
+    return np.asarray(_Memory(array, low, high - low)), address - low
