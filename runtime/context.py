@@ -194,6 +194,6 @@ def _arena_storage(plan: InferencePlan, arena: object | None) -> Storage:
         raise InvalidInputError("the arena is read-only")
     if storage.capacity < plan.arena_bytes:
         raise InvalidInputError(f"the arena has {storage.capacity} bytes, but the plan needs {plan.arena_bytes}")
-    if storage.address % plan.alignment:
+    if plan.arena_bytes and storage.address % plan.alignment:
         raise InvalidInputError(f"the arena at {storage.address:#x} is not aligned to {plan.alignment} bytes")
     return storage
