@@ -5,27 +5,32 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test test-all format clean
+.PHONY: demo test test-all checks check-format check-lint check-types check-layers check-lit format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
 
-# The quick checks first; pytest's summary is the last line.
-test: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory static
-	@$(BIN)/python -m pytest -q -m "not slow"
+# All checks are run, whichever fails; pytest's summary comes last.
+test test-all: $(VENV)/.installed-dev
+	@$(MAKE) --no-print-directory --keep-going checks; checks=$$?; \
+	$(BIN)/python -m pytest -q $(if $(filter test,$@),-m "not slow") && exit $$checks
 
-test-all: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory static
-	@$(BIN)/python -m pytest -q
+checks: check-format check-lint check-types check-layers check-lit
 
-.PHONY: static
-static: $(VENV)/.installed-dev
-	@$(BIN)/ruff format --check .
-	@$(BIN)/ruff check .
+check-format: $(VENV)/.installed-dev
+	@$(BIN)/ruff format --quiet --check . || { echo "ruff: run make format" >&2; exit 1; }
+
+check-lint: $(VENV)/.installed-dev
+	@$(BIN)/ruff check --quiet .
+
+check-types: $(VENV)/.installed-dev
 	@$(BIN)/pyright
+
+check-layers: $(VENV)/.installed-dev
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/lit -sv test
+
+check-lit: $(VENV)/.installed-dev
+	@$(BIN)/lit -s test
 
 format: $(VENV)/.installed-dev
 	@$(BIN)/ruff format .
