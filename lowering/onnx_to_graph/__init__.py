@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | ModelProto"
+
 
 def import_onnx(
-    model: str | os.PathLike[str] | bytes | ModelProto,
+    model: ModelSource,
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
@@ -41,4 +43,4 @@ def import_onnx(
     return import_module(model, dims or {}, shapes or {}, ctx or MiniContext())
 
 
-__all__ = ["import_onnx"]
+__all__ = ["ModelSource", "import_onnx"]

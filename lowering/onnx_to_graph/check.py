@@ -52,6 +52,7 @@ def reads(node: NodeProto) -> list[str]:
 
 def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
     """(name, node) of every node that the graph's outputs need, producers first."""
+    _check_text(graph)
     names = [name for name, _ in named_nodes(graph.node)]
     given = _given_values(graph)
     makers = _makers(graph, names, given)
@@ -63,6 +64,18 @@ def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
         for index in _producers_first(graph, names, makers)
         if index in needed
     ]
+
+
+def _check_text(graph: GraphProto) -> None:
+    """Refuses names that are no UTF-8, which protobuf hands over as bytes."""
+    named = (*graph.input, *graph.output, *graph.initializer)
+    names: list[object] = [entry.name for entry in named]
+    for node in graph.node:
+        names += (node.name, node.op_type, node.domain, *node.input, *node.output)
+        names += (attribute.name for attribute in node.attribute)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidModelError(f"a name in the model is not text: {name!r}")
 
 
 def _subgraphs(attribute: AttributeProto) -> Iterable[GraphProto]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import BlobStore
@@ -28,6 +30,15 @@ def _elements(value: SSAValue) -> int:
     for size in shape_of(value):
         count *= size
     return count
+
+
+def _evaluated(op: GraphOp, arrays: Sequence[Array]) -> list[Array]:
+    """The op's results; raises VerifyException where its values don't allow them: an index outside, say."""
+    try:
+        with np.errstate(all="ignore"):
+            return [np.asarray(array) for array in op.evaluate(*arrays)]
+    except (IndexError, ValueError, OverflowError) as error:
+        raise VerifyException(f"{op.name} can't be computed: {error}") from error
 
 
 class Emitter:
@@ -62,7 +73,7 @@ class Emitter:
         """The op's results: of the op itself, added to the block, or constants where they are known."""
         arrays = self._small_operands(op)
         if arrays is not None:
-            values = [self.constant(array, location) for array in op.evaluate(*arrays)]
+            values = [self.constant(array, location) for array in _evaluated(op, arrays)]
             op.erase()
             return values
         op.location = location

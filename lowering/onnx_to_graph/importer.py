@@ -65,7 +65,8 @@ class Importer:
         handler = None if of_model else HANDLERS.get(node.op_type)
         try:
             result = self.function(node) if handler is None else handler(node)
-        except VerifyException as error:
+        except (VerifyException, ValueError, OverflowError) as error:
+            # The latter two come from numbers that no attribute or array can hold.
             raise node.invalid(str(error)) from error
         if unread := node.unread():
             self._check_unread(node, unread)

@@ -163,7 +163,11 @@ class Node:
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
-        return self._typed(name, AttributeProto.STRING).s.decode() if self.has(name) else default
+        return (
+            self._typed(name, AttributeProto.STRING).s.decode("utf-8", "replace")
+            if self.has(name)
+            else default
+        )
 
     def integers(self, name: str) -> list[int] | None:
         """An attribute that lists integers, or None where it isn't given."""
@@ -177,7 +181,7 @@ class Node:
         """An attribute that lists strings, or None where it isn't given."""
         if not self.has(name):
             return None
-        return [item.decode() for item in self._typed(name, AttributeProto.STRINGS).strings]
+        return [item.decode("utf-8", "replace") for item in self._typed(name, AttributeProto.STRINGS).strings]
 
     def tensor(self, name: str) -> TensorProto:
         """A tensor attribute."""
