@@ -7,7 +7,7 @@ after:   %2 = graph.call @conv_0(%x, %w, %b)
 
 Groups follow the rules in kernel_groups.py; `fuse=false` gives every op a kernel of its own. Kernels that agree in
 body, types and in which operands are weights are one symbol. Reshapes stay in `main`: they only rename bytes.
-Constants that are not one repeated value become weights.
+Constants become weights, but for repeated values in elementwise ops.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from ..dialects.errors import CompileError
-from ..dialects.graph import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp, blob_store, ints_attr, type_of
+from ..dialects.graph import CallOp, ConstantOp, ElementwiseOp, KernelOp, WeightOp, YieldOp, blob_store, ints_attr, type_of
 from .kernel_groups import Group, external_operands, form_groups
 
 
@@ -61,9 +61,8 @@ def _constants_to_weights(ctx: Context, block: Block) -> None:
         if not isinstance(op, ConstantOp):
             continue
         array = op.to_numpy()
-        leaves = any(isinstance(use.operation, func.ReturnOp) for use in op.results[0].uses)
-        viewed = any(use.operation.name == "graph.reshape" for use in op.results[0].uses)
-        if leaves or viewed or (array.size != 1 and not _repeats(array)):
+        inline = all(isinstance(use.operation, ElementwiseOp) for use in op.results[0].uses)
+        if not inline or (array.size != 1 and not _repeats(array)):
             weight = WeightOp(store.add(array), type_of(op.results[0]), op.location)
             Rewriter.replace_op(op, weight)
 
