@@ -18,10 +18,10 @@ test test-all: $(VENV)/.installed-dev
 checks: check-format check-lint check-types check-layers check-lit
 
 check-format: $(VENV)/.installed-dev
-	@$(BIN)/ruff format --quiet --check . || { echo "ruff: run make format" >&2; exit 1; }
+	@$(BIN)/ruff format --check --quiet --output-format concise .
 
 check-lint: $(VENV)/.installed-dev
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff check --quiet --output-format concise .
 
 check-types: $(VENV)/.installed-dev
 	@$(BIN)/pyright

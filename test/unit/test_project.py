@@ -125,6 +125,13 @@ def test_the_package_imports_nothing_heavy() -> None:
     assert not imported_by("import mini_infer") & {"llvmlite", "numpy", "onnx", "xdsl"}
 
 
+def test_an_engine_runs_without_what_built_it() -> None:
+    modules = ", ".join(
+        f"mini_infer.runtime.{name}" for name in ("context", "cpu", "engine", "plan", "storage")
+    )
+    assert not imported_by(f"import {modules}") & {"llvmlite", "onnx"}
+
+
 def test_mini_opt_starts_without_onnx_and_llvmlite() -> None:
     assert not imported_by("import mini_infer.tools.mini_opt") & {"cupy", "llvmlite", "onnx", "rich", "typer"}
 
