@@ -72,9 +72,16 @@ def _memory_plan(ctx: Context, module: ModuleOp) -> str:
     return f"{plan_table(memory_plan(module)).rstrip()}\n"
 
 
+def _check(ctx: Context, module: ModuleOp) -> str:
+    from .check_results import check_results
+
+    return check_results(ctx, module)
+
+
 TARGETS = {
     "mlir": Target(_mlir, None),
     "llvm-ir": Target(_llvm_ir, "llvm"),
     "asm": Target(_assembly, "llvm"),
     "memory-plan": Target(_memory_plan, "arena"),
+    "check": Target(_check, None),
 }
