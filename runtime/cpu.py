@@ -27,6 +27,7 @@ _OPENMP_LIBRARIES = (
     "libiomp5.dylib",
 )
 _MATH_LIBRARIES = ("libm.so.6", "libm.so", "libm.dylib")
+_COMPILER_LIBRARIES = ("libgcc_s.so.1",)  # f16 on CPUs that can't convert it
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -68,6 +69,7 @@ class LoadedCode:
         """Loads object code; what it calls is looked for in the process and the libraries loaded into it."""
         binding = _binding()
         _load_first(_MATH_LIBRARIES)
+        _load_first(_COMPILER_LIBRARIES)
         compiler = binding.create_lljit_compiler(_target_machine("", "", 3))
         builder = binding.JITLibraryBuilder().add_object_img(data).add_current_process()
         try:

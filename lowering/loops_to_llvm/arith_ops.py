@@ -1,11 +1,14 @@
 """arith and math operations: instructions and intrinsics, one table each."""
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.arith import IntegerOverflowFlag
-from xdsl.dialects.builtin import IndexType, IntegerAttr, f32, i1, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, f16, f32, i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import llvm as llvm_extensions
+from . import bfloat16
 from .body import FunctionBody, Handler, fail
 from .instructions import NO_FAST_MATH
 from .types import bytes_of, element_of, lanes_of, truth_type
@@ -102,20 +105,33 @@ def _integer(body: FunctionBody, op: Operation) -> None:
 
 
 def _float(body: FunctionBody, op: Operation) -> None:
-    operands = body.lowered(op.operands)
     flags = {"fastmathFlags": body.fast_math(op)}
-    body.values[op.results[0]] = body.emit(_FLOAT[op.name], operands, operands[0].type, flags)
+
+    def compute(operands: Sequence[SSAValue]) -> SSAValue:
+        return body.emit(_FLOAT[op.name], operands, operands[0].type, flags)
+
+    body.values[op.results[0]] = bfloat16.computed(body, body.lowered(op.operands), compute)
 
 
 def _intrinsic(body: FunctionBody, op: Operation) -> None:
-    operands = body.lowered(op.operands)
     flags = body.fast_math(op)
-    body.values[op.results[0]] = body.overloaded(_INTRINSICS[op.name], operands, flags)
+
+    def compute(operands: Sequence[SSAValue]) -> SSAValue:
+        return body.overloaded(_INTRINSICS[op.name], operands, flags)
+
+    body.values[op.results[0]] = bfloat16.computed(body, body.lowered(op.operands), compute)
 
 
 def _cast(body: FunctionBody, op: Operation) -> None:
+    (value,) = body.lowered(op.operands)
     target = body.types.convert(op.results[0].type)
-    body.values[op.results[0]] = body.emit(_CASTS[op.name], body.lowered(op.operands), target)
+    if not bfloat16.is_bfloat16(target):
+        body.values[op.results[0]] = body.emit(_CASTS[op.name], (value,), target)
+        return
+    if element_of(value.type) != f32:
+        instruction = llvm.FPExtOp if element_of(value.type) == f16 else _CASTS[op.name]
+        value = body.emit(instruction, (value,), bfloat16.with_element(f32, value.type))
+    body.values[op.results[0]] = bfloat16.rounded(body, value)
 
 
 def _constant(body: FunctionBody, op: Operation) -> None:

@@ -87,7 +87,8 @@ _TANH_IS_ONE = 9.1
 
 def _nearest(b: MathBuilder, x: SSAValue, factor: float) -> tuple[SSAValue, SSAValue]:
     """n = x * factor rounded to an integer, as a float and, in the low bits of another one, as an integer."""
-    shifted = b.fma(x, b.number(factor), b.number(_ROUND))
+    offset = b.number(_ROUND)
+    shifted = b.add(x, offset) if factor == 1.0 else b.fma(x, b.number(factor), offset)
     return b.sub(shifted, b.number(_ROUND)), shifted
 
 

@@ -19,6 +19,7 @@ from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.extensions.llvm import ExtractElementOp
+from . import bfloat16
 from .body import FunctionBody, Handler, fail, integers_of
 from .instructions import fast_math_attr, integer_list
 from .memref_ops import access_alignment, from_memory, to_memory
@@ -73,7 +74,10 @@ def _broadcast(body: FunctionBody, op: Operation) -> None:
 
 
 def _fma(body: FunctionBody, op: Operation) -> None:
-    body.values[op.results[0]] = body.overloaded("llvm.fma", body.lowered(op.operands))
+    operands = body.lowered(op.operands)
+    body.values[op.results[0]] = bfloat16.computed(
+        body, operands, lambda values: body.overloaded("llvm.fma", values)
+    )
 
 
 _REDUCTIONS = {

@@ -1,0 +1,74 @@
+// RUN: mini-opt %s -p lower-to-llvm{vector_bits=512} | filecheck %s
+
+// A loop tests at its end; in front of it where it may run no times.
+// CHECK-LABEL: llvm.func @sum
+// CHECK-SAME:    (%[[N:.*]]: i64) -> i64
+// CHECK:         %[[SOME:.*]] = llvm.icmp "slt" %[[ZERO:.*]], %[[N]]
+// CHECK-NEXT:    llvm.cond_br %[[SOME]], ^[[BODY:.*]](%[[ZERO]], %[[ZERO]] : i64, i64), ^[[EXIT:.*]](%[[ZERO]] : i64)
+// CHECK-NEXT:  ^[[BODY]](%[[I:.*]]: i64, %[[A:.*]]: i64):
+// CHECK-NEXT:    %[[B:.*]] = llvm.add %[[A]], %[[I]]
+// CHECK-NEXT:    %[[NEXT:.*]] = llvm.add %[[I]], %{{.*}} overflow<nsw>
+// CHECK-NEXT:    %[[MORE:.*]] = llvm.icmp "slt" %[[NEXT]], %[[N]]
+// CHECK-NEXT:    llvm.cond_br %[[MORE]], ^[[BODY]](%[[NEXT]], %[[B]] : i64, i64), ^[[EXIT]](%[[B]] : i64)
+// CHECK-NEXT:  ^[[EXIT]](%[[R:.*]]: i64):
+// CHECK-NEXT:    llvm.return %[[R]]
+func.func @sum(%n: index) -> index {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %c0) -> (index) {
+    %b = arith.addi %a, %i : index
+    scf.yield %b : index
+  }
+  func.return %r : index
+}
+
+// Once is no loop, and never is nothing.
+// CHECK-LABEL: llvm.func @known_trip_counts
+// CHECK-NOT:     br
+// CHECK:         llvm.return
+func.func @known_trip_counts(%x: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %one = arith.constant 1.0 : f32
+  scf.for %i = %c0 to %c8 step %c8 {
+    memref.store %one, %x[%i] : memref<8xf32>
+  }
+  scf.for %i = %c8 to %c8 step %c8 {
+    memref.store %one, %x[%i] : memref<8xf32>
+  }
+  func.return
+}
+
+// CHECK-LABEL: llvm.func @branch
+// CHECK-SAME:    (%[[C:.*]]: i1, %[[A:.*]]: f32, %[[B:.*]]: f32)
+// CHECK:         llvm.cond_br %[[C]], ^[[THEN:.*]], ^[[ELSE:.*]]
+// CHECK-NEXT:  ^[[THEN]]:
+// CHECK-NEXT:    llvm.br ^[[AFTER:.*]](%[[A]] : f32)
+// CHECK-NEXT:  ^[[ELSE]]:
+// CHECK-NEXT:    llvm.br ^[[AFTER]](%[[B]] : f32)
+// CHECK-NEXT:  ^[[AFTER]](%[[R:.*]]: f32):
+func.func @branch(%c: i1, %a: f32, %b: f32) -> f32 {
+  %r = scf.if %c -> (f32) {
+    scf.yield %a : f32
+  } else {
+    scf.yield %b : f32
+  }
+  func.return %r : f32
+}
+
+// Private functions own their memory; a public one that calls others shares its arguments with other threads.
+// CHECK:       llvm.func internal @kernel(%{{.*}}: !llvm.ptr {llvm.noalias, llvm.nocapture})
+// CHECK-SAME:    passthrough = ["nounwind", "noinline", ["prefer-vector-width", "512"]]
+func.func private @kernel(%x: memref<8xf32>) attributes {llvm.noinline} {
+  func.return
+}
+// CHECK:       llvm.func @mini_infer_barrier(!llvm.ptr, i64) attributes {{.*}}passthrough = ["nounwind"]
+func.func private @mini_infer_barrier(memref<16xi32>, index)
+// CHECK:       llvm.func @main(%[[X:.*]]: !llvm.ptr, %[[SYNC:.*]]: !llvm.ptr, %[[N:.*]]: i64)
+// CHECK:         llvm.call @kernel(%[[X]]) : (!llvm.ptr) -> ()
+// CHECK-NEXT:    llvm.call @mini_infer_barrier(%[[SYNC]], %[[N]]) : (!llvm.ptr, i64) -> ()
+func.func @main(%x: memref<8xf32>, %sync: memref<16xi32>, %threads: index) {
+  func.call @kernel(%x) : (memref<8xf32>) -> ()
+  func.call @mini_infer_barrier(%sync, %threads) : (memref<16xi32>, index) -> ()
+  func.return
+}
