@@ -1,0 +1,227 @@
+"""Execution contexts: bound buffers, an arena of one's own, many contexts on one plan."""
+
+from __future__ import annotations
+
+import gc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from engine_cases import engine, inputs, perceptron
+
+import mini_infer as mi
+from mini_infer.dialects.graph import Array
+from mini_infer.runtime.storage import aligned_bytes
+
+NAME, OUTPUT = "perceptron", "perceptron/gemm_4"
+
+
+def context(arena: object | None = None) -> mi.ExecutionContext:
+    return engine(NAME).plan.create_execution_context(arena)
+
+
+def expected(seed: int = 0) -> Array:
+    return engine(NAME)(inputs(NAME, seed)["x"])
+
+
+def needed() -> int:
+    return engine(NAME).plan.arena_bytes
+
+
+def test_bound_buffers_are_read_and_written_in_place() -> None:
+    run = context()
+    x, y = np.empty((4, 24), np.float32), np.zeros((4, 8), np.float32)
+    run.bind_input("x", x)
+    run.bind_output(OUTPUT, y)
+    for seed in range(3):
+        x[...] = inputs(NAME, seed)["x"]
+        run.execute()
+        np.testing.assert_array_equal(y, expected(seed))
+        np.testing.assert_array_equal(x, inputs(NAME, seed)["x"])
+
+
+def test_tensors_and_dlpack_can_be_bound() -> None:
+    run = context()
+    x, y = mi.Tensor.empty([4, 24], np.float32), mi.Tensor.empty([4, 8], np.float32)
+    x.numpy()[...] = inputs(NAME)["x"]
+    run.bind_input("x", x)
+    run.bind_output(OUTPUT, np.from_dlpack(y))
+    run.execute()
+    np.testing.assert_array_equal(y.numpy(), expected())
+
+
+def test_inputs_may_be_read_only_and_lie_at_any_element() -> None:
+    run = context()
+    block = np.zeros(1 + 96 + 32, np.float32)
+    x, y = block[1:97].reshape(4, 24), block[97:].reshape(4, 8)
+    x[...] = inputs(NAME)["x"]
+    x.flags.writeable = False
+    run.bind_input("x", x)
+    run.bind_output(OUTPUT, y)
+    run.execute()
+    np.testing.assert_array_equal(y, expected())
+
+
+def test_bindings_can_change_between_runs() -> None:
+    run = context()
+    x = inputs(NAME)["x"]
+    first, second = np.zeros((4, 8), np.float32), np.zeros((4, 8), np.float32)
+    run.bind_input("x", x)
+    run.bind_output(OUTPUT, first)
+    run.execute()
+    run.bind_output(OUTPUT, second)
+    run.bind_input("x", x * 2)
+    run.execute()
+    np.testing.assert_array_equal(first, expected())
+    assert not np.array_equal(second, first)
+
+
+def test_run_leaves_bindings_alone() -> None:
+    run = context()
+    x, y = inputs(NAME)["x"], np.zeros((4, 8), np.float32)
+    run.bind_input("x", x)
+    run.bind_output(OUTPUT, y)
+    np.testing.assert_array_equal(run.run(inputs(NAME, 1))[OUTPUT], expected(1))
+    assert not y.any()
+    run.execute()
+    np.testing.assert_array_equal(y, expected())
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "message"),
+    [
+        ("y", np.zeros((4, 24), np.float32), "there is no input 'y'; the model has 'x'"),
+        ("x", np.zeros((4, 23), np.float32), r"the memory for 'x' has shape \[4, 23\] instead of \[4, 24\]"),
+        ("x", np.zeros((4, 24), np.float64), "the memory for 'x' has type float64 instead of float32"),
+        ("x", np.zeros((24, 4), np.float32).T, "the memory for 'x' must be row-major without gaps and aligned"),
+        (
+            "x",
+            np.ndarray((4, 24), np.float32, bytearray(400), 1),
+            "the memory for 'x' must be row-major without gaps and aligned",
+        ),
+        ("x", [[0.0]], "expected a numpy array or DLPack memory, got list"),
+    ],
+)
+def test_wrong_memory_cannot_be_bound(name: str, memory: object, message: str) -> None:
+    with pytest.raises(mi.InvalidInputError, match=f"^{message}"):
+        context().bind_input(name, memory)
+
+
+def test_outputs_must_be_known_and_writable() -> None:
+    with pytest.raises(mi.InvalidInputError, match=f"^there is no output 'x'; the model has '{OUTPUT}'"):
+        context().bind_output("x", np.zeros((4, 8), np.float32))
+    frozen = np.zeros((4, 8), np.float32)
+    frozen.flags.writeable = False
+    with pytest.raises(mi.InvalidInputError, match=f"^the memory for '{OUTPUT}' is read-only"):
+        context().bind_output(OUTPUT, frozen)
+
+
+def test_everything_must_be_bound() -> None:
+    run = context()
+    with pytest.raises(mi.InvalidInputError, match=r"^nothing is bound to 'x'"):
+        run.execute()
+    run.bind_input("x", inputs(NAME)["x"])
+    with pytest.raises(mi.InvalidInputError, match=f"^nothing is bound to '{OUTPUT}'"):
+        run.execute()
+
+
+@pytest.mark.parametrize("start", [0, 95])
+def test_output_must_not_overlap_an_input(start: int) -> None:
+    run = context()
+    block = np.zeros(200, np.float32)
+    run.bind_input("x", block[:96].reshape(4, 24))
+    run.bind_output(OUTPUT, block[start : start + 32].reshape(4, 8))
+    with pytest.raises(mi.InvalidInputError, match=f"^the memory of '{OUTPUT}' overlaps that of 'x'"):
+        run.execute()
+    assert not block.any()
+    run.bind_output(OUTPUT, block[96:128].reshape(4, 8))
+    run.execute()
+
+
+def test_outputs_must_not_overlap_each_other_but_inputs_may() -> None:
+    run = engine("lookup").plan.create_execution_context()
+    first, second = run.plan.output_names
+    block = np.zeros(64, np.float32)
+    run.bind_input("ids", np.zeros(5, np.int64))
+    run.bind_input("scale", np.ones((5, 1), np.float32))
+    run.bind_output(first, block[:30].reshape(5, 6))
+    run.bind_output(second, block[29:34])
+    with pytest.raises(mi.InvalidInputError, match=f"^the memory of '{second}' overlaps that of '{first}'"):
+        run.execute()
+    run.bind_output(second, block[30:35])
+    run.execute()
+
+
+def test_nothing_bound_may_lie_in_the_arena() -> None:
+    arena = aligned_bytes(max(needed(), 512))
+    run = context(arena)
+    inside = arena[:384].view(np.float32).reshape(4, 24)
+    run.bind_input("x", inside)
+    run.bind_output(OUTPUT, np.zeros((4, 8), np.float32))
+    with pytest.raises(mi.InvalidInputError, match=r"^the memory of the arena overlaps that of 'x'"):
+        run.execute()
+    with pytest.raises(mi.InvalidInputError, match=r"^input 'x' lies in the arena"):
+        run.run({"x": inside})
+
+
+def test_the_caller_may_lend_the_arena() -> None:
+    arena = aligned_bytes(needed() + 100)
+    arena[:] = 255  # NaN where read before it is written
+    run = context(arena)
+    assert run.arena.address == arena.ctypes.data and not run.arena.owned
+    np.testing.assert_array_equal(run.run(inputs(NAME))[OUTPUT], expected())
+    assert (arena[needed() :] == 255).all()
+
+
+def test_a_tensor_may_be_the_arena() -> None:
+    arena = mi.Tensor.empty([needed()], np.uint8)
+    np.testing.assert_array_equal(context(arena).run(inputs(NAME))[OUTPUT], expected())
+
+
+def test_lent_arena_is_checked() -> None:
+    block = aligned_bytes(needed() + 256)
+    with pytest.raises(
+        mi.InvalidInputError, match=f"^the arena has {needed() - 1} bytes, but the plan needs {needed()}"
+    ):
+        context(block[: needed() - 1])
+    with pytest.raises(mi.InvalidInputError, match=r"is not aligned to 256 bytes"):
+        context(block[8:])
+    with pytest.raises(mi.InvalidInputError, match=r"^memory to borrow must be contiguous"):
+        context(np.zeros((needed(), 2), np.uint8)[:, 0])
+    block.flags.writeable = False
+    with pytest.raises(mi.InvalidInputError, match=r"^the arena is read-only"):
+        context(block)
+
+
+def test_two_contexts_share_one_allocation() -> None:
+    size = -(-needed() // 256) * 256
+    block = aligned_bytes(2 * size)
+    runs = context(block[:size]), context(block[size:])
+
+    def work(seed: int) -> Array:
+        return runs[seed].run(inputs(NAME, seed))[OUTPUT]
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            for seed, result in enumerate(pool.map(work, range(2))):
+                np.testing.assert_array_equal(result, expected(seed))
+
+
+def test_many_threads_have_a_context_each() -> None:
+    plan = engine(NAME).plan
+    wanted = [expected(seed) for seed in range(4)]
+
+    def work(seed: int) -> list[Array]:
+        run = plan.create_execution_context()
+        return [run.run(inputs(NAME, seed))[OUTPUT] for _ in range(25)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for seed, results in enumerate(pool.map(work, range(4))):
+            for result in results:
+                np.testing.assert_array_equal(result, wanted[seed])
+
+
+def test_a_context_outlives_its_engine() -> None:
+    run = mi.compile(perceptron(), threads=1).plan.create_execution_context()
+    gc.collect()
+    np.testing.assert_array_equal(run.run(inputs(NAME))[OUTPUT], expected())

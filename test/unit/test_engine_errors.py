@@ -1,0 +1,111 @@
+"""What an engine refuses: each wrong input or option is one error that names it, before anything runs."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from engine_cases import engine, inputs, perceptron
+
+import mini_infer as mi
+from mini_infer.runtime.engine import EngineConfig
+
+IDS, SCALE = np.zeros(5, np.int64), np.ones((5, 1), np.float32)
+
+WRONG_INPUTS: dict[str, tuple[dict[str, Any], str]] = {
+    "missing": ({"ids": IDS}, "input 'scale' is missing"),
+    "all missing": ({}, "input 'ids', 'scale' is missing"),
+    "unknown": (
+        {"ids": IDS, "scale": SCALE, "mask": SCALE},
+        "there is no input 'mask'; the model has 'ids', 'scale'",
+    ),
+    "misspelt": ({"ids": IDS, "scales": SCALE}, "input 'scale' is missing"),
+    "shape": ({"ids": IDS, "scale": SCALE[:4]}, r"input 'scale' has shape \[4, 1\] instead of \[5, 1\]"),
+    "rank": ({"ids": IDS, "scale": SCALE[:, 0]}, r"input 'scale' has shape \[5\] instead of \[5, 1\]"),
+    "type": ({"ids": IDS.astype(np.int32), "scale": SCALE}, "input 'ids' has type int32 instead of int64"),
+    "float64": ({"ids": IDS, "scale": SCALE.astype(np.float64)}, "input 'scale' has type float64 instead of float32"),
+    "byte order": ({"ids": IDS, "scale": SCALE.astype(">f4")}, "input 'scale' has type >f4 instead of float32"),
+    "fractions for integers": ({"ids": [0.5] * 5, "scale": SCALE}, "input 'ids' has type float64 instead of int64"),
+    "too large": ({"ids": [2**70] * 5, "scale": SCALE}, "input 'ids'"),
+    "ragged": ({"ids": IDS, "scale": [[1], [2, 3]]}, "input 'scale': .*inhomogeneous"),
+    "text": ({"ids": IDS, "scale": "one"}, "input 'scale' has type <U3 instead of float32"),
+    "None": ({"ids": IDS, "scale": None}, "input 'scale' has type object instead of float32"),
+    "object": ({"ids": IDS, "scale": object()}, "input 'scale' has type object instead of float32"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_INPUTS)
+def test_wrong_input_is_named(case: str) -> None:
+    given, message = WRONG_INPUTS[case]
+    with pytest.raises(mi.InvalidInputError, match=f"^{message}"):
+        engine("lookup")(given)
+    with pytest.raises(mi.InvalidInputError, match=f"^{message}"):
+        engine("lookup").plan.create_execution_context().run(given)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "named", "message"),
+    [
+        ((IDS,), {}, "input 'scale' is missing"),
+        ((), {}, "input 'ids', 'scale' is missing"),
+        ((IDS, SCALE, SCALE), {}, "3 inputs are given; the model has 2: ids, scale"),
+        ((IDS,), {"ids": IDS, "scale": SCALE}, "input 'ids' is given twice"),
+        ((IDS, SCALE), {"mask": SCALE}, "there is no input 'mask'; the model has 'ids', 'scale'"),
+        (({"ids": IDS},), {"scale": SCALE}, "input 'ids' has type object instead of int64"),
+    ],
+)
+def test_wrong_arguments_are_named(arrays: tuple[Any, ...], named: dict[str, Any], message: str) -> None:
+    with pytest.raises(mi.InvalidInputError, match=f"^{message}"):
+        engine("lookup")(*arrays, **named)
+
+
+def test_an_engine_goes_on_after_an_error() -> None:
+    given = inputs("perceptron")
+    expected = engine("perceptron")(given)
+    for _ in range(3):
+        with pytest.raises(mi.InvalidInputError):
+            engine("perceptron")(given["x"][:1])
+    np.testing.assert_array_equal(*(run["perceptron/gemm_4"] for run in (engine("perceptron")(given), expected)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"device": "cuda"}, "device 'cuda' is not supported; there is 'cpu'"),
+        ({"device_id": 1}, "there is no cpu device 1, only 0"),
+        ({"threads": 0}, "threads is 0; it must be an integer of at least 1"),
+        ({"threads": "two"}, "threads is 'two'; it must be an integer of at least 1"),
+        ({"threads": True}, "threads is True; it must be an integer"),
+        ({"threads": 1.5}, "threads is 1.5; it must be an integer"),
+        ({"memory_alignment": 4}, "memory_alignment is 4; it must be an integer of at least 8"),
+        ({"memory_alignment": 96}, "memory_alignment is 96; it must be a power of two"),
+        ({"max_workspace_size": -1}, "max_workspace_size is -1; it must be an integer of at least 0"),
+        ({"vector_bits": 64}, "vector_bits is 64; it must be one of 128, 256, 512"),
+        ({"dims": {"rows": -1}}, "dims: 'rows' is -1; it must be an integer of at least 0"),
+        ({"shapes": {"x": (4, "n")}}, "shapes: a dimension of 'x' is 'n'; it must be an integer"),
+        ({"treads": 2}, "there is no option treads; there are device, device_id, dims, "),
+    ],
+)
+def test_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(mi.ConfigError, match=f"^{message}"):
+        mi.compile(perceptron(), **options)
+
+
+def test_unknown_planner_is_named() -> None:
+    with pytest.raises(mi.MiniInferError, match="nonsense"):
+        mi.compile(perceptron(), threads=1, planner="nonsense")
+
+
+def test_options_may_be_numpy_integers() -> None:
+    assert EngineConfig.of(threads=np.int64(2), dims={"n": np.int32(3)}).thread_count == 2
+
+
+def test_threads_default_to_the_cores_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    if hasattr(os, "sched_getaffinity"):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {1, 5, 7})  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+        assert EngineConfig().thread_count == 3
+        monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    assert EngineConfig().thread_count == 6
