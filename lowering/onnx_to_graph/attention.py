@@ -1,4 +1,7 @@
-"""Attention. What `graph.attention` doesn't cover is taken apart by ONNX's own definition of the operator."""
+"""Attention and rotary embedding.
+
+Attention that `graph.attention` doesn't cover is taken apart by ONNX's own definition of the operator.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from math import sqrt
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.attention import AttentionOp
+from ...dialects.graph.elementwise import AddOp, MulOp, SubOp
+from ...dialects.graph.indexing import GatherOp
 from ...dialects.graph.movement import ConcatOp, TransposeOp
 from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
+from .movement import slice_axis
 from .node import Handler, Node
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
@@ -65,4 +71,55 @@ def _joined(node: Node, past: int, present: SSAValue) -> SSAValue:
     return present if earlier is None else node.emit(ConcatOp([earlier, present], 2))
 
 
-HANDLERS: dict[str, Handler] = {"Attention": _attention}
+def _rotary_embedding(node: Node) -> SSAValue:
+    """Pairs of the first elements of each head, turned by angles that are given by position.
+
+    A pair (a, b) becomes (a cos - b sin, a sin + b cos). Pairs are element i of both halves, or neighbours.
+    """
+    x = node.operand(0)
+    shape, flat = shape_of(x), len(shape_of(x)) == 3
+    heads = node.integer("num_heads", 0)
+    if flat and (heads < 1 or shape[2] % heads):
+        raise node.invalid(f"an operand of shape {list(shape)} can't be split into {heads} heads (num_heads)")
+    if flat:
+        x = node.reshape(x, (shape[0], shape[1], heads, shape[2] // heads))
+    size = shape_of(x)[3]
+    turned = node.integer("rotary_embedding_dim", 0) or size
+    if turned % 2 or turned > size:
+        raise node.invalid(f"rotary_embedding_dim {turned} of {size} elements")
+    cosine, sine = (_angles(node, index, head_axis=2 if flat else 1) for index in (1, 2))
+    pairs = _neighbours(node, x, turned) if node.flag("interleaved") else _halves(node, x, turned)
+    a, b = (node.reshape(part, (*shape_of(x)[:3], turned // 2)) for part in pairs)
+    first = node.emit(SubOp(node.emit(MulOp(a, cosine)), node.emit(MulOp(b, sine))))
+    second = node.emit(AddOp(node.emit(MulOp(a, sine)), node.emit(MulOp(b, cosine))))
+    if node.flag("interleaved"):
+        columns = [node.reshape(part, (*shape_of(part), 1)) for part in (first, second)]
+        parts = [node.reshape(node.emit(ConcatOp(columns, 4)), (*shape_of(x)[:3], turned))]
+    else:
+        parts = [first, second]
+    if turned < size:
+        parts.append(slice_axis(node, x, 3, turned, size))
+    return node.reshape(parts[0] if len(parts) == 1 else node.emit(ConcatOp(parts, 3)), shape)
+
+
+def _angles(node: Node, index: int, head_axis: int) -> SSAValue:
+    """Cosines or sines [B, T, pairs], perhaps gathered by position, with a dimension for heads."""
+    table, places = node.operand(index), node.optional(3)
+    if places is not None:
+        table = node.emit(GatherOp(table, places, 0))
+    if len(shape_of(table)) != 3:
+        raise node.invalid(f"operand {index} gives angles of shape {list(shape_of(table))}")
+    shape = list(shape_of(table))
+    return node.reshape(table, [*shape[:head_axis], 1, *shape[head_axis:]])
+
+
+def _halves(node: Node, x: SSAValue, turned: int) -> tuple[SSAValue, SSAValue]:
+    return slice_axis(node, x, 3, 0, turned // 2), slice_axis(node, x, 3, turned // 2, turned)
+
+
+def _neighbours(node: Node, x: SSAValue, turned: int) -> tuple[SSAValue, SSAValue]:
+    pairs = node.reshape(slice_axis(node, x, 3, 0, turned), (*shape_of(x)[:3], turned // 2, 2))
+    return slice_axis(node, pairs, 4, 0, 1), slice_axis(node, pairs, 4, 1, 2)
+
+
+HANDLERS: dict[str, Handler] = {"Attention": _attention, "RotaryEmbedding": _rotary_embedding}

@@ -24,6 +24,5 @@ HANDLERS: dict[str, Handler] = {
     "If": _if,
     "CenterCropPad": _by_definition,
     "NegativeLogLikelihoodLoss": _by_definition,
-    "RotaryEmbedding": _by_definition,
     "SoftmaxCrossEntropyLoss": _by_definition,
 }

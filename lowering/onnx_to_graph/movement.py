@@ -87,6 +87,7 @@ def _transpose(node: Node) -> SSAValue:
 def _concat(node: Node) -> SSAValue:
     parts = node.operands()
     axis = node.axis(1, len(shape_of(parts[0])))
+    parts = [part for part in parts if shape_of(part)[axis : axis + 1] != (0,)] or parts[:1]
     if len(parts) == 1:
         return parts[0]
     return node.emit(ConcatOp(parts, axis))

@@ -18,6 +18,7 @@ COORDINATES = "coordinate_transformation_mode"
 Q, K, V = random(2, 4, 5, 6), random(2, 2, 7, 6, seed=1), random(2, 2, 7, 3, seed=2)
 FLAT = [random(2, 5, 24), random(2, 7, 12, seed=1), random(2, 7, 8, seed=2)]
 HEADS = {"q_num_heads": 4, "kv_num_heads": 2}
+ANGLES = random(2, 5, 3), random(2, 5, 3, seed=1)
 KEEP = np.random.default_rng(3).random((5, 7)) < 0.7
 
 
@@ -56,13 +57,21 @@ def test_attention_taken_apart(
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
-@pytest.mark.parametrize(
-    "positions", [None, np.array([[3, 1, 0, 2, 5], [0, 1, 2, 3, 4]])], ids=["given", "gathered"]
-)
-def test_rotary_embedding(interleaved: int, positions: Array | None) -> None:
-    shape = (2, 5, 3) if positions is None else (9, 3)
-    operands = [Q, random(*shape), random(*shape, seed=1), positions]
-    check(Case("RotaryEmbedding", operands, 23, {"interleaved": interleaved}))
+@pytest.mark.parametrize("positions", [None, np.array([[3, 1, 0, 2, 5], [0, 1, 2, 3, 4]])])
+@pytest.mark.parametrize("turned", [0, 4])
+def test_rotary_embedding(interleaved: int, positions: Array | None, turned: int) -> None:
+    pairs = (turned or 6) // 2
+    shape = (2, 5, pairs) if positions is None else (9, pairs)
+    angles = random(*shape), random(*shape, seed=1)
+    attributes = {"interleaved": interleaved, "rotary_embedding_dim": turned, "num_heads": 4}
+    check(Case("RotaryEmbedding", [Q, *angles, positions], 23, attributes))
+    check(Case("RotaryEmbedding", [FLAT[0], *angles, positions], 23, attributes))
+
+
+def test_rotary_embedding_adds_no_movement() -> None:
+    model, _ = one_node(Case("RotaryEmbedding", [Q, random(2, 5, 3), random(2, 5, 3)], 23, known=[1, 2]))
+    found = kinds(imported(model)[0])
+    assert sorted(found) == ["add", "concat", *["constant"] * 2, *["mul"] * 4, *["slice"] * 2, "sub"]
 
 
 FIVE: dict[str, Any] = {"hidden_size": 5}
@@ -239,6 +248,9 @@ def test_quantization(case: Case) -> None:
         (Case("LSTM", recurrent(4, 1), 14), "hidden_size is missing"),
         (Case("LSTM", recurrent(4, 1), 14, {"hidden_size": 4}), r"a weight of shape \[1, 20, 3\] instead of"),
         (Case("Attention", FLAT, 23, {"q_num_heads": 5, "kv_num_heads": 2}), "can't be split into 5 heads"),
+        (Case("RotaryEmbedding", [FLAT[0], *ANGLES], 23, {"num_heads": 5}), "can't be split into 5 heads"),
+        (Case("RotaryEmbedding", [Q, *ANGLES], 23, {"rotary_embedding_dim": 8}), "8 of 6 elements"),
+        (Case("RotaryEmbedding", [Q, random(9, 3), random(9, 3)], 23), "operand 1 gives angles of shape"),
         (Case("Resize", [IMAGE, None, floats(1, 1)], 13, known=[2]), "2 scales for 4 axes"),
         (Case("Resize", [IMAGE, None, None, sizes(1, 1)], 13, known=[3]), "2 sizes for 4 axes"),
         (Case("Resize", [IMAGE], 13), "neither scales nor sizes are given"),
