@@ -56,12 +56,12 @@ class LoadedCode:
         self._symbols: dict[str, Any] = {}
 
     def address(self, name: str) -> int:
-        """The address of a function; raises CompileError where there is none of that name."""
+        """The address of a function; raises CompileError where it, or something it calls, isn't there."""
         if name not in self._symbols:
             try:
                 self._symbols[name] = self._compiler.lookup(self._LIBRARY, name)
             except RuntimeError as error:
-                raise CompileError(f"the object code has no function '{name}': {error}") from None
+                raise CompileError(f"function '{name}' can't be linked: {error}") from None
         return int(self._symbols[name][name])
 
     @classmethod
@@ -79,7 +79,7 @@ class LoadedCode:
 
 
 def load_object(data: bytes) -> LoadedCode:
-    """Object code, ready to be called; raises CompileError where something it needs is missing."""
+    """Object code, ready to be called; what it calls is linked when an address is first asked for."""
     return LoadedCode.load(data)
 
 

@@ -1,10 +1,22 @@
 """arith and math operations: instructions and intrinsics, one table each."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.arith import IntegerOverflowFlag
-from xdsl.dialects.builtin import IndexType, IntegerAttr, f16, f32, i1, i32, i64
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    f16,
+    f32,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import llvm as llvm_extensions
@@ -140,7 +152,10 @@ def _constant(body: FunctionBody, op: Operation) -> None:
     if isinstance(value, IntegerAttr):
         body.values[result] = body.integer(value.value.data, value_type)
     elif isinstance(element_of(result.type), IndexType):
-        fail(op, "constant vectors of index can't be lowered; use vector.step or an integer type")
+        # An index constant has the bytes of an i64 one.
+        data = cast("DenseIntOrFPElementsAttr", value).data
+        value = DenseIntOrFPElementsAttr(cast("VectorType[IntegerType]", value_type), data)
+        body.values[result] = body.constant(value, value_type)
     else:
         body.values[result] = body.constant(value, value_type)
 

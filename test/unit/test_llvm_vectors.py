@@ -92,7 +92,9 @@ def test_lanes_one_by_one_and_in_new_order() -> None:
       %u = vector.fma %t, %v, %v : vector<8xf32>
       vector.store %u, %y[%c2, %c0] : memref<4x8xf32>, vector<8xf32>
       %steps = vector.step : vector<8xindex>
-      %wide = arith.index_cast %steps : vector<8xindex> to vector<8xi32>
+      %more = arith.constant dense<[5, 5, 5, 5, -3, -3, -3, -3]> : vector<8xindex>
+      %moved = arith.addi %steps, %more : vector<8xindex>
+      %wide = arith.index_cast %moved : vector<8xindex> to vector<8xi32>
       %floats = arith.sitofp %wide : vector<8xi32> to vector<8xf32>
       vector.store %floats, %y[%c3, %c0] : memref<4x8xf32>, vector<8xf32>
       func.return
@@ -102,7 +104,7 @@ def test_lanes_one_by_one_and_in_new_order() -> None:
     code("f", x, y, 5)
     w = x.copy()
     w[5] = x[2] + x[5]
-    expected = np.stack([w, np.concatenate([x[7:3:-1], w[7:3:-1]]), 3.5 * x, np.arange(8)])
+    expected = np.stack([w, np.concatenate([x[7:3:-1], w[7:3:-1]]), 3.5 * x, [5, 6, 7, 8, 1, 2, 3, 4]])
     expected[0, 0] = x[2] + x[5]
     np.testing.assert_array_equal(y, expected)
 
