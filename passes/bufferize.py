@@ -41,7 +41,6 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IntegerAttr,
     LocationAttr,
-    MemRefType,
     ModuleOp,
     StringAttr,
     UnitAttr,
@@ -55,7 +54,7 @@ from ..dialects.graph import CallOp, ReshapeOp, WeightOp, describe, named_locati
 from ..dialects.kernel import CallOp as BufferCallOp
 from ..dialects.kernel import WeightOp as BufferWeightOp
 from ..dialects.kernel import target_of
-from .buffers import INPLACE, SCRATCH, AnyMemRef, interface_of, main_of
+from .buffers import INPLACE, SCRATCH, AnyMemRef, buffer_type, interface_of, main_of
 from .copy_kernels import CopyKernels
 
 
@@ -193,7 +192,7 @@ class _Bufferizer:
                 raise PlanError(f"{describe(op)}: in place over {target.type}, the result is {value.type}")
             targets.append(target)
         scratch = interface_of(kernel).scratch_bytes(self.threads)
-        buffers = [self.alloc(MemRefType(i8, [scratch]), op, True)] if scratch else []
+        buffers = [self.alloc(buffer_type(i8, (scratch,)), op, True)] if scratch else []
         self.add(BufferCallOp(op.callee, sources, targets, buffers), op.location)
         for value, target in zip(op.res, targets, strict=True):
             self.assign(value, target)
@@ -252,7 +251,7 @@ def _unused_reshapes(block: Block) -> set[Operation]:
 def _memref(value: SSAValue) -> AnyMemRef:
     """The type of the buffer of a tensor."""
     type = type_of(value)
-    return MemRefType(type.element_type, type.get_shape())
+    return buffer_type(type.element_type, type.get_shape())
 
 
 def _returned(main: func.FuncOp) -> tuple[SSAValue, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, func, memref
@@ -76,6 +77,12 @@ def interface_of(kernel: KernelOp) -> InterfaceAttr:
     return kernel.interface if isinstance(kernel.interface, InterfaceAttr) else InterfaceAttr.of()
 
 
+@lru_cache(maxsize=4096)
+def buffer_type(element_type: Attribute, shape: tuple[int, ...]) -> AnyMemRef:
+    """A dense memref type; equal ones are one object, because building them is slow."""
+    return MemRefType(element_type, shape)
+
+
 def is_memref(value: SSAValue) -> bool:
     """Whether the value is a buffer or a view of one."""
     return isinstance(value.type, MemRefType)
@@ -102,7 +109,7 @@ def nbytes_of(type: AnyMemRef) -> int:
 def view_type(element_type: Attribute, box: Box) -> AnyMemRef:
     """The type of a view: plain where it is dense from the start of its buffer, strided where it is not."""
     if box.offset == 0 and box.is_dense:
-        return MemRefType(element_type, box.sizes)
+        return buffer_type(element_type, box.sizes)
     return MemRefType(element_type, box.sizes, StridedLayoutAttr(box.strides, box.offset))
 
 

@@ -118,8 +118,12 @@ class _Reader:
                     access = _Access(step, self.places[value].bytes, writes)
                     self.buffers.setdefault(self.key(value), _Buffer()).accesses.append(access)
             for value in (*call.outs, *call.scratch):
-                tensor = self.tensor(value, step, "scratch" if value in call.scratch else "intermediate")
-                tensor.inplace = value in call.ins
+                inplace = value in call.ins
+                name = (inplace and node_name(call)) or self.label(value)
+                tensor = self.tensor(
+                    value, step, "scratch" if value in call.scratch else "intermediate", name
+                )
+                tensor.inplace = inplace
                 tensor.node, tensor.kernel = node_name(call), call.callee.string_value()
                 self.made.add((self.key(value), self.label(value)))
         for step, call in enumerate(self.calls):
@@ -127,7 +131,7 @@ class _Reader:
                 known = (self.key(value), self.label(value))
                 if isinstance(known[0], int) and known not in self.made:
                     self.made.add(known)
-                    self.tensor(value, step, "view")
+                    self.tensor(value, step, "view", known[1])
         for buffer in self.buffers.values():
             for tensor in buffer.tensors:
                 tensor.death = _death(tensor, buffer)
@@ -142,9 +146,9 @@ class _Reader:
         op = value.owner
         return (label(op) if isinstance(op, Operation) else value.name_hint) or "tensor"
 
-    def tensor(self, value: SSAValue, birth: int, role: Role) -> _Tensor:
+    def tensor(self, value: SSAValue, birth: int, role: Role, name: str) -> _Tensor:
         """A new tensor, under a name of its own."""
-        name = f"{self.label(value)} scratch" if role == "scratch" else self.label(value)
+        name = f"{name} scratch" if role == "scratch" else name
         self.used[name] += 1
         if self.used[name] > 1:
             name = f"{name}#{self.used[name]}"

@@ -5,8 +5,9 @@ result may overwrite an operand that nobody else needs, also what the next task 
 one set differ only in their peak, and a beam over sets, wide enough, is exhaustive.
 
 Parts. Between two cuts the order is searched alone, with all that is live across counted. A cut is a task
-that every other one must come before or after, or a place in the given order where at most one storage is
-handed on. Parts that can't lower the peak of the whole are left alone.
+that every other one must come before or after, which loses nothing. Where these lie far apart, the given
+order is also cut where at most one storage is handed on and all later tasks need something from before.
+Parts that can't lower the peak are left alone.
 
 Forced moves. A ready task that leaves no more live than before, and whose own step stays within the peak
 that is reached anyhow, runs at once: moving it to the front of any order only makes its operands die
@@ -24,6 +25,7 @@ from .aliasing import Program
 
 WIDTHS = (1, 8, 64, 512)  # states kept per number of tasks run; wider is tried while the budget lasts
 BUDGET = 50_000  # tasks tried, about 8 us each
+LONG = 64  # tasks: longer parts are cut where only one storage is handed on
 
 
 @dataclass(frozen=True)
@@ -223,20 +225,29 @@ def _cuts(program: Program) -> list[int]:
         for other in program.tasks[task].after:
             before[task] |= before[other] | 1 << other
     common = [-1] * (count + 1)  # the tasks that all tasks from here on depend on
+    roots = [-1] * (count + 1)  # how late the first task may be that a task from here on depends on, or is
     for task in range(count - 1, -1, -1):
         common[task] = common[task + 1] & before[task]
+        first = (before[task] & -before[task]).bit_length() - 1 if before[task] else task
+        roots[task] = max(roots[task + 1], first)
     change = [0] * (count + 1)  # in the number of storages handed on to a later step
     for storage, readers in enumerate(program.readers):
         if readers and program.maker[storage] >= 0 and _bytes(program, storage):
             change[program.maker[storage]] += 1
             change[max(readers)] -= 1
     cuts: list[int] = []
+    narrow: list[int] = []  # since the last cut
     handed_on = 0
     for task in range(count):
         handed_on += change[task]
         gate = before[task].bit_count() == task and bool(common[task + 1] >> task & 1)
-        if gate or handed_on <= 1 or task == count - 1:
+        if gate or task == count - 1:
+            last = cuts[-1] if cuts else -1
+            cuts += narrow if task - last > LONG else []
             cuts.append(task)
+            narrow.clear()
+        elif handed_on <= 1 and roots[task + 1] <= task:
+            narrow.append(task)
     return cuts
 
 

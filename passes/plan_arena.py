@@ -52,6 +52,7 @@ from .buffers import (
     Place,
     Places,
     add_argument,
+    buffer_type,
     cast_to,
     insert_before,
     label,
@@ -148,7 +149,7 @@ def _carry_out(
     for op in [*reversed(views), *allocations]:
         result = op.results[0]
         place = places[result]
-        if op in views and not all(isinstance(use.operation, CallOp) for use in result.uses):
+        if isinstance(op, VIEWS) and not all(isinstance(use.operation, CallOp) for use in result.uses):
             continue
         if result.uses:
             buffer = number[place.root]
@@ -184,8 +185,8 @@ def _view(arena: SSAValue, shift: SSAValue, place: Place) -> list[Operation]:
     """The ops that make a view of the arena at a byte; the last one's result is the view."""
     box, element = place.box, memref_type(place.root).element_type
     if box.is_dense:
-        return [memref.ViewOp(arena, shift, [], MemRefType(element, box.sizes))]
-    line = memref.ViewOp(arena, shift, [], MemRefType(element, [box.end - box.offset]))
+        return [memref.ViewOp(arena, shift, [], buffer_type(element, box.sizes))]
+    line = memref.ViewOp(arena, shift, [], buffer_type(element, (box.end - box.offset,)))
     return [line, cast_to(line.result, box.moved(-box.offset))]
 
 

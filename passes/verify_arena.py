@@ -256,11 +256,11 @@ class _Checker:
 
     def check_lifetimes(self) -> None:
         """The recorded lifetimes are those of the accesses; in loops they may be longer."""
+        straight = not any(op.regions for op in self.main.body.block.ops)
         for buffer in self.buffers.values():
             first, last = min(buffer.steps, default=None), max(buffer.steps, default=None)
             if first is None or last is None:
                 continue
-            straight = not any(op.regions for op in self.main.body.block.ops)
             exact = (buffer.birth, buffer.death) == (first, last + 1)
             if not (exact if straight else buffer.birth <= first and last < buffer.death):
                 raise PlanError(
@@ -275,7 +275,7 @@ class _Checker:
             for b in ordered[index + 1 :]:
                 if b.start >= a.end:
                     break
-                if b.start == b.end:
+                if b.start == b.end or b.birth >= a.death or a.birth >= b.death:
                     continue
                 for birth, death in a.live():
                     for other_birth, other_death in b.live():

@@ -1,0 +1,186 @@
+"""Runs main on buffers in numpy, bytes and all: the judge of what the memory passes make.
+
+Works at the buffers level (each allocation its own bytes) and at the arena level. All memory starts as
+garbage; scratch is garbage again at each call, and so is each buffer of the arena once it is dead. Every
+byte of the arena also bears the number of the buffer that wrote it, which a read must find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mini_infer.dialects.graph import (
+    Array,
+    BlobStore,
+    GraphOp,
+    KernelOp,
+    YieldOp,
+    numpy_dtype,
+    tensor,
+)
+from mini_infer.dialects.kernel import BarrierOp, CallOp, WeightOp
+
+GARBAGE = 0xFF  # four of them are a NaN
+
+
+class Machine:
+    """The memory of one run."""
+
+    def __init__(self, module: ModuleOp, store: BlobStore) -> None:
+        self.store = store
+        self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+        self.main = next(
+            op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main"
+        )
+        self.memory: dict[SSAValue, Array] = {}  # roots -> bytes
+        self.stamps: dict[SSAValue, Array] = {}
+        self.step = 0
+
+    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs by name. AssertionError where a byte is read that another buffer has written since."""
+        names: dict[SSAValue, str] = {}
+        attributes = self.main.arg_attrs
+        assert attributes is not None
+        for argument, given in zip(self.main.args, attributes, strict=True):
+            role, name = (given.data.get(key) for key in ("graph.role", "graph.name"))
+            assert isinstance(role, StringAttr)
+            self.reserve(argument)
+            if isinstance(name, StringAttr):
+                names[argument] = name.data
+            if role.data == "input":
+                self.array(argument)[...] = inputs[names[argument]]
+        before: dict[SSAValue, Array] = {root: self.memory[root].copy() for root in self.main.args}
+        for op in self.main.body.block.ops:
+            self.execute(op)
+        for argument, name in names.items():
+            if name in inputs:
+                assert (self.memory[argument] == before[argument]).all(), f"input {name} was written"
+        return {name: self.array(argument) for argument, name in names.items() if name not in inputs}
+
+    def reserve(self, root: SSAValue) -> None:
+        type = cast("MemRefType[Attribute]", root.type)
+        size = int(np.prod(type.get_shape())) * numpy_dtype(type.element_type).itemsize
+        self.memory[root] = np.full(size, GARBAGE, np.uint8)
+        self.stamps[root] = np.full(size, -1, np.int32)
+
+    def execute(self, op: Operation) -> None:
+        match op:
+            case memref.AllocOp():
+                self.reserve(op.memref)
+            case WeightOp():
+                self.reserve(op.result)
+                type = op.result.type
+                self.array(op.result)[...] = self.store.read(
+                    op.blob, tensor(type.element_type, type.get_shape())
+                )
+            case CallOp():
+                self.call(op)
+            case (
+                arith.ConstantOp()
+                | memref.ViewOp()
+                | memref.ReinterpretCastOp()
+                | BarrierOp()
+                | func.ReturnOp()
+            ):
+                pass
+            case _:
+                raise AssertionError(f"{op.name} in main")
+
+    def call(self, op: CallOp) -> None:
+        for value in op.ins:
+            assert (self.stamped(value) == _number(value)).all() or not _number(value), (
+                f"step {self.step}: {op.callee} reads bytes of {value} that another has written"
+            )
+        operands = [self.array(value).copy() for value in op.ins]
+        for value in op.scratch:
+            self.array(value)[...] = np.int8(-1)
+            self.stamped(value)[...] = _number(value) or -2
+        results = self.kernel(self.kernels[op.callee.string_value()], operands)
+        for value, result in zip(op.outs, results, strict=True):
+            self.array(value)[...] = result
+            self.stamped(value)[...] = _number(value) or -2
+        self.step += 1
+        self.bury(op)
+
+    def bury(self, last: Operation) -> None:
+        """Garbage over the buffers that are dead from now on."""
+        for op in self.main.body.block.ops:
+            death = op.attributes.get("death")
+            if (
+                isinstance(op, memref.ViewOp)
+                and isinstance(death, IntegerAttr)
+                and death.value.data == self.step
+            ):
+                self.array(op.result)[...] = np.nan if op.result.type.element_type.name == "f32" else -1
+
+    def kernel(self, kernel: KernelOp, operands: list[Array]) -> list[Array]:
+        values: dict[SSAValue, Array] = dict(zip(kernel.arguments, operands, strict=True))
+        for op in kernel.body.block.ops:
+            if isinstance(op, YieldOp):
+                return [values[value] for value in op.arguments]
+            assert isinstance(op, GraphOp)
+            results = op.evaluate(*(values[value] for value in op.operands))
+            values.update(zip(op.results, results, strict=True))
+        raise AssertionError("no yield")
+
+    def place(self, value: SSAValue) -> tuple[SSAValue, int]:
+        """The root of a value and the byte of it that the value's offsets count from."""
+        op = value.owner
+        match op:
+            case memref.ReinterpretCastOp():
+                return self.place(op.source)
+            case memref.ViewOp():
+                constant = op.byte_shift.owner
+                assert isinstance(constant, arith.ConstantOp) and isinstance(constant.value, IntegerAttr)
+                root, start = self.place(op.source)
+                return root, start + constant.value.value.data
+            case _:
+                return value, 0
+
+    def array(self, value: SSAValue) -> Array:
+        """The value's elements, in the memory."""
+        root, start = self.place(value)
+        return _window(self.memory[root], start, cast("MemRefType[Attribute]", value.type))
+
+    def stamped(self, value: SSAValue) -> Array:
+        """The stamps of the first byte of each of the value's elements."""
+        root, start = self.place(value)
+        type = cast("MemRefType[Attribute]", value.type)
+        size = numpy_dtype(type.element_type).itemsize
+        window = _window(np.zeros(self.memory[root].size, np.uint8), start, type)
+        strides = [4 * stride for stride in window.strides]
+        first = (start + (type.get_offset() or 0) * size) * 4
+        return np.ndarray(window.shape, np.int32, self.stamps[root].data, first, strides)
+
+
+def _window(memory: Array, start: int, type: MemRefType[Attribute]) -> Array:
+    dtype = numpy_dtype(type.element_type)
+    strides = cast("tuple[int, ...]", type.get_strides())
+    offset = start + (type.get_offset() or 0) * dtype.itemsize
+    steps = [stride * dtype.itemsize for stride in strides]
+    shape = cast("tuple[Any, ...]", type.get_shape())
+    if 0 in shape:
+        return np.zeros(shape, dtype)
+    return np.ndarray(shape, dtype, memory.data, offset, steps)
+
+
+def _number(value: SSAValue) -> int:
+    """The buffer's number in the arena, counted from 1; 0 where the value isn't in the arena."""
+    op = value.owner
+    while isinstance(op, memref.ReinterpretCastOp):
+        if "buffer" in op.attributes:
+            break
+        op = op.source.owner
+    found = op.attributes.get("buffer") if isinstance(op, Operation) else None
+    return found.value.data + 1 if isinstance(found, IntegerAttr) else 0
+
+
+def run_module(module: ModuleOp, store: BlobStore, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Runs main on buffers or on an arena."""
+    return Machine(module, store).run(inputs)

@@ -1,0 +1,111 @@
+"""The memory plan as records and as a table."""
+
+from __future__ import annotations
+
+import pytest
+from memory_programs import ProgramBuilder
+from xdsl.dialects.builtin import ModuleOp
+
+from mini_infer.dialects.errors import PlanError
+from mini_infer.dialects.graph import AbsOp, AddOp, ConcatOp, MiniContext, NegOp, ReluOp
+from mini_infer.dialects.kernel import InterfaceAttr
+from mini_infer.lowering.pipelines import parse_passes, run_passes
+from mini_infer.passes.memory_report import MemoryPlan, TensorRecord, memory_plan, plan_table
+
+BUFFERS = "mark-inplace,bufferize,elide-copies"
+
+
+def program() -> tuple[MiniContext, ModuleOp]:
+    """Two parts of a concatenation, node0 and (by way of node1) node2; its sum with itself is returned.
+
+    Each value of 8 x 8 floats takes 256 bytes.
+    """
+    builder = ProgramBuilder([(8, 8)], threads=2)
+    loose = InterfaceAttr.of(inplace=[(0, 0)], strided_operands=[0], strided_results=[0])
+    (a,) = builder.call(lambda v: [AbsOp(v[0])], builder.inputs, loose)
+    (b,) = builder.call(lambda v: [NegOp(v[0])], builder.inputs, InterfaceAttr.of(per_thread=128))
+    (c,) = builder.call(lambda v: [ReluOp(v[0])], [b], loose)
+    both = InterfaceAttr.of(strided_operands=[0, 1], strided_results=[0])
+    (d,) = builder.call(lambda v: [ConcatOp(v, 0)], [a, c], both)
+    (e,) = builder.call(lambda v: [AddOp(v[0], v[0])], [d], InterfaceAttr.of())
+    return builder.context, builder.finish([e])
+
+
+def plan_of(strategy: str = "auto", buffers: str = BUFFERS) -> MemoryPlan:
+    ctx, module = program()
+    run_passes(ctx, module, parse_passes(f"{buffers},plan-arena{{strategy={strategy}}},verify-arena"))
+    return memory_plan(module)
+
+
+def by_name(name: str, buffers: str = BUFFERS) -> TensorRecord:
+    return next(tensor for tensor in plan_of(buffers=buffers).tensors if tensor.name == name)
+
+
+def test_the_certificate() -> None:
+    plan = plan_of()
+    # The concatenation's 512 bytes live from step 0, and 256 of scratch at step 1.
+    assert (plan.arena_bytes, plan.lower_bound_bytes, plan.binding_step) == (768, 768, 1)
+    assert plan.optimal and plan.ratio == 1.0
+    assert plan.original_bytes == 768
+    assert plan.steps == ("k0", "k1", "k2", "k4"), "the concatenation has vanished"
+    assert plan.strategy == "auto" and plan.alignment == 256
+
+
+def test_inputs_and_outputs_are_the_callers() -> None:
+    caller = [tensor for tensor in plan_of().tensors if tensor.persistent]
+    assert [(tensor.name, tensor.role, tensor.bytes, tensor.offset) for tensor in caller] == [
+        ("x0", "input", 256, None),
+        ("y0", "output", 512, None),
+        ("y0", "intermediate", 512, None),
+    ]
+
+
+def test_a_part_of_a_concatenation() -> None:
+    part, whole = by_name("node0"), by_name("node3")
+    assert (part.birth, part.death, part.bytes, part.node, part.kernel) == (0, 4, 256, "node0", "k0")
+    assert part.shared_with == ("node3",)
+    assert whole.role == "view" and whole.bytes == 512
+    assert set(whole.shared_with) == {"node0", "node1", "node2"}
+
+
+def test_in_place() -> None:
+    first, second = by_name("node1"), by_name("node2")
+    assert (first.birth, first.death, first.inplace) == (1, 3, False)
+    assert second.inplace and second.offset == first.offset
+    assert (second.birth, second.death) == (2, 4)
+
+
+def test_scratch_is_told_apart() -> None:
+    scratch = by_name("node1 scratch")
+    assert (scratch.role, scratch.bytes, scratch.birth, scratch.death) == ("scratch", 256, 1, 2)
+    assert scratch.shared_with == ()
+
+
+def test_reuse_and_liveness_are_found_again() -> None:
+    plan = plan_of(buffers="bufferize")
+    for tensor in plan.tensors:
+        for other in plan.reused_by(tensor):
+            found = next(each for each in plan.tensors if each.name == other)
+            assert found.death <= tensor.birth or tensor.death <= found.birth
+    assert {tensor.name for tensor in plan.live_at(1)} == {"node0", "node1", "node1 scratch"}
+
+
+def test_pools() -> None:
+    plan = plan_of("pools")
+    assert sum(size for _, size in plan.pools) == plan.arena_bytes
+    assert all(tensor.pool is not None for tensor in plan.tensors if not tensor.persistent)
+
+
+def test_the_table() -> None:
+    lines = plan_table(plan_of()).splitlines()
+    assert lines[0].startswith("arena") and lines[0].endswith("proven minimal")
+    assert "768 bytes at step 1, ratio 1.0000" in lines[1]
+    assert lines[3].split() == ["tensor", "bytes", "start", "end", "address", "notes"]
+    row = next(line for line in lines if line.startswith("node2"))
+    assert row.split()[1:4] == ["256", "2", "4"] and "(in-place)" in row
+
+
+def test_other_levels_have_no_plan() -> None:
+    _, module = program()
+    with pytest.raises(PlanError, match="not at the arena level"):
+        memory_plan(module)
