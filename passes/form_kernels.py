@@ -27,7 +27,17 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from ..dialects.errors import CompileError
-from ..dialects.graph import CallOp, ConstantOp, ElementwiseOp, KernelOp, WeightOp, YieldOp, blob_store, ints_attr, type_of
+from ..dialects.graph import (
+    CallOp,
+    ConstantOp,
+    ElementwiseOp,
+    KernelOp,
+    WeightOp,
+    YieldOp,
+    blob_store,
+    ints_attr,
+    type_of,
+)
 from .kernel_groups import Group, external_operands, form_groups
 
 

@@ -299,8 +299,8 @@ class LoopBuilder:
             self._builder.insert(vector.MaskedStoreOp(buffer, self._indices(indices), mask, value))
 
     def prefetch(self, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Ask for the cache line of an element that will be read."""
-        self._builder.insert(PrefetchOp(buffer, self._indices(indices)))
+        """Ask for the cache line of an element that will be read, into the second-level cache."""
+        self._builder.insert(PrefetchOp(buffer, self._indices(indices), locality=2))
 
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
         """A vector with the scalar in every lane."""

@@ -40,6 +40,7 @@ class Tile:
     taps: tuple[tuple[int, int], ...]
     run: int
     filter_rows: int
+    prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
 
     @property
     def suffix(self) -> str:
@@ -114,7 +115,12 @@ def _sums(
         """One tap's inner loop; with several chains, every chain sums its own part of each step."""
 
         def multiply(i: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
-            column = b.vload(panel, [kh, b.add(i, tap * tile.run), 0], tile.lanes)
+            at = b.add(i, tap * tile.run)
+            column = b.vload(panel, [kh, at, 0], tile.lanes)
+            if tile.prefetch:
+                # The same row of the next panel, which begins where this one ends.
+                for lane in range(0, tile.lanes, tile.prefetch):
+                    b.prefetch(panel, [b.add(kh, tile.filter_rows), at, lane])
             return [
                 b.fma(b.splat(b.load(a, [kh, low + row, tap, i]), tile.lanes), column, total)
                 for row, total in enumerate(totals)
