@@ -5,9 +5,10 @@ those. An operation that is repaired here is a class of ours with the same name 
 MLIR; build it from here. Everything else of those dialects is xDSL's own class, used as usual.
 
 Importing this package also gives xDSL's vector operations the memory effects they lack (for the whole
-process), so that dead vector loads go and equal ones merge, and mends its parser (see dense.py).
+process), so that dead vector loads go and equal ones merge, and mends its parser (see ../dense.py).
 """
 
+from ..dense import mend_dense_floats
 from .arith import (
     Arith,
     CmpfOp,
@@ -23,7 +24,6 @@ from .arith import (
     TruncIOp,
     UIToFPOp,
 )
-from .dense import mend_dense_floats
 from .llvm import LLVM
 from .memref import MemRef, PrefetchOp
 from .vector import ConstantMaskOp, ReductionOp, StepOp, Vector

@@ -1,10 +1,12 @@
 """The graph dialect: what a model computes, on tensors of static shape, with value semantics.
 
 One file per family of ops; an op is one class with its operands, its type rule and its meaning in numpy.
+Importing this package mends xDSL's parser (see ../dense.py).
 """
 
 from xdsl.ir import Dialect
 
+from ..dense import mend_dense_floats
 from .activation import (
     CastOp,
     ClipOp,
@@ -292,6 +294,8 @@ Graph = Dialect(
     ],
     [BlobAttr],
 )
+
+mend_dense_floats()
 
 __all__ = [
     "AbsOp",
