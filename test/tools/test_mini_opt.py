@@ -107,6 +107,7 @@ def test_closed_pipe_is_silent(module: Path) -> None:
     ("content", "message"),
     [
         (b"func.func @f(", "expected"),
+        (b'func.func @f() attributes {a = "' + 60 * b"x ", "before closing string literal"),
         (b"\xff\xfe\x00", "invalid start byte at byte 0"),
         (b"func.func @f() { func.return }\nfunc.func @g( {", "module.mlir:2:"),
     ],
