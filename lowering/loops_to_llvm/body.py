@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NoReturn, TypeAlias, cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, UnitAttr, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
@@ -27,8 +27,12 @@ _MAX_GEP_CONSTANT = 2**31 - 1
 
 
 def fail(op: Operation, fact: str) -> NoReturn:
-    """Raises a CompileError that names the node, the operation and the fact."""
-    raise CompileError(f"{describe(op)}: {fact}")
+    """Raises a CompileError that names the node, the operation, its function and the fact."""
+    parent = op.parent_op()
+    while parent is not None and "sym_name" not in parent.properties:
+        parent = parent.parent_op()
+    place = "" if parent is None else f" in @{cast(StringAttr, parent.properties['sym_name']).data}"
+    raise CompileError(f"{describe(op)}{place}: {fact}")
 
 
 def integers_of(op: Operation, name: str) -> tuple[int, ...]:

@@ -16,29 +16,30 @@ SPINS = 4000
 _PAUSE = {
     "x86_64": "call void @llvm.x86.sse2.pause()",
     "aarch64": "call void @llvm.aarch64.hint(i32 1)",
+    "arm64": "call void @llvm.aarch64.hint(i32 1)",
 }
 _DECLARE_PAUSE = {
     "x86_64": "declare void @llvm.x86.sse2.pause()",
     "aarch64": "declare void @llvm.aarch64.hint(i32)",
+    "arm64": "declare void @llvm.aarch64.hint(i32)",
 }
 
 
 def runtime_ir(pointers: int, *, openmp: bool, machine: str = "x86_64") -> str:
     """LLVM IR text of the runtime for a `main` with that many buffers before %sync.
 
-    Without `openmp` every run is on one thread. `machine` is the architecture as in a target triple.
+    Without `openmp` every run is on one thread. `machine` is the architecture as in platform.machine().
     """
-    region = _region(pointers) if openmp else ""
-    return "\n".join([_HEAD, _barrier(machine), _clock(), _call_main(pointers), region, _run(openmp=openmp)])
-
-
-_HEAD = """\
-%region = type { ptr, ptr, i32 }
-"""
+    parts = [_barrier(machine), _CLOCK, _call_main(pointers), _run(openmp=openmp)]
+    return "\n".join([*parts, _REGION] if openmp else parts)
 
 
 def _barrier(machine: str) -> str:
-    """%sync holds the count of those who wait, and 4 bytes on, the generation."""
+    """%sync holds the count of those who wait, and 4 bytes on, the generation.
+
+    The call of sched_yield also keeps LLVM from concluding that only %sync is touched, and so from moving
+    accesses of other memory past the barrier.
+    """
     return f"""\
 define void @mini_infer_barrier(ptr %sync, i64 %threads) nounwind noinline {{
   %alone = icmp ule i64 %threads, 1
@@ -66,7 +67,7 @@ patience:
   %patient = icmp ult i32 %count, {SPINS}
   br i1 %patient, label %pause, label %yield
 pause:
-  {_PAUSE.get(machine, "fence syncscope(" + chr(34) + "singlethread" + chr(34) + ") seq_cst")}
+  {_PAUSE.get(machine, "")}
   br label %wait
 yield:
   %ignored = call i32 @sched_yield()
@@ -81,8 +82,7 @@ declare i32 @sched_yield()
 """
 
 
-def _clock() -> str:
-    return """\
+_CLOCK = """\
 define i64 @mini_infer_clock() nounwind noinline {
   %time = alloca { i64, i64 }
   %ignored = call i32 @clock_gettime(i32 1, ptr %time)
@@ -114,8 +114,8 @@ declare void @main({types}ptr, i64, i64)
 """
 
 
-def _region(pointers: int) -> str:
-    return """\
+_REGION = """\
+%region = type { ptr, ptr, i32 }
 define internal void @mini_infer_region(ptr %region) nounwind {
   %args = load ptr, ptr %region
   %sync.slot = getelementptr inbounds %region, ptr %region, i64 0, i32 1

@@ -191,6 +191,6 @@ def test_errors_name_the_node() -> None:
     op = next(op for op in made.walk() if op.name == "llvm.intr.stackrestore")
     op.location = named_location("/layer1/conv2")
     with pytest.raises(
-        CompileError, match=r"/layer1/conv2 \(llvm.intr.stackrestore\): this operation has no text"
+        CompileError, match=r"/layer1/conv2 \(llvm.intr.stackrestore\) in @f: this operation has no text"
     ):
         emit_llvm_ir(made)
