@@ -31,7 +31,7 @@ def runtime_ir(pointers: int, *, openmp: bool, machine: str = "x86_64") -> str:
     Without `openmp` every run is on one thread. `machine` is the architecture as in platform.machine().
     """
     parts = [_barrier(machine), _CLOCK, _call_main(pointers), _run(openmp=openmp)]
-    return "\n".join([*parts, _REGION] if openmp else parts)
+    return "\n".join([_REGION, *parts] if openmp else parts)
 
 
 def _barrier(machine: str) -> str:
