@@ -63,7 +63,10 @@ def assert_same(found: dict[str, Array], wanted: dict[str, Array]) -> None:
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
-@pytest.mark.parametrize("batch", range(8))
+SLOW = [pytest.param(batch, marks=pytest.mark.slow) for batch in range(8, 200)]
+
+
+@pytest.mark.parametrize("batch", [*range(8), *SLOW])
 def test_answers_are_the_same_to_the_bit(batch: int) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
         ctx, module, inputs = random_program(seed, length=8 if seed % 3 else 30)
