@@ -1,8 +1,8 @@
 """How lit runs our tests: inside its worker processes, with everything imported already.
 
 Starting Python and importing xDSL takes longer than nearly every test. So where RUN lines are made only of
-mini-opt, mini-infer, filecheck and `not`, joined by pipes, these are called as functions; a test that holds
-anything else goes to lit's own shell. The test's folder is the working directory, and %t lies below .lit/.
+mini-opt, filecheck and `not`, joined by pipes, these are called as functions; a test that holds anything
+else goes to lit's own shell. The test's folder is the working directory, and %t lies below .lit/.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -90,17 +89,13 @@ def weaknesses(text: str) -> list[str]:
     found = [] if lines else ["has no RUN line"]
     found += [f"neither reads %s nor %t: {line}" for line in lines if "%s" not in line and "%t" not in line]
     found += [f"throws its output away: {line}" for line in lines if not _has_consequence(line)]
-    if lines and not any(re.search(r"\bfilecheck\s+%s|\bmini-infer\s+check\b", line) for line in lines):
+    if lines and not any(re.search(r"\bfilecheck\s+%s", line) for line in lines):
         found.append("checks nothing: no RUN line ends in `filecheck %s`")
     return found
 
 
 def _has_consequence(line: str) -> bool:
-    return bool(re.search(r"\bfilecheck\b|\s-o\b|>\s*%t|\bdiff\b|\bcmp\b|\bmini-infer\s+check\b", line))
-
-
-def _mini_infer(arguments: Sequence[str]) -> int:
-    return cast("Callable[[Sequence[str]], int]", import_module("mini_infer.tools.cli").main)(arguments)
+    return bool(re.search(r"\bfilecheck\b|\s-o\b|>\s*%t|\bdiff\b|\bcmp\b", line))
 
 
 def _filecheck(arguments: Sequence[str]) -> int:
@@ -110,7 +105,6 @@ def _filecheck(arguments: Sequence[str]) -> int:
 
 PROGRAMS: dict[str, Callable[[Sequence[str]], int]] = {
     "filecheck": _filecheck,
-    "mini-infer": _mini_infer,
     "mini-opt": mini_opt,
 }
 
