@@ -6,7 +6,7 @@ from collections.abc import Container
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from ..dialects.graph import KernelOp, ReshapeOp, YieldOp, shape_of, type_of
+from ..dialects.graph import BatchNormOp, KernelOp, ReshapeOp, YieldOp, shape_of, type_of
 from ..dialects.graph.base import ElementwiseOp
 from .kernel_facts import argument_index, constant_operands
 
@@ -37,7 +37,9 @@ def _stays_in_place(value: SSAValue, also: Container[Operation]) -> bool:
         user = use.operation
         if isinstance(user, YieldOp):
             continue
-        if not isinstance(user, ElementwiseOp) and user not in also:
+        # A batch norm scales each element of its first operand by itself.
+        normalised = isinstance(user, BatchNormOp) and use.index == 0
+        if not normalised and not isinstance(user, ElementwiseOp) and user not in also:
             return False
         keeps = all(shape_of(result) == shape_of(value) for result in user.results)
         if not keeps or not all(_stays_in_place(result, also) for result in user.results):

@@ -8,7 +8,7 @@ from typing import cast
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 from xdsl.ir import Operation, SSAValue
 
-from ..dialects.graph import KernelOp, YieldOp, ints, type_of
+from ..dialects.graph import KernelOp, ints
 
 
 def argument_index(kernel: KernelOp, value: SSAValue) -> int:
@@ -32,23 +32,3 @@ def plain_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[int]:
         for position, argument in enumerate(kernel.arguments)
         if position not in constants and all(use.operation in inside for use in argument.uses)
     ]
-
-
-def same_place_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[tuple[int, int]]:
-    """(operand, result) pairs of equal type where only `ops` read the operand.
-
-    `ops` are elementwise, so each of its elements is read where the result's element of the same index is
-    written, and the two may be the same bytes.
-    """
-    inside = set(ops)
-    last = kernel.body.block.last_op
-    assert isinstance(last, YieldOp)
-    constants = constant_operands(kernel)
-    pairs: list[tuple[int, int]] = []
-    for position, argument in enumerate(kernel.body.block.args):
-        if position in constants or not all(use.operation in inside for use in argument.uses):
-            continue
-        for result, value in enumerate(last.operands):
-            if type_of(value) == type_of(argument):
-                pairs.append((position, result))
-    return pairs

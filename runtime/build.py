@@ -13,7 +13,7 @@ from ..dialects.errors import CompileError, PlanError
 from ..dialects.graph import BlobAttr, MiniContext, main_of, node_name, numpy_dtype
 from ..dialects.kernel import TargetAttr, target_of
 from ..lowering.levels import Level, argument_roles
-from ..lowering.pipelines import Observer, Phase, phases, remaining_phases, run_phases
+from ..lowering.pipelines import Observer, Phase, collection_paused, phases, remaining_phases, run_phases
 from ..passes.memory_report import MemoryPlan, memory_plan
 from ..passes.statistics import pass_statistics
 from .cpu import compile_to_object, host_target, load_object, load_openmp
@@ -30,8 +30,9 @@ KERNEL_PREFIX = "kernel_"  # of the functions that lower-kernels makes
 
 def build_engine(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> Engine:
     """Compiles `model`; `observer` is told of every pass."""
-    module, ctx = import_model(model, config)
-    plan = build_plan(module, ctx, config, observer)
+    with collection_paused():
+        module, ctx = import_model(model, config)
+        plan = build_plan(module, ctx, config, observer)
     return Engine(plan, config, pass_statistics(ctx))
 
 

@@ -326,7 +326,7 @@ class _Writer:
         lanes = -(-valid // self.k.schedule.get("lanes")) * self.k.schedule.get("lanes")
         tap_rows = ((0, shape.rows),) if merged else shape.taps
         prefetch = self.k.schedule.get("prefetch") if self.panels > 1 else 0
-        tile = Tile(shape.rows, lanes, valid, tap_rows, run, nest.rows.count, prefetch)
+        tile = Tile(shape.rows, lanes, valid, tap_rows, run, nest.rows.count, nest.rows.pad > 0, prefetch)
         pixel = b.add(b.mul(b.sub(index[-1], shape.first), shape.rows), shape.start)
         pixels = [*index[:-1], pixel]
         low, count = self._filter_rows(index)

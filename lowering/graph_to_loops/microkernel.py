@@ -40,6 +40,7 @@ class Tile:
     taps: tuple[tuple[int, int], ...]
     run: int
     filter_rows: int
+    rows_vary: bool = False  # whether a call may visit fewer filter rows than there are
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
 
     @property
@@ -141,7 +142,7 @@ def _sums(
             parts = [m.add(x, y) for x, y in zip(parts[:half], parts[half:], strict=True)]
         return b.loop(whole, tile.run, lambda i, carried: multiply(i, carried), carried=parts)
 
-    count: Index = filter_rows if tile.filter_rows > 1 else 1
+    count: Index = filter_rows if tile.filter_rows > 1 or tile.rows_vary else 1
     return b.loop(0, count, filter_row, carried=start)
 
 

@@ -30,7 +30,8 @@ from ...dialects.graph import (
 )
 from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
 from ..contraction_form import ContractionForm, contraction_form
-from ..kernel_facts import argument_index, constant_operands, plain_operands, same_place_operands
+from ..element_flow import same_place_pairs
+from ..kernel_facts import argument_index, constant_operands, plain_operands
 
 # Epilogues of more operations than this run in a second pass over the tile instead of once per register: code
 # size and compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5). Ops that are not one
@@ -57,7 +58,7 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     interface = InterfaceAttr.of(
         strided_operands=plain_operands(kernel, readers),
         strided_results=[0],
-        inplace=same_place_operands(kernel, form.epilogue) if inline else [],
+        inplace=same_place_pairs(kernel) if inline else [],
         packed=[rhs] if packed else [],
         per_thread=per_thread,
     )

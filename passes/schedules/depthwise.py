@@ -11,7 +11,8 @@ from __future__ import annotations
 from ...dialects.graph import ConvOp, KernelOp
 from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
 from ..contraction_form import contraction_form, conv_geometry
-from ..kernel_facts import argument_index, plain_operands, same_place_operands
+from ..element_flow import same_place_pairs
+from ..kernel_facts import argument_index, plain_operands
 from .contraction import runs_inline
 
 COLUMNS = 7
@@ -40,7 +41,7 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     interface = InterfaceAttr.of(
         strided_operands=plain_operands(kernel, [form.root, *form.epilogue]),
         strided_results=[0],
-        inplace=same_place_operands(kernel, form.epilogue) if inline else [],
+        inplace=same_place_pairs(kernel) if inline else [],
         packed=[argument_index(kernel, form.rhs)],
     )
     options = {"rows": rows, "columns": columns, "nr": lanes, "chunks": chunks, "inline": int(inline)}
