@@ -160,8 +160,7 @@ def compiled(
     features = host.features if bits == 512 else _without_wide(host.features, bits)
     code = load_object(compile_to_object(text, host.cpu, features))
     results = [
-        (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type))
-        for value in kernel.terminator.arguments
+        (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type)) for value in kernel.terminator.arguments
     ]
     return Kernel(module, interface, text, code, results, threads, shared)
 

@@ -65,6 +65,11 @@ class Domain:
             ranges.append(list(pairwise(points)))
         return list(product(*ranges))
 
+    def part(self, group: int) -> Domain:
+        """One group as a domain of its own."""
+        cuts = {(0, axis): points for (g, axis), points in self.breaks.items() if g == group}
+        return Domain([self.groups[group]], cuts)
+
     def flat(self, index: Sequence[Expr]) -> list[Expr]:
         """One row-major index per group, from an index per axis."""
         result: list[Expr] = []
@@ -98,8 +103,7 @@ class Trial:
             values = Values(b, self.kernel, buffers[: len(self.operands)])
             canvas = Canvas(values, [values.line(buffer) for buffer in buffers[len(self.operands) :]])
             variables = [
-                Var(arg, low, high - 1)
-                for arg, (low, high) in zip(block.args[len(buffers) :], piece, strict=True)
+                Var(arg, low, high - 1) for arg, (low, high) in zip(block.args[len(buffers) :], piece, strict=True)
             ]
             along = None if vector is None else Vector(variables[vector], lanes, lanes)
             with values.vectorised(along):
@@ -185,11 +189,7 @@ def _merge(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> None:
         if group != inner_group or domain.breaks.get(axes[number]):
             continue
         size = domain.groups[group][inner]
-        if all(
-            _walks_as_one(expr, v[number - 1], v[number], size)
-            for v, values in written
-            for expr in values.touched
-        ):
+        if all(_walks_as_one(expr, v[number - 1], v[number], size) for v, values in written for expr in values.touched):
             _merge_axes(domain, group, outer, written, number)
 
 

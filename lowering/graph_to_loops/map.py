@@ -36,8 +36,7 @@ from .values import Values
 # Registers that one vector takes: more chains in flight for cheap bodies, fewer spills for long ones.
 _CHEAP_REGISTERS, _DEAR_REGISTERS = 4, 2
 _DEAR = frozenset(
-    f"graph.{name}"
-    for name in ("cos", "elu", "erf", "exp", "gelu", "log", "pow", "sigmoid", "silu", "sin", "tanh")
+    f"graph.{name}" for name in ("cos", "elu", "erf", "exp", "gelu", "log", "pow", "sigmoid", "silu", "sin", "tanh")
 )
 
 
@@ -46,7 +45,12 @@ def lower(k: KernelInstance) -> None:
     scatters = [op for op in k.body if isinstance(op, ScatterNdOp | ScatterElementsOp)]
     if scatters:
         lower_scatter(k, scatters[0])
-        return
+    else:
+        write_elements(k)
+
+
+def write_elements(k: KernelInstance) -> None:
+    """Loops over all elements of the results, those of one shape together."""
     values = Values(k.b, k.kernel, k.operands)
     numbered = sorted(enumerate(k.yielded), key=lambda pair: shape_of(pair[1]))
     for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1])):

@@ -216,9 +216,7 @@ def _gather_nd(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, GatherNdOp)
     *outer, depth = shape_of(op.indices)
     batch, shape = op.batch_dims.value.data, shape_of(op.x)
-    places = [
-        wrapped(v, op.indices, [*index[: len(outer)], Expr.of(i)], shape[batch + i]) for i in range(depth)
-    ]
+    places = [wrapped(v, op.indices, [*index[: len(outer)], Expr.of(i)], shape[batch + i]) for i in range(depth)]
     return v.at(op.x, [*index[:batch], *places, *index[len(outer) :]])
 
 

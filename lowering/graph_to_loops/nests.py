@@ -44,10 +44,15 @@ class Lanes:
         """Lanes of a vector on an axis of `count` elements."""
         width = self.most
         while width > self.native:
-            if count >= width and (count % width == 0 or count >= 8 * width):
+            if count >= width and (count % width == 0 or count >= 2 * width):
                 return width
             width //= 2
         return self.native
+
+    def widths(self, count: int) -> list[int]:
+        """Lanes of the vectors that cover `count` elements: wide ones, then single registers for the rest."""
+        wide = self.width(count)
+        return [wide] if count % wide == 0 or wide == self.native else [wide, self.native]
 
 
 def choose_lanes(
@@ -71,12 +76,7 @@ def choose_lanes(
             return Lanes(last, native, native, tile=tiled[0])
         return Lanes(last, native, native) if gather else None
     before = last - 1
-    if (
-        last > 0
-        and 1 < sizes[last] <= _LONGEST_UNROLLED
-        and store[last] == 1
-        and store[before] == sizes[last]
-    ):
+    if last > 0 and 1 < sizes[last] <= _LONGEST_UNROLLED and store[last] == 1 and store[before] == sizes[last]:
         uncut = not domain.breaks.get(axes[last])
         if uncut and sizes[before] >= native and _far_axes(trial, domain, element, before) == []:
             return Lanes(before, native, native, unrolled=True)
@@ -100,9 +100,7 @@ def _far_axes(trial: Trial, domain: Domain, element: Element, axis: int) -> list
     return found
 
 
-def write_nest(
-    k: KernelInstance, canvas: Canvas, domain: Domain, element: Element, lanes: Lanes | None
-) -> None:
+def write_nest(k: KernelInstance, canvas: Canvas, domain: Domain, element: Element, lanes: Lanes | None) -> None:
     """Every element of the domain, each thread its share."""
     nest = _Nest(k, canvas, domain, element)
     for piece in domain.pieces():
@@ -183,7 +181,7 @@ def run_lanes(
         return run
 
     start = low
-    for width in dict.fromkeys((lanes.width(count), lanes.native)):
+    for width in lanes.widths(count):
         blocks = (high - start) // width
         if blocks == 0:
             continue
@@ -216,9 +214,7 @@ class _Nest:
         """One element at a time."""
         share_loops(self.k, self.canvas.values, piece, self._write)
 
-    def _around(
-        self, outer: Sequence[tuple[int, int]], work: Callable[[list[Expr], _Share | None], None]
-    ) -> None:
+    def _around(self, outer: Sequence[tuple[int, int]], work: Callable[[list[Expr], _Share | None], None]) -> None:
         """work(index, share) for every index of the outer axes; `share` where threads part the inside."""
         k, v = self.k, self.canvas.values
         count = prod(high - low for low, high in outer)
@@ -268,13 +264,11 @@ class _Nest:
         size = _TILE
         while size > min(high - low, other_high - other_low):
             size //= 2
-        end, other_end = (
-            stop - (stop - start) % size for start, stop in ((low, high), (other_low, other_high))
-        )
+        end, other_end = (stop - (stop - start) % size for start, stop in ((low, high), (other_low, other_high)))
         outer_axes = [axis for axis in range(lanes.axis) if axis != other]
 
         def tile(index: list[Expr], i: Index, j: Index) -> None:
-            along, across = Var(i, low, end - 1), Var(j, other_low, other_end - 1)
+            along, across = Var(i, low, end - 1), Var(j, other_low, other_end - size)
             with v.vectorised(Vector(along, size, size)):
                 v.tile = Tile(across, size)
                 for offset in range(size):

@@ -104,9 +104,7 @@ def _arg_extremum(v: Values, op: Operation, index: Idx) -> SSAValue:
     return v.carry([shape[axis]], [first, v.spread(v.b.constant(0, i64))], step)[1]
 
 
-def _or_first_nan(
-    v: Values, m: Arithmetic, better: SSAValue, value: SSAValue, best: SSAValue, last: bool
-) -> SSAValue:
+def _or_first_nan(v: Values, m: Arithmetic, better: SSAValue, value: SSAValue, best: SSAValue, last: bool) -> SSAValue:
     """A NaN beats numbers; among NaNs the first, or the last, stays."""
     nan = m.is_nan(value)
     if not last:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import cast
 
+from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
+from xdsl.dialects.vector import ExtractOp, ShuffleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import ReductionOp
@@ -29,7 +32,10 @@ def kind_of(op: Operation) -> str:
 
 @dataclass(frozen=True)
 class Reduction:
-    """One way of combining elements of a graph type: sum, prod, max or min. NaN wins in extrema."""
+    """One way of combining elements of a graph type: sum, prod, max, min or peak.
+
+    NaN wins in max and min; peak is the largest of the floats that are numbers.
+    """
 
     b: LoopBuilder
     kind: str
@@ -49,7 +55,7 @@ class Reduction:
         if self.kind in ("sum", "prod"):
             return 0 if self.kind == "sum" else 1
         if not is_integer(self.element):
-            return -inf if self.kind == "max" else inf
+            return inf if self.kind == "min" else -inf
         bits = bits_of(self.element)
         if is_unsigned(self.source):
             return 0 if self.kind == "max" else 2**bits - 1
@@ -69,6 +75,8 @@ class Reduction:
                 return m.add(accumulator, value)
             case "prod":
                 return m.mul(accumulator, value)
+            case "peak":
+                return m.select(m.compare("gt", value, accumulator), value, accumulator)
             case "max":
                 return m.max(accumulator, value)
             case _:
@@ -79,7 +87,20 @@ class Reduction:
         if self.kind in _HORIZONTAL:
             return self.b.insert(ReductionOp(accumulators, _HORIZONTAL[self.kind]))
         if is_integer(self.element):
-            return self.b.insert(
-                ReductionOp(accumulators, f"{self.kind}{'ui' if self.on(self.element).unsigned else 'si'}")
-            )
-        return self.b.insert(ReductionOp(accumulators, "maximumf" if self.kind == "max" else "minimumf"))
+            sign = "u" if is_unsigned(self.source) else "s"
+            return self.b.insert(ReductionOp(accumulators, f"{self.kind}{sign}i"))
+        lanes = lanes_of(accumulators)
+        while lanes > 1:
+            lanes //= 2
+            low, high = (self._part(accumulators, start, lanes) for start in (0, lanes))
+            accumulators = self.combine(low, high)
+        return self.b.insert(ExtractOp(accumulators, [0], self.element))
+
+    def _part(self, value: SSAValue, start: int, lanes: int) -> SSAValue:
+        mask = DenseArrayBase.from_list(i64, list(range(start, start + lanes)))
+        return self.b.insert(ShuffleOp(value, value, mask, result_type=VectorType(self.element, [lanes])))
+
+
+def lanes_of(value: SSAValue) -> int:
+    """Lanes of a vector; 1 for a scalar."""
+    return cast("VectorType[Attribute]", value.type).get_shape()[0] if isinstance(value.type, VectorType) else 1

@@ -164,9 +164,7 @@ def _weighed(
         key = (op, axis, i, tap)
         place = v.once(("place", *key), lambda tap=tap: m.add(base, m.constant(tap)))
         places.append(place)
-        weights.append(
-            v.once(("weight", *key), lambda place=place: _weight(op, m, place, position, shrink, old))
-        )
+        weights.append(v.once(("weight", *key), lambda place=place: _weight(op, m, place, position, shrink, old)))
     if op.exclude_outside is not None or shrink < 1:
         weights = [
             v.once(("normal", op, axis, i, n), lambda weight=weight: _normalised(m, weight, weights))
@@ -194,9 +192,7 @@ def _normalised(m: Arithmetic, weight: SSAValue, weights: list[SSAValue]) -> SSA
     return m.div(weight, safe)
 
 
-def _weight(
-    op: ResizeOp, m: Arithmetic, place: SSAValue, position: SSAValue, shrink: float, old: int
-) -> SSAValue:
+def _weight(op: ResizeOp, m: Arithmetic, place: SSAValue, position: SSAValue, shrink: float, old: int) -> SSAValue:
     """The weight of the neighbour at `place`."""
     distance = m.mul(m.abs(m.sub(place, position)), m.constant(shrink))
     if op.mode.data == "linear":

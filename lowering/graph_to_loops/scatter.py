@@ -55,9 +55,7 @@ def lower_scatter(k: KernelInstance, op: ScatterNdOp | ScatterElementsOp) -> Non
         def write() -> None:
             with v.scope():
                 first = v.variable(("row", row), lambda: row, 0, rows - 1) * length
-                v.each(
-                    0, length, length, lambda i: _apply(v, op, out, first + i, [*at, *_inner(op, i, depth)])
-                )
+                v.each(0, length, length, lambda i: _apply(v, op, out, first + i, [*at, *_inner(op, i, depth)]))
 
         b.when(mine, write)
 
@@ -89,9 +87,7 @@ def _inner(op: ScatterNdOp | ScatterElementsOp, i: Expr, depth: int) -> list[Exp
     return delinearize(i, shape_of(op.result)[depth:]) if isinstance(op, ScatterNdOp) else []
 
 
-def _apply(
-    v: Values, op: ScatterNdOp | ScatterElementsOp, out: Buffer, place: Expr, at: Sequence[Expr]
-) -> None:
+def _apply(v: Values, op: ScatterNdOp | ScatterElementsOp, out: Buffer, place: Expr, at: Sequence[Expr]) -> None:
     element = element_type_of_value(op.updates)
     kind = op.reduction.data
     if kind == "none":

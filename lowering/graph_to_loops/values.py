@@ -309,8 +309,7 @@ class Values:
         key = (buffer.line, corner)
         if key not in tile.turned:
             rows = [
-                self.b.vload(buffer.line, [(corner + lane * step).emit(self.b)], tile.size)
-                for lane in range(tile.size)
+                self.b.vload(buffer.line, [(corner + lane * step).emit(self.b)], tile.size) for lane in range(tile.size)
             ]
             tile.turned[key] = self._turned(rows)
         return tile.turned[key][tile.offset]
@@ -351,13 +350,9 @@ class Values:
         """Lanes of two vectors of one length; those of the second count on from the first's."""
         element = scalar_of(a.type)
         positions = DenseArrayBase.from_list(i64, list(mask))
-        return self.b.insert(
-            vector_ops.ShuffleOp(a, c, positions, result_type=VectorType(element, [len(mask)]))
-        )
+        return self.b.insert(vector_ops.ShuffleOp(a, c, positions, result_type=VectorType(element, [len(mask)])))
 
-    def choose(
-        self, condition: SSAValue, then: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]
-    ) -> SSAValue:
+    def choose(self, condition: SSAValue, then: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]) -> SSAValue:
         """then() where the condition holds, else otherwise(); only that one runs."""
 
         def branch(write: Callable[[], SSAValue]) -> Callable[[], Sequence[SSAValue]]:
