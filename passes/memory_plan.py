@@ -6,6 +6,7 @@ Steps are calls of main, in order; lifetimes are half-open; sizes and offsets ar
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 Role = Literal["input", "output", "weight", "intermediate", "scratch", "view"]
@@ -27,11 +28,37 @@ class TensorRecord:
     inplace: bool = False  # written over an operand of the call that makes it
     node: str = ""  # the ONNX node
     kernel: str = ""
+    buffer: int | None = None  # the BufferRecord that it lies in
+    extent: int = 0  # from its first byte to one past its last: more than `bytes` where others lie in between
 
     @property
     def end(self) -> int | None:
         """One past its last byte in the arena."""
-        return None if self.offset is None else self.offset + self.bytes
+        return None if self.offset is None else self.offset + (self.extent or self.bytes)
+
+
+@dataclass(frozen=True)
+class BufferRecord:
+    """What the planner placed: one or several tensors that share bytes."""
+
+    number: int
+    name: str
+    bytes: int
+    offset: int
+    birth: int
+    death: int
+    gaps: tuple[tuple[int, int], ...] = ()  # steps [from, to) at which its bytes are free for others
+    scratch: bool = False
+    pool: int | None = None
+
+    @property
+    def end(self) -> int:
+        """One past its last byte in the arena."""
+        return self.offset + self.bytes
+
+    def live_at(self, step: int) -> bool:
+        """Whether its bytes are taken at a step."""
+        return self.birth <= step < self.death and not any(low <= step < high for low, high in self.gaps)
 
 
 @dataclass(frozen=True)
@@ -53,6 +80,8 @@ class MemoryPlan:
     """(offset, bytes) of each pool, for the pool strategies."""
     steps: tuple[str, ...] = ()
     """The kernel called at each step."""
+    buffers: tuple[BufferRecord, ...] = ()
+    """What the arena holds, by number."""
 
     @property
     def ratio(self) -> float:
@@ -62,6 +91,16 @@ class MemoryPlan:
     def live_at(self, step: int) -> tuple[TensorRecord, ...]:
         """The tensors in the arena that are live at a step."""
         return tuple(each for each in self.tensors if not each.persistent and each.birth <= step < each.death)
+
+    def live_bytes(self) -> list[int]:
+        """Bytes of the arena that are taken at each step, whole units of the alignment as the planner counts."""
+        changes = [0] * (len(self.steps) + 1)
+        for buffer in self.buffers:
+            taken = -(-buffer.bytes // self.alignment) * self.alignment
+            edges = [buffer.birth, *(step for gap in buffer.gaps for step in gap), buffer.death]
+            for index, step in enumerate(edges):
+                changes[step] += -taken if index % 2 else taken
+        return list(accumulate(changes))[: len(self.steps)]
 
     def reused_by(self, tensor: TensorRecord) -> tuple[str, ...]:
         """Tensors of other buffers that lie in the same bytes at another time."""
@@ -84,8 +123,7 @@ def plan_table(plan: MemoryPlan) -> str:
     proof = "proven minimal" if plan.optimal else "not proven minimal"
     lines = [
         f"arena        {plan.arena_bytes:>14,} bytes, strategy {plan.strategy} ({plan.method}), {proof}",
-        f"lower bound  {plan.lower_bound_bytes:>14,} bytes at step {plan.binding_step}, "
-        f"ratio {plan.ratio:.4f}",
+        f"lower bound  {plan.lower_bound_bytes:>14,} bytes at step {plan.binding_step}, ratio {plan.ratio:.4f}",
         f"without reuse{plan.original_bytes:>14,} bytes",
     ]
     if plan.pools:

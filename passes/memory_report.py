@@ -22,6 +22,7 @@ from ..dialects.kernel import CallOp, WeightOp
 from .boxes import Box
 from .buffers import (
     PLAN,
+    SCRATCH,
     Places,
     argument_texts,
     calls_of,
@@ -31,9 +32,9 @@ from .buffers import (
     memref_type,
     nbytes_of,
 )
-from .memory_plan import MemoryPlan, Role, TensorRecord, plan_table
+from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord, plan_table
 
-__all__ = ["MemoryPlan", "TensorRecord", "memory_plan", "plan_table"]
+__all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_table"]
 
 
 @dataclass
@@ -71,12 +72,13 @@ def memory_plan(module: ModuleOp) -> MemoryPlan:
     calls = list(calls_of(main))
     if not isinstance(summary, DictionaryAttr) or (not calls and _has_kernels_lowered(main)):
         raise PlanError("memory plan: the module is not at the arena level")
+    places = Places()
     numbers = {key: each.value.data for key, each in summary.data.items() if isinstance(each, IntegerAttr)}
     texts = {key: each.data for key, each in summary.data.items() if isinstance(each, StringAttr)}
     return MemoryPlan(
         arena_bytes=numbers["arena_bytes"],
         lower_bound_bytes=numbers["lower_bound"],
-        tensors=tuple(_records(main, calls)),
+        tensors=tuple(_records(main, calls, places)),
         strategy=texts["strategy"],
         optimal=numbers["optimal"] != 0,
         binding_step=numbers["binding_step"],
@@ -85,6 +87,7 @@ def memory_plan(module: ModuleOp) -> MemoryPlan:
         original_bytes=numbers["original_bytes"],
         pools=tuple(_pools(summary)),
         steps=tuple(call.callee.string_value() for call in calls),
+        buffers=tuple(_buffers(main, places)),
     )
 
 
@@ -99,13 +102,38 @@ def _pools(summary: DictionaryAttr) -> Iterator[tuple[int, int]]:
         yield offset, size
 
 
+def _buffers(main: func.FuncOp, places: Places) -> Iterator[BufferRecord]:
+    """What plan-arena placed: each reaches as far as the views of the arena that carry its number."""
+    views: dict[int, list[Operation]] = {}
+    for op in main.body.walk():
+        number = int_attribute(op, "buffer")
+        if number is not None:
+            views.setdefault(number, []).append(op)
+    for number, ops in sorted(views.items()):
+        boxes = [places[op.results[0]].bytes for op in ops]
+        start, end = min(box.offset for box in boxes), max(box.end for box in boxes)
+        first = ops[boxes.index(max(boxes, key=lambda box: box.count))]
+        gaps = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", first.attributes.get("gaps", ArrayAttr([])))
+        yield BufferRecord(
+            number=number,
+            name=label(first),
+            bytes=end - start,
+            offset=start,
+            birth=int_attribute(first, "birth") or 0,
+            death=int_attribute(first, "death") or 0,
+            gaps=tuple((low.value.data, high.value.data) for low, high in gaps),
+            scratch=SCRATCH in first.attributes,
+            pool=int_attribute(first, "pool"),
+        )
+
+
 class _Reader:
     """Follows the tensors of main through its calls."""
 
-    def __init__(self, main: func.FuncOp, calls: list[CallOp]) -> None:
+    def __init__(self, main: func.FuncOp, calls: list[CallOp], places: Places) -> None:
         self.main = main
         self.calls = calls
-        self.places = Places()
+        self.places = places
         self.buffers: dict[object, _Buffer] = {}
         self.used: Counter[str] = Counter()
         self.made: set[tuple[object, str]] = set()  # (buffer, name as in the IR) of what calls write
@@ -120,9 +148,7 @@ class _Reader:
             for value in (*call.outs, *call.scratch):
                 inplace = value in call.ins
                 name = (inplace and node_name(call)) or self.label(value)
-                tensor = self.tensor(
-                    value, step, "scratch" if value in call.scratch else "intermediate", name
-                )
+                tensor = self.tensor(value, step, "scratch" if value in call.scratch else "intermediate", name)
                 tensor.inplace = inplace
                 tensor.node, tensor.kernel = node_name(call), call.callee.string_value()
                 self.made.add((self.key(value), self.label(value)))
@@ -159,7 +185,8 @@ class _Reader:
     def record(self, tensor: _Tensor, buffer: _Buffer) -> TensorRecord:
         """The record of a tensor whose life is known."""
         op = tensor.value.owner
-        inside = isinstance(self.key(tensor.value), int)
+        key = self.key(tensor.value)
+        inside = isinstance(key, int)
         return TensorRecord(
             name=tensor.name,
             bytes=tensor.box.count,
@@ -170,13 +197,13 @@ class _Reader:
             offset=tensor.box.offset if inside else None,
             pool=int_attribute(op, "pool") if isinstance(op, Operation) else None,
             shared_with=tuple(
-                other.name
-                for other in buffer.tensors
-                if other is not tensor and other.box.overlaps(tensor.box)
+                other.name for other in buffer.tensors if other is not tensor and other.box.overlaps(tensor.box)
             ),
             inplace=tensor.inplace,
             node=tensor.node,
             kernel=tensor.kernel,
+            buffer=key if inside else None,
+            extent=tensor.box.end - tensor.box.offset,
         )
 
 
@@ -197,9 +224,9 @@ def _death(tensor: _Tensor, buffer: _Buffer) -> int:
     return death
 
 
-def _records(main: func.FuncOp, calls: list[CallOp]) -> list[TensorRecord]:
+def _records(main: func.FuncOp, calls: list[CallOp], places: Places) -> list[TensorRecord]:
     """Inputs and outputs, weights, then what the calls write, in the order of the calls."""
-    reader = _Reader(main, calls)
+    reader = _Reader(main, calls, places)
     reader.read()
     records: list[TensorRecord] = []
     names, roles = argument_texts(main, "graph.name"), argument_texts(main, "graph.role")
@@ -213,8 +240,6 @@ def _records(main: func.FuncOp, calls: list[CallOp]) -> list[TensorRecord]:
             size = nbytes_of(memref_type(op.results[0]))
             records.append(TensorRecord(label(op) or "weight", size, 0, len(calls), True, "weight", None))
     found = [
-        (tensor.birth, reader.record(tensor, buffer))
-        for buffer in reader.buffers.values()
-        for tensor in buffer.tensors
+        (tensor.birth, reader.record(tensor, buffer)) for buffer in reader.buffers.values() for tensor in buffer.tensors
     ]
     return records + [record for _, record in sorted(found, key=lambda pair: pair[0])]

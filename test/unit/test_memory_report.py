@@ -109,3 +109,18 @@ def test_other_levels_have_no_plan() -> None:
     _, module = program()
     with pytest.raises(PlanError, match="not at the arena level"):
         memory_plan(module)
+
+
+def test_buffers_are_what_was_planned() -> None:
+    plan = plan_of()
+    whole, scratch = plan.buffers
+    assert (whole.name, whole.bytes, whole.birth, whole.death, whole.scratch) == ("node3", 512, 0, 4, False)
+    assert (scratch.bytes, scratch.birth, scratch.death, scratch.scratch) == (256, 1, 2, True)
+    assert {tensor.buffer for tensor in plan.tensors if tensor.offset is not None} == {0, 1}
+    assert plan.live_bytes() == [512, 768, 512, 512]
+
+
+def test_live_bytes_reach_the_bound_at_the_binding_step() -> None:
+    for strategy in ("auto", "naive", "pools"):
+        plan = plan_of(strategy)
+        assert max(plan.live_bytes()) == plan.live_bytes()[plan.binding_step] == plan.lower_bound_bytes
