@@ -103,4 +103,5 @@ class Reduction:
 
 def lanes_of(value: SSAValue) -> int:
     """Lanes of a vector; 1 for a scalar."""
-    return cast("VectorType[Attribute]", value.type).get_shape()[0] if isinstance(value.type, VectorType) else 1
+    type: Attribute = value.type
+    return cast("VectorType[Attribute]", type).get_shape()[0] if isinstance(type, VectorType) else 1

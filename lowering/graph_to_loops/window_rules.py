@@ -237,10 +237,7 @@ def _avg_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
     for axis in axes:
         count = v.b.mul(count, _count(v, taps, axis))
     m = Arithmetic(v.b, total.type)
-    if isinstance(count, int):
-        divisor = m.constant(count)
-    else:
-        divisor = v.spread(_as_float(v, count, wide_float(element)))
+    divisor = m.constant(count) if isinstance(count, int) else v.spread(_as_float(v, count, wide_float(element)))
     return convert(v.b, m.div(total, divisor), wide_float(element), element)
 
 
