@@ -1,0 +1,72 @@
+"""Inputs for the command line: from .npy and .npz files, or seeded; and outputs to an .npz file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from ..dialects.errors import InvalidInputError
+from ..runtime.context import checked
+from ..runtime.plan import TensorSpec
+from .whole_file import whole_file
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+def seeded_inputs(specs: Iterable[TensorSpec], seed: int) -> dict[str, Array]:
+    """Standard normal floats, and 0 or 1 for integers (so that they can index tables) and truth values."""
+    random = np.random.default_rng(seed)
+    made: dict[str, Array] = {}
+    for spec in specs:
+        floats = spec.dtype.kind not in "biu"
+        numbers = random.standard_normal(spec.shape) if floats else random.integers(0, 2, spec.shape)
+        made[spec.name] = np.asarray(numbers).astype(spec.dtype)
+    return made
+
+
+def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int) -> dict[str, Array]:
+    """Inputs from `FILE.npz` (arrays by name) and `NAME=FILE.npy`; seeded ones for what the files leave out.
+
+    Raises InvalidInputError naming the file or the input that is wrong.
+    """
+    wanted = {spec.name: spec for spec in specs}
+    given: dict[str, Array] = {}
+    for file in files:
+        name, separator, path = file.partition("=")
+        loaded = _load(path if separator else file)
+        if isinstance(loaded, dict):
+            given |= loaded
+        elif separator:
+            given[name] = loaded
+        elif len(wanted) == 1:
+            given[next(iter(wanted))] = loaded
+        else:
+            raise InvalidInputError(f"{file}: which input is it? Write NAME={file}; there are {', '.join(wanted)}")
+    if unknown := sorted(set(given) - set(wanted)):
+        raise InvalidInputError(f"there is no input {', '.join(unknown)}; the model has {', '.join(wanted)}")
+    seeded = seeded_inputs((spec for name, spec in wanted.items() if name not in given), seed)
+    return {name: seeded[name] if name in seeded else checked(spec, given[name]) for name, spec in wanted.items()}
+
+
+def _load(path: str) -> Array | dict[str, Array]:
+    try:
+        loaded: Any = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return cast("Array", loaded)
+        with loaded:
+            return {name: loaded[name] for name in loaded.files}
+    except FileNotFoundError:
+        raise InvalidInputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InvalidInputError(f"{path}: is a folder") from None
+    except (EOFError, OSError, ValueError, zipfile.BadZipFile):
+        raise InvalidInputError(f"{path}: not a .npy or .npz file of plain arrays") from None
+
+
+def save_outputs(path: str, arrays: Mapping[str, Array]) -> None:
+    """Writes an .npz file, whole or not at all; raises MiniInferError where it can't be written."""
+    with whole_file(path) as stream:
+        cast("Any", np.savez)(stream, **dict(arrays))

@@ -1,0 +1,165 @@
+"""mini-infer: run, plan, bench and compare ONNX models from the command line."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from ..dialects.errors import ConfigError
+from .one_line_errors import WRONG, OneLineErrors
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Compile ONNX models into one native function over one planned memory arena, and run them.",
+)
+# A pipe has no width; 80 columns would break the tables.
+out = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
+
+Model = Annotated[str, typer.Argument(help="An .onnx file.", metavar="MODEL")]
+Threads = Annotated[int | None, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")]
+Dims = Annotated[list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension.")]
+Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Fusion and layout on or off.")]
+Memory = Annotated[bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.")]
+Files = Annotated[
+    list[str] | None,
+    typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of inputs that are not given.")]
+
+
+def _sizes(dims: list[str] | None) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for text in dims or []:
+        name, _, size = text.rpartition("=")
+        if not (name and size.isdecimal() and int(size) > 0):
+            raise ConfigError(f"--dim {text}: expected NAME=SIZE with a size of at least 1")
+        sizes[name] = int(size)
+    return sizes
+
+
+def _options(threads: int | None, dims: list[str] | None, optimize: bool, memory: bool) -> dict[str, Any]:
+    return {
+        "threads": threads,
+        "dims": _sizes(dims),
+        "enable_graph_optimization": optimize,
+        "enable_memory_planning": memory,
+    }
+
+
+@app.command()
+def run(
+    model: Model,
+    input: Files = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    dim: Dims = None,
+    optimize: Optimize = True,
+    plan_memory: Memory = True,
+    repeat: Annotated[int, typer.Option(min=1, help="Inferences to time.")] = 20,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the outputs to this .npz.")] = None,
+    reference: Annotated[bool, typer.Option(help="Evaluate the ops' numpy meaning instead of compiling.")] = False,
+) -> None:
+    """Compile a model, run it, and say what was done."""
+    from . import running
+
+    options = _options(threads, dim, optimize, plan_memory)
+    if reference:
+        running.run_reference(model, options["dims"], input or [], seed, output, out)
+    else:
+        running.run_compiled(model, options, input or [], seed, repeat, output, out)
+
+
+@app.command()
+def plan(
+    model: Model,
+    threads: Threads = None,
+    dim: Dims = None,
+    optimize: Optimize = True,
+    plan_memory: Memory = True,
+    planner: Annotated[str, typer.Option(help="Strategy of plan-arena.")] = "auto",
+    alignment: Annotated[int, typer.Option(help="Where buffers start: a multiple of this many bytes.")] = 256,
+    csv: Annotated[str | None, typer.Option(help="Write tensor_name,size,offset,start_time,end_time here.")] = None,
+) -> None:
+    """Show the memory plan of a model; no code is built."""
+    from . import planning
+
+    options = _options(threads, dim, optimize, plan_memory)
+    planning.show_plan(model, {**options, "planner": planner, "memory_alignment": alignment}, csv, out)
+
+
+@app.command()
+def bench(
+    model: Model,
+    against: Annotated[
+        str, typer.Option(metavar="PEERS", help="Peers to measure in alternation: onnxruntime,openvino.")
+    ] = "",
+    input: Files = None,
+    seed: Seed = 0,
+    threads: Annotated[int, typer.Option("--threads", "-j", min=1, help="Threads, for every peer alike.")] = 1,
+    dim: Dims = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, help="Inferences of each engine in a round.")] = 20,
+    profile: Annotated[bool, typer.Option(help="Show what each kernel takes.")] = False,
+    optimize: Optimize = True,
+) -> None:
+    """Time a model: median and minimum, beside other engines when asked, each in a process of its own."""
+    from . import benching
+
+    peers = [peer for peer in against.split(",") if peer]
+    options = _options(threads, dim, optimize, True)
+    benching.bench(model, options, peers, input or [], seed, rounds, runs, profile, out)
+
+
+@app.command()
+def compare(
+    model: Model,
+    input: Files = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    dim: Dims = None,
+    tolerance: Annotated[float, typer.Option(help="Largest accepted max|e| / max|reference|.")] = 1e-4,
+) -> None:
+    """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
+    from . import comparing
+
+    if not comparing.compare(model, _sizes(dim), threads, input or [], seed, tolerance, out):
+        raise typer.Exit(WRONG)
+
+
+@app.command()
+def demo(
+    model: Annotated[str, typer.Option(help="Where the demo's model is written.")] = "build/resnet50.onnx",
+    image: Annotated[int, typer.Option(min=32, help="Height and width of the picture.")] = 224,
+    threads: Threads = None,
+) -> None:
+    """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
+    from . import planning, running
+    from .demo_model import resnet50
+    from .whole_file import whole_file
+
+    start = time.perf_counter()
+    with out.status("building a ResNet-50 with seeded weights"), whole_file(model) as stream:
+        stream.write(resnet50(image).SerializeToString())
+    megabytes = planning.megabytes(Path(model).stat().st_size)
+    out.print(f"built {model}, {megabytes}, in {time.perf_counter() - start:.1f} s\n")
+    compiled = running.run_compiled(model, _options(threads, None, True, True), [], 0, 20, None, out)
+    planning.show_summary(compiled.engine.plan.memory, out)
+    look = Text.assemble("look inside: ", (f"mini-opt {model} --to kernels", "bold"))
+    out.print(Text.assemble("\nNow yours: ", ("mini-infer run YOUR.onnx", "bold"), ", or ", look))
+
+
+def main() -> None:
+    """Entry point of the command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

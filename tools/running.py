@@ -1,0 +1,141 @@
+"""What `mini-infer run` does: compile with progress, run, print outputs, time and memory."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+from xdsl.dialects.builtin import ModuleOp
+
+from ..lowering.pipelines import PassRun, parse_passes
+from ..passes.statistics import PassStatistics, pass_statistics
+from ..runtime.build import build_plan, engine_phases, import_model
+from ..runtime.engine import Engine, EngineConfig
+from .arrays import load_inputs, save_outputs
+from .graph_inputs import graph_input_specs
+from .planning import megabytes
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """An engine, inputs for it, and what compiling took."""
+
+    engine: Engine
+    inputs: Mapping[str, Array]
+    seconds: float
+    passes: Sequence[PassRun]
+
+
+def compile_with_progress(
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, console: Console
+) -> Compiled:
+    """Compiles a model, after reading its inputs; a bar on a terminal tells which pass runs."""
+    config = EngineConfig.of(**options)
+    passes: list[PassRun] = []
+    total = sum(len(parse_passes(phase.passes)) for phase in engine_phases(config))
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    start = time.perf_counter()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("import", total=total + 1)
+
+        def observer(done: PassRun, _: ModuleOp) -> None:
+            passes.append(done)
+            progress.update(task, advance=1, description="machine code" if len(passes) == total else done.name)
+
+        module, ctx = import_model(model, config)
+        inputs = load_inputs(files, graph_input_specs(module), seed)
+        engine = Engine(build_plan(module, ctx, config, observer), config, pass_statistics(ctx))
+    return Compiled(engine, inputs, time.perf_counter() - start, passes)
+
+
+def run_compiled(
+    model: str,
+    options: Mapping[str, Any],
+    files: Sequence[str],
+    seed: int,
+    repeat: int,
+    output: str | None,
+    console: Console,
+) -> Compiled:
+    """Compiles and runs a model and prints what happened; the engine, for more."""
+    compiled = compile_with_progress(model, options, files, seed, console)
+    engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
+    outputs: dict[str, Array] = engine(compiled.inputs)
+    times = [seconds(lambda: engine(compiled.inputs)) for _ in range(repeat)]
+    kernels = len({call.kernel for call in plan.calls})
+    in_passes = sum(each.seconds for each in compiled.passes)
+    console.print(
+        Text.assemble((Path(model).name, "bold"), f": {len(plan.calls)} kernel calls of {kernels} kernels, ")
+        + Text(f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)")
+    )
+    if changes := _rewrites(engine.statistics):
+        console.print(f"rewrites: {changes}")
+    console.print(_outputs_table(outputs))
+    median, least = statistics.median(times) * 1e3, min(times) * 1e3
+    console.print(f"latency on {plan.threads} thread(s): median {median:.3f} ms, min {least:.3f} ms of {repeat}")
+    console.print(
+        f"memory: weights {megabytes(plan.weights.nbytes)}, arena {megabytes(memory.arena_bytes)} "
+        f"(lower bound {megabytes(memory.lower_bound_bytes)})"
+    )
+    _save(output, outputs, console)
+    return compiled
+
+
+def run_reference(
+    model: str, dims: Mapping[str, int], files: Sequence[str], seed: int, output: str | None, console: Console
+) -> None:
+    """Evaluates the imported graph op by op in numpy and prints the outputs."""
+    from ..dialects.graph import interpret
+
+    module, ctx = import_model(model, EngineConfig(dims=dims))
+    inputs = load_inputs(files, graph_input_specs(module), seed)
+    start = time.perf_counter()
+    outputs = interpret(module, inputs, ctx.blobs)
+    taken = time.perf_counter() - start
+    console.print(Text.assemble((Path(model).name, "bold"), f" by reference in {taken:.2f} s"))
+    console.print(_outputs_table(outputs))
+    _save(output, outputs, console)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long something takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def _save(output: str | None, outputs: Mapping[str, Array], console: Console) -> None:
+    if output is not None:
+        save_outputs(output, outputs)
+        console.print(f"outputs written to {output}")
+
+
+def _rewrites(counts: PassStatistics) -> str:
+    """What the graph passes did, in one line: passes with how often their patterns applied."""
+    totals: dict[str, int] = {}
+    for name, _, times in counts.rows():
+        totals[name] = totals.get(name, 0) + times
+    return ", ".join(f"{name} {times}" for name, times in totals.items())
+
+
+def _outputs_table(outputs: Mapping[str, Array]) -> Table:
+    table = Table(box=None, padding=(0, 2))
+    for title in ("output", "type", "shape", "min", "mean", "max"):
+        table.add_column(title, justify="right" if title in ("min", "mean", "max") else "left")
+    for name, array in outputs.items():
+        shape = "x".join(map(str, array.shape)) or "scalar"
+        wide = array.astype(np.float64)
+        numbers = [f"{function(wide):.5g}" for function in (np.min, np.mean, np.max)] if array.size else []
+        table.add_row(name, str(array.dtype), shape, *numbers)
+    return table
