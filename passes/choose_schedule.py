@@ -26,7 +26,7 @@ from ..dialects.graph import KernelOp, describe
 from ..dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr, target_of
 
 Scheduler = Callable[[KernelOp, TargetAttr], tuple[ScheduleAttr, InterfaceAttr]]
-FAMILIES = ("attention", "contraction", "depthwise", "map", "recurrence", "rows", "windows")
+FAMILIES = ("attention", "contraction", "depthwise", "lrn", "map", "recurrence", "rows", "windows")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The shape of a contraction kernel's body: a matrix product or a channels-last convolution with what is fused to it.
 
-The body is, in order: views of the operands, an unpack of a packed weight, the root, and elementwise ops of the
-root's shape that end in the yielded value. choose-schedule, pack-weights and the code generator read kernels
-through this one form.
+The body is, in order: views of the operands, elementwise ops that make the left-hand side, an unpack of a packed
+weight, the root, elementwise ops of the root's shape, and perhaps a max pool. choose-schedule, pack-weights and the
+code generator read kernels through this one form.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..dialects.graph import (
     ElementwiseOp,
     KernelOp,
     MatmulOp,
+    MaxPoolOp,
     UnpackOp,
     YieldOp,
     describe,
@@ -30,7 +31,8 @@ from ..dialects.graph import (
 
 @dataclass(frozen=True)
 class ContractionForm:
-    """A kernel's root and what surrounds it.
+    """A kernel's root and what surrounds it: elementwise ops in front of the left-hand side and behind the sums, and a
+    pool at the end.
 
     `rhs` is the kernel argument that holds the right-hand side or the convolution's weight, packed where
     `unpack` is not None; `bias` is the convolution's bias.
@@ -41,7 +43,14 @@ class ContractionForm:
     rhs: SSAValue
     unpack: UnpackOp | None
     bias: SSAValue | None
+    prologue: tuple[Operation, ...]
     epilogue: tuple[Operation, ...]
+    pool: MaxPoolOp | None
+
+    @property
+    def stored(self) -> SSAValue:
+        """The value that tiles store: the kernel's result, or what its pool reads."""
+        return self.epilogue[-1].results[0] if self.epilogue else self.root.results[0]
 
 
 def is_contraction(op: Operation) -> bool:
@@ -71,6 +80,9 @@ def contraction_form(kernel: KernelOp) -> ContractionForm:
         raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {len(roots)} roots in one contraction")
     root = roots[0]
     after = ops[ops.index(root) + 1 :]
+    before = ops[: ops.index(root)]
+    prologue = tuple(op for op in before if isinstance(op, ElementwiseOp))
+    pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
     epilogue = tuple(op for op in after if not isinstance(op, ConstantOp))
     for op in epilogue:
         if not isinstance(op, ElementwiseOp) or shape_of(op.results[0]) != shape_of(root.results[0]):
@@ -79,7 +91,9 @@ def contraction_form(kernel: KernelOp) -> ContractionForm:
     unpack = weight.owner if isinstance(weight.owner, UnpackOp) else None
     lhs = root.lhs if isinstance(root, MatmulOp) else root.x
     bias = root.bias if isinstance(root, ConvOp) else None
-    return ContractionForm(root, lhs, unpack.packed if unpack is not None else weight, unpack, bias, epilogue)
+    rhs = unpack.packed if unpack is not None else weight
+    pooled = pool if isinstance(pool, MaxPoolOp) else None
+    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled)
 
 
 @dataclass(frozen=True)

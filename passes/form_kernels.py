@@ -38,6 +38,7 @@ from ..dialects.graph import (
     ints_attr,
     type_of,
 )
+from ..dialects.kernel import target_of
 from .kernel_groups import Group, external_operands, form_groups
 
 
@@ -57,7 +58,7 @@ class FormKernels(ModulePass):
         _constants_to_weights(ctx, block)
         kernels: dict[str, KernelOp] = {}
         counts: dict[str, int] = {}
-        for group in form_groups(block, self.fuse):
+        for group in form_groups(block, self.fuse, target_of(op)):
             _outline(op, group, kernels, counts)
         for constant in [inner for inner in block.ops if isinstance(inner, ConstantOp)]:
             if not any(True for _ in constant.results[0].uses):

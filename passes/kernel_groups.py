@@ -6,6 +6,11 @@ A group is a root and ops that ride along:
 - Elementwise users join as an epilogue while the group keeps one value that is used outside and the shape stays the
   root's. Every other operand is computed before the last op of the group, where the kernel is called, and nothing
   in between uses a value of the group: so `main` stays acyclic, and nothing is computed twice.
+- Elementwise ops in front of a matrix product's left-hand side (or a 1x1 convolution's picture) join as a prologue
+  where nobody else uses them: the code computes a block of rows of it once and reads the weights once per block, so the
+  weights must be small enough to stay in the second-level cache.
+- A max pool joins the convolution that alone feeds it where that makes a picture of more than half the second-level
+  cache disappear, again with small weights.
 - Views (reshape, transpose, slice) in front of a matrix product or attention join where they are strided windows on
   one value and nobody else uses them; a transpose behind attention joins where the result can be written through it.
 """
@@ -14,7 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
+from xdsl.dialects.builtin import f32, f64
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -26,15 +33,21 @@ from ..dialects.graph import (
     LrnOp,
     LstmOp,
     MatmulOp,
+    MaxPoolOp,
     PoolOp,
     ReductionOp,
     ReshapeOp,
     SliceOp,
     TransposeOp,
     WeightOp,
+    element_type_of_value,
+    ints,
+    nbytes_of,
     shape_of,
+    type_of,
 )
-from .contraction_form import is_contraction, is_depthwise
+from ..dialects.kernel import TargetAttr
+from .contraction_form import conv_geometry, is_contraction, is_depthwise
 from .strided_views import strided_view
 
 # The longest chain of elementwise ops in one kernel: gelu spelled out has 8, and code grows with it.
@@ -74,12 +87,14 @@ def family_of(op: Operation, weights: Container[SSAValue]) -> str:
         return "attention"
     if isinstance(op, LstmOp):
         return "recurrence"
+    if isinstance(op, LrnOp) and op.layout.data == "NHWC" and element_type_of_value(op.x) in (f32, f64):
+        return "lrn"
     if isinstance(op, PoolOp | LrnOp):
         return "windows"
     return "rows" if isinstance(op, ReductionOp) else "map"
 
 
-def form_groups(block: Block, fuse: bool) -> list[Group]:
+def form_groups(block: Block, fuse: bool, target: TargetAttr) -> list[Group]:
     """Groups of the ops of `main`, in the order of their last ops."""
     order = {op: position for position, op in enumerate(block.ops)}
     weights = {op.result for op in order if isinstance(op, WeightOp)}
@@ -92,12 +107,15 @@ def form_groups(block: Block, fuse: bool) -> list[Group]:
         if fuse:
             _take_views(group, op, taken)
             _take_epilogue(group, op, order, taken)
+            if _weight_bytes(op, weights) <= target.l2.data // 2:
+                _take_prologue(group, op, taken)
+                _take_pool(group, op, taken, target.l2.data // 2)
         taken.update(group.ops)
         groups.append(group)
 
     roots = [op for op in order if not isinstance(op, FREE)]
     for op in roots:  # heavy roots first, so that elementwise ops go to them
-        if family_of(op, weights) != "map":
+        if op not in taken and family_of(op, weights) != "map":
             add(op)
     for op in roots:
         if op not in taken:
@@ -145,7 +163,7 @@ def _window_base(operand: SSAValue, length: int) -> SSAValue | None:
 
 def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:
     """Elementwise users of the root's shape, as long as one value leaves the group."""
-    if len(root.results) != 1:
+    if len(root.results) != 1 or group.family == "lrn":
         return
     if group.family == "map" and not isinstance(root, ElementwiseOp):
         return
@@ -177,6 +195,60 @@ def _take_output_view(group: Group, taken: set[Operation]) -> None:
         if permutation[-1] == len(permutation) - 1:
             group.ops.append(users[0])
             group.members.add(users[0])
+
+
+def _weight_bytes(root: Operation, weights: Container[SSAValue]) -> float:
+    """Bytes of a contraction's one matrix of weights; infinite where it has no such weights."""
+    match root:
+        case MatmulOp() if root.rhs in weights and len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
+            return nbytes_of(type_of(root.rhs))
+        case ConvOp() if root.weight in weights and is_contraction(root) and root.groups.value.data == 1:
+            return nbytes_of(type_of(root.weight))
+        case _:
+            return inf
+
+
+def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None:
+    """Elementwise ops that make the left-hand side, one after the other, where each is read once."""
+    if group.family != "contraction" or group.ops[0] is not root:
+        return
+    if isinstance(root, ConvOp):
+        geometry = conv_geometry(root)
+        if not geometry.pointwise or geometry.stride != (1, 1) or len(shape_of(root.x)) != 4:
+            return
+    value, shape = root.operands[0], shape_of(root.operands[0])
+    chain: list[Operation] = []
+    while (
+        isinstance(owner := value.owner, ElementwiseOp)
+        and owner not in taken
+        and value.has_one_use()
+        and shape_of(value) == shape
+        and element_type_of_value(value) == element_type_of_value(root.operands[0])
+        and len(chain) < LONGEST_CHAIN
+    ):
+        chain.append(owner)
+        whole = [operand for operand in owner.operands if shape_of(operand) == shape]
+        if not whole:
+            break
+        value = next((each for each in whole if isinstance(each.owner, ElementwiseOp)), whole[0])
+    for op in chain:
+        group.ops.insert(0, op)
+        group.members.add(op)
+
+
+def _take_pool(group: Group, root: Operation, taken: set[Operation], large: int) -> None:
+    """A max pool that alone reads a large result of a convolution."""
+    if group.family != "contraction" or not isinstance(root, ConvOp) or group.ops[0] is not root:
+        return
+    result = group.ops[-1].results[0]
+    users = [use.operation for use in result.uses]
+    if len(users) != 1 or not isinstance(pool := users[0], MaxPoolOp) or pool in taken:
+        return
+    fits = pool.layout.data == "NHWC" and len(shape_of(result)) == 4 and set(ints(pool.dilations)) == {1}
+    same = element_type_of_value(result) == element_type_of_value(root.results[0])
+    if fits and same and nbytes_of(type_of(result)) > large:
+        group.ops.append(pool)
+        group.members.add(pool)
 
 
 def _users(op: Operation, group: Group, order: dict[Operation, int]) -> list[Operation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import VectorType
@@ -31,11 +31,9 @@ class Epilogue:
     @classmethod
     def of(cls, k: KernelInstance, form: ContractionForm) -> Epilogue:
         """The epilogue of a kernel."""
-        arguments = set(k.kernel.body.block.args)
-        read = [operand for op in form.epilogue for operand in op.operands if operand in arguments]
         inline = bool(k.schedule.get("inline"))
-        operands = tuple(dict.fromkeys(read))
-        return cls(form.root.results[0], k.yielded[0], form.epilogue, operands, inline)
+        operands = arguments_of(k, form.epilogue)
+        return cls(form.root.results[0], form.stored, form.epilogue, operands, inline)
 
     def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
         """The vector to store for `sums`; `load` gives an operand's vector at the same place."""
@@ -56,3 +54,9 @@ class Epilogue:
             operands = [operand(value) for value in op.operands]
             known[result] = emit_elementwise(b, op, operands, element_type_of_value(result))
         return known[self.result]
+
+
+def arguments_of(k: KernelInstance, ops: Sequence[Operation]) -> tuple[SSAValue, ...]:
+    """Kernel arguments that ops read, each once, in order."""
+    arguments = set(k.kernel.arguments)
+    return tuple(dict.fromkeys(value for op in ops for value in op.operands if value in arguments))

@@ -43,7 +43,7 @@ from .builder import define_function
 from .instance import KernelInstance
 
 # Each family is a file here with `lower(instance)`.
-FAMILIES = ("attention", "contraction", "depthwise", "map", "recurrence", "rows", "windows")
+FAMILIES = ("attention", "contraction", "depthwise", "lrn", "map", "recurrence", "rows", "windows")
 BARRIER = "mini_infer_barrier"
 SYNC = MemRefType(i32, [16])
 

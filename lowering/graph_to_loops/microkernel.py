@@ -142,7 +142,7 @@ def _sums(
             parts = [m.add(x, y) for x, y in zip(parts[:half], parts[half:], strict=True)]
         return b.loop(whole, tile.run, lambda i, carried: multiply(i, carried), carried=parts)
 
-    count: Index = filter_rows if tile.filter_rows > 1 or tile.rows_vary else 1
+    count: Index = filter_rows if tile.rows_vary else tile.filter_rows
     return b.loop(0, count, filter_row, carried=start)
 
 
