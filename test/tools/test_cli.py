@@ -1,0 +1,317 @@
+"""mini-infer: what each command tells, that every error is one line, and that files appear whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from engine_cases import MODELS, inputs
+from models.build import ModelBuilder
+from onnx import ModelProto
+from typer.testing import CliRunner, Result
+
+import mini_infer as mi
+from mini_infer.dialects.graph import Array, TanhOp
+from mini_infer.runtime import cpu
+from mini_infer.tools import benching, comparing, demo_model
+from mini_infer.tools.cli import app
+
+OUTPUT = "perceptron/gemm_4"
+
+
+def cli(*arguments: str | Path) -> Result:
+    """Runs mini-infer; whatever is no error of the user's is raised."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments], env={"COLUMNS": "160"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def told(*arguments: str | Path) -> str:
+    """What a command prints; it must succeed and complain of nothing."""
+    result = cli(*arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def complaint(*arguments: str | Path, status: int = 1) -> str:
+    """What a command complains of: one line on standard error, nothing on standard output."""
+    result = cli(*arguments)
+    assert (result.exit_code, result.stdout) == (status, "")
+    assert re.fullmatch(r"mini-infer: error: .+\n", result.stderr)
+    return result.stderr.removeprefix("mini-infer: error: ").rstrip("\n")
+
+
+def saved(model: ModelProto, folder: Path) -> Path:
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A file with the perceptron, which has one input and one output."""
+    return saved(MODELS["perceptron"](), tmp_path)
+
+
+@pytest.fixture
+def lookup(tmp_path: Path) -> Path:
+    """A file with the model of two inputs and two outputs."""
+    return saved(MODELS["lookup"](), tmp_path)
+
+
+def test_run_tells_outputs_time_and_memory(model: Path) -> None:
+    text = told("run", model, "-j", "1", "--repeat", "3")
+    assert re.search(r"model\.onnx: 3 kernel calls of 3 kernels, compiled in [\d.]+ s \(passes [\d.]+ s\)", text)
+    assert re.search(rf"{OUTPUT} +float32 +4x8 +-?[\d.]+ +-?[\d.]+ +[\d.]+", text)
+    assert re.search(r"latency on 1 thread\(s\): median [\d.]+ ms, min [\d.]+ ms of 3", text)
+    assert re.search(r"memory: weights [\d.]+ MB, arena 0.002 MB \(lower bound 0.002 MB\)", text)
+
+
+def test_run_tells_what_was_rewritten(tmp_path: Path) -> None:
+    b = ModelBuilder("swish")
+    x = b.input("x", [4, 4])
+    path = saved(b.model([b.node("Mul", x, b.node("Sigmoid", x))]), tmp_path)
+    assert "rewrites: recompose-silu 1" in told("run", path, "-j", "1")
+
+
+@pytest.mark.parametrize("options", [[], ["--no-optimize"], ["--no-plan-memory"], ["--reference"], ["-j", "2"]])
+def test_run_writes_what_it_computed(model: Path, options: list[str]) -> None:
+    given, results = model.with_name("in.npz"), model.with_name("new") / "out.npz"
+    np.savez(given, x=inputs("perceptron")["x"])
+    assert f"outputs written to {results}" in told("run", model, "-i", given, "-o", results, *options)
+    with np.load(results) as loaded:
+        expected = mi.compile(model, threads=1)(inputs("perceptron"))[OUTPUT]
+        np.testing.assert_allclose(loaded[OUTPUT], expected, rtol=0, atol=2e-6)
+    assert [file.name for file in results.parent.iterdir()] == ["out.npz"]
+
+
+def test_inputs_come_from_files_or_a_seed(lookup: Path) -> None:
+    ids, other = lookup.with_name("ids.npy"), lookup.with_name("other=1.npy")
+    np.save(ids, np.arange(5))
+    np.save(other, np.full((5, 1), 2, np.float32))
+    results: list[Array] = []
+    for arguments in ([], ["--seed", "1"], ["-i", f"ids={ids}"], ["-i", f"ids={ids}", "-i", f"scale={other}"]):
+        told("run", lookup, "--reference", "-o", lookup.with_name("out.npz"), *arguments)
+        with np.load(lookup.with_name("out.npz")) as loaded:
+            results.append(loaded["lookup/mul_1"])
+    assert len({array.tobytes() for array in results}) == 4
+    table = mi.compile(lookup, threads=1)(np.arange(5), np.ones((5, 1), np.float32))[0]
+    np.testing.assert_array_equal(results[3], 2 * table)
+
+
+def test_run_binds_dimensions(tmp_path: Path) -> None:
+    b = ModelBuilder("dynamic")
+    path = saved(b.model([b.node("Relu", b.input("x", ["rows", 3]))]), tmp_path)
+    assert re.search(r"dynamic/relu_0 +float32 +5x3", told("run", path, "--dim", "rows=5", "-j", "1"))
+    assert "rows" in complaint("run", path)
+
+
+def test_plan_is_a_table(model: Path) -> None:
+    text = told("plan", model, "-j", "1")
+    assert re.search(r"tensor +bytes +from +to +address +notes", text)
+    assert re.search(r"perceptron/gemm_0 +640 +0 +2 +0", text)
+    assert re.search(r"arena 0\.002 MB for 2 tensors; without reuse 0\.002 MB \(0\.0 % saved\)", text)
+    assert "lower bound 0.002 MB: proven minimal for this order" in text
+
+
+def test_plan_says_what_shares_bytes(tmp_path: Path) -> None:
+    b = ModelBuilder("chain")
+    x = b.input("x", [8, 64])
+    for kind in ("Softmax", "LogSoftmax", "Softmax"):
+        x = b.node(kind, b.node("Transpose", x, perm=[1, 0]), axis=0)
+    path = saved(b.model([x]), tmp_path)
+    assert "(in place)" in told("plan", path, "-j", "1")
+    naive = told("plan", path, "-j", "1", "--no-plan-memory")
+    assert "(in place)" not in naive and "reused by" not in naive
+    assert "pools: 0.00" in told("plan", path, "-j", "1", "--planner", "pools")
+
+
+def test_plan_writes_a_table_for_programs(model: Path) -> None:
+    table = model.with_name("plan.csv")
+    told("plan", model, "-j", "1", "--csv", table, "--alignment", "64")
+    with table.open(newline="") as stream:
+        rows = list(csv.reader(stream))
+    assert rows == [
+        ["tensor_name", "size", "offset", "start_time", "end_time"],
+        ["perceptron/gemm_0", "640", "0", "0", "2"],
+        ["perceptron/gemm_2", "640", "640", "1", "3"],
+    ]
+
+
+def test_compare_finds_no_difference(model: Path) -> None:
+    text = told("compare", model, "-j", "1")
+    assert re.search(r"output +mini_infer +onnxruntime", text)
+    assert re.search(rf"{OUTPUT} +\d\.\d\de-0[678] +\d\.\d\de-0[678]", text)
+    assert "every node of the unfused pipeline is within 0.0001" in text
+
+
+def test_compare_names_the_first_node_that_differs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = TanhOp.evaluate
+    monkeypatch.setattr(TanhOp, "evaluate", lambda op, *x: tuple(y + 0.01 for y in right(op, *x)))  # pyright: ignore
+    result = cli("compare", model, "-j", "1")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert re.search(
+        r"first node that differs, unfused: perceptron/tanh_3 \(graph\.tanh\), error \d\.\d\de-0[12]", result.stdout
+    )
+
+
+def test_compare_takes_a_tolerance(model: Path) -> None:
+    result = cli("compare", model, "-j", "1", "--tolerance", "1e-12")
+    assert result.exit_code == 1
+    assert "first node that differs, unfused: perceptron/gemm_0 (graph.matmul)" in result.stdout
+
+
+def test_compare_says_when_only_optimising_makes_the_difference(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparing, "_first_difference", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    result = cli("compare", model, "-j", "1", "--tolerance", "1e-12")
+    assert result.exit_code == 1
+    assert "so the outputs part in what optimising adds" in result.stdout
+
+
+def test_bench_stands_beside_a_peer_and_profiles(model: Path) -> None:
+    text = told("bench", model, "--rounds", "1", "--runs", "2", "--against", "onnxruntime", "--profile")
+    assert "latency in ms, 1 thread(s)" in text
+    assert re.search(r"mini_infer +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ *\n", text)
+    assert re.search(r"onnxruntime +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ *\n", text)
+    assert re.search(r"\d+\.\d +\d+\.\d % +matmul_relu_0 +perceptron/gemm_0", text)
+
+
+@pytest.mark.parametrize(
+    ("worker", "message"),
+    [
+        ('print(\'{"error": "Refusal: opset 99"}\')', "mini_infer: Refusal: opset 99"),
+        ("raise SystemExit(3)", "mini_infer ended with status 3"),
+        ("print('{\"load\": 1}', flush=True); input(); raise SystemExit(4)", "mini_infer ended with status 4"),
+    ],
+)
+def test_bench_tells_how_an_engine_fails(
+    worker: str, message: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (model.parent / "failing_worker.py").write_text(worker)
+    monkeypatch.chdir(model.parent)
+    monkeypatch.setattr(benching, "WORKER", "failing_worker")
+    assert complaint("bench", model) == message
+
+
+def test_demo_builds_and_runs_a_resnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo_model, "STAGES", ((1, 8), (2, 16)))
+    path = tmp_path / "build" / "resnet.onnx"
+    text = told("demo", "--model", path, "--image", "32", "-j", "1")
+    assert re.search(r"built .*resnet\.onnx, 0\.\d+ MB, in [\d.]+ s", text.replace("\n", ""))
+    assert re.search(r"rewrites: .*fold-batch-norm 12", text)
+    assert re.search(r"softmax/out +float32 +1x1000 +[\d.e-]+ +0\.001 +[\d.]+", text)
+    assert "without reuse" in text and "Now yours: mini-infer run YOUR.onnx" in text
+    x = np.zeros((1, 3, 32, 32), np.float32)
+    np.testing.assert_allclose(mi.compile(path, threads=1)(x).sum(), 1, rtol=1e-5)
+
+
+def test_the_demos_model_is_a_resnet50() -> None:
+    graph = demo_model.resnet50().graph
+    assert sum(node.op_type == "Conv" for node in graph.node) == 53
+    assert 25e6 < sum(np.prod(weight.dims) for weight in graph.initializer) < 26e6
+
+
+WRONG: dict[str, tuple[list[str], str]] = {
+    "no file": (["run", "nothing.onnx"], r"nothing\.onnx"),
+    "a folder": (["run", "."], r"\."),
+    "no model": (["plan", "text.onnx"], r"text\.onnx"),
+    "dimension": (["run", "model.onnx", "--dim", "rows"], "--dim rows: expected NAME=SIZE with a size of at least 1"),
+    "size 0": (["plan", "model.onnx", "--dim", "rows=0"], "--dim rows=0: expected NAME=SIZE"),
+    "unknown dimension": (["compare", "model.onnx", "--dim", "rows=1"], "dims: no input has a dynamic dimension rows"),
+    "no input file": (["run", "model.onnx", "-i", "x.npy"], r"x\.npy: no such file"),
+    "folder as input": (["compare", "model.onnx", "-i", "x=."], r"\.: is a folder"),
+    "text as input": (
+        ["run", "model.onnx", "-i", "text.onnx"],
+        r"text\.onnx: not a \.npy or \.npz file of plain arrays",
+    ),
+    "unknown input": (["bench", "model.onnx", "-i", "y=good.npy"], "there is no input y; the model has x"),
+    "shape": (["run", "model.onnx", "-i", "good.npy"], r"input 'x' has shape \[3\] instead of \[4, 24\]"),
+    "planner": (["plan", "model.onnx", "--planner", "best"], "plan-arena: unknown strategy 'best'"),
+    "alignment": (["plan", "model.onnx", "--alignment", "3"], "memory_alignment is 3"),
+    "csv": (["plan", "model.onnx", "--csv", "text.onnx/plan.csv"], "text.onnx/plan.csv: can't be written: "),
+    "output": (["run", "model.onnx", "--reference", "-o", "folder"], "folder: can't be written: Is a directory"),
+    "peer": (
+        ["bench", "model.onnx", "--against", "tflite,openvino"],
+        "--against tflite: there are onnxruntime, openvino",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_mistake_is_one_line(case: str, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = model.parent
+    (folder / "text.onnx").write_text("no model")
+    (folder / "folder").mkdir()
+    np.save(folder / "good.npy", np.zeros(3, np.float32))
+    before = sorted(folder.rglob("*"))
+    monkeypatch.chdir(folder)
+    arguments, message = WRONG[case]
+    result = cli(*arguments)
+    assert result.exit_code == 1
+    assert re.fullmatch(rf"mini-infer: error: .*{message}.*\n", result.stderr)
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_which_input_a_file_is_must_be_said(lookup: Path) -> None:
+    np.save(lookup.with_name("a.npy"), np.arange(5))
+    assert "which input is it? Write NAME=" in complaint("run", lookup, "-i", lookup.with_name("a.npy"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing command."),
+        (["run"], "Missing argument 'MODEL'."),
+        (["fly"], "No such command 'fly'."),
+        (["run", "m.onnx", "--fast"], "No such option: --fast"),
+        (["run", "m.onnx", "-j", "0"], "Invalid value for '--threads' / '-j': "),
+        (["bench", "m.onnx", "--runs", "many"], "Invalid value for '--runs': "),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_and_status_2(arguments: list[str], message: str) -> None:
+    assert complaint(*arguments, status=2).startswith(message)
+
+
+def test_warnings_are_lines(model: Path) -> None:
+    damaged = ModelProto.FromString(model.read_bytes())
+    damaged.graph.node.add(op_type="Relu", name="lonely", input=["x"], output=["nobody"])
+    result = cli("plan", saved(damaged, model.parent), "-j", "1")
+    assert result.exit_code == 0
+    assert re.fullmatch(r"(mini-infer: warning: .+\n)*", result.stderr)
+
+
+def test_without_openmp_there_is_one_thread_and_a_warning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "_load_first", lambda names: "libm" in names[0])  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType, reportUnknownArgumentType]
+    cpu.load_openmp.cache_clear()
+    try:
+        result = cli("run", model, "-j", "2", "--repeat", "1")
+    finally:
+        cpu.load_openmp.cache_clear()
+    assert result.stderr.startswith("mini-infer: warning: no OpenMP library") and result.stderr.count("\n") == 1
+    assert "latency on 1 thread(s)" in result.stdout
+
+
+def test_a_closed_pipe_is_no_error(model: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(mi.__file__).parents[1])}
+    command: list[Any] = [sys.executable, "-m", "mini_infer.tools.cli", "plan", model]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    errors = process.stderr.read()
+    assert (process.wait(), errors) == (1, b"")
+    process.stderr.close()
+
+
+def test_help_names_every_command() -> None:
+    text = told("--help")
+    assert all(command in text for command in ("run", "plan", "bench", "compare", "demo"))
+    for command in ("run", "plan", "bench", "compare", "demo"):
+        assert "--help" in told(command, "--help")
