@@ -162,7 +162,7 @@ class PowOp(BinaryOp):
     def compute(self, a: Array, b: Array) -> Array:
         if is_integer_dtype(a) and is_integer_dtype(b):
             powers = np.power(a, np.maximum(b, 0).astype(a.dtype))
-            return np.where(b < 0, np.power(a.astype(np.float64), b), powers).astype(a.dtype)
+            return np.where(b < 0, np.power(a.astype(np.float64), b).astype(a.dtype), powers)
         if is_integer_dtype(a):
             return np.power(a.astype(np.float64), b).astype(a.dtype)
         return np.power(a, b.astype(a.dtype))

@@ -86,7 +86,7 @@ class TransposeOp(MovementOp):
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        return (np.ascontiguousarray(arrays[0].transpose(ints(self.permutation))),)
+        return (arrays[0].transpose(ints(self.permutation)).copy(),)
 
 
 @irdl_op_definition
