@@ -40,6 +40,7 @@ from ..dialects.graph import (
 )
 from ..dialects.kernel import target_of
 from .kernel_groups import Group, external_operands, form_groups
+from .statistics import count
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class FormKernels(ModulePass):
         counts: dict[str, int] = {}
         for group in form_groups(block, self.fuse, target_of(op)):
             _outline(op, group, kernels, counts)
+            count(ctx, self.name, "ops in the kernel of another", len(group.ops) - 1)
         for constant in [inner for inner in block.ops if isinstance(inner, ConstantOp)]:
             if not any(True for _ in constant.results[0].uses):
                 Rewriter.erase_op(constant)

@@ -39,6 +39,7 @@ from ..dialects.graph import (
     type_of,
 )
 from ..dialects.kernel import InterfaceAttr, ScheduleAttr
+from .statistics import count
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class PackWeights(ModulePass):
                     panels = _pack(ctx, call, position, packing, packed)
                     call.operands[position] = panels
                 if panels is not None:
+                    count(ctx, self.name, packing.kind)
                     _unpack_in_body(kernel, position, packing, panels.type)
         for weight in [inner for inner in op.walk() if isinstance(inner, WeightOp)]:
             if not any(True for _ in weight.result.uses):
