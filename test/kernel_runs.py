@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, i8
@@ -31,11 +31,11 @@ from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
 from mini_infer.passes.choose_schedule import ChooseSchedule
 from mini_infer.runtime.cpu import compile_to_object, emit_assembly, host_target, load_object
 
-Body = Callable[..., "SSAValue | Sequence[SSAValue]"]
+Result: TypeAlias = "SSAValue | Sequence[SSAValue]"
 
 
 class Writer:
-    """What a test's body gets first: `w(AddOp(a, b))` adds an op and gives its (first) result."""
+    """What a test's body gets: `w[0]` is the first operand, `w(AddOp(a, b))` adds an op and gives its result."""
 
     def __init__(self, kernel: KernelOp) -> None:
         self.kernel = kernel
@@ -45,11 +45,17 @@ class Writer:
         self.kernel.body.block.add_op(op)
         return op.results[0]
 
+    def __getitem__(self, position: int) -> SSAValue:
+        return self.kernel.arguments[position]
+
+
+Body: TypeAlias = "Callable[[Writer], Result]"
+
 
 def kernel_of(family: str, body: Body, arrays: Sequence[Array]) -> KernelOp:
     """A kernel with operands like the arrays."""
     kernel = KernelOp("tested", [tensor(element_type_of(a.dtype), a.shape) for a in arrays], [])
-    results = body(Writer(kernel), *kernel.arguments)
+    results = body(Writer(kernel))
     values = [results] if isinstance(results, SSAValue) else list(results)
     kernel.body.block.add_op(YieldOp(*values))
     kernel.refresh_type()
@@ -190,3 +196,31 @@ def reference(body: Body, arrays: Sequence[Array], wide: bool = True) -> list[Ar
                 results = op.evaluate(*[known[operand] for operand in op.operands])
                 known.update(zip(op.results, results, strict=True))
     return [known[value] for value in kernel.terminator.arguments]
+
+
+def check(
+    family: str,
+    body: Body,
+    *arrays: Array,
+    tolerance: float = 2e-6,
+    bits: int = 0,
+    threads: int = 1,
+    inplace: dict[int, int] | None = None,
+) -> Kernel:
+    """Compares the compiled kernel with the ops' own meaning.
+
+    Floats are compared with float64, relative to the larger of 1 and the number; everything else must be equal.
+    """
+    kernel = compiled(family, body, arrays, bits=bits, threads=threads, inplace=inplace)
+    for got, expected in zip(kernel(*arrays), reference(body, arrays), strict=True):
+        assert got.shape == expected.shape
+        if got.dtype.kind in "biu":
+            np.testing.assert_array_equal(got, expected.astype(got.dtype))
+            continue
+        with np.errstate(invalid="ignore", over="ignore"):
+            same = (got == expected.astype(got.dtype)) | (np.isnan(got) & np.isnan(expected))
+            difference = np.abs(got.astype(np.float64) - expected)
+            error = np.where(same, 0, difference / np.maximum(1, np.abs(expected)))
+        assert not np.isnan(error).any()
+        assert error.max(initial=0) <= tolerance
+    return kernel
