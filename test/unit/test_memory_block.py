@@ -5,6 +5,8 @@ The convolution's result is 3.2 MB. Every op has a kernel of its own here.
 
 from __future__ import annotations
 
+from typing import Any
+
 from models.build import ModelBuilder
 from onnx import ModelProto
 
@@ -28,7 +30,7 @@ def block(*after: str) -> ModelProto:
     return b.model([x])
 
 
-def plan(model: ModelProto, **options: bool) -> MemoryPlan:
+def plan(model: ModelProto, **options: Any) -> MemoryPlan:
     config = EngineConfig(threads=1, enable_graph_optimization=False, **options)
     module, ctx = import_model(model, config)
     return plan_memory(module, ctx, config)
