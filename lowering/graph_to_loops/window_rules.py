@@ -235,15 +235,15 @@ def _avg_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
     total = taps.visit([v.spread(reduction.start())], step)[0]
     count: Index = 1
     for axis in axes:
-        count = v.b.mul(count, _count(v, taps, axis))
+        count = v.b.mul(count, _count(v, taps, axis, axis is axes[-1]))
     m = Arithmetic(v.b, total.type)
     divisor = m.constant(count) if isinstance(count, int) else v.spread(_as_float(v, count, wide_float(element)))
     return convert(v.b, m.div(total, divisor), wide_float(element), element)
 
 
-def _count(v: Values, taps: Taps, axis: Axis) -> Index:
-    """How many taps are counted; asks for cuts where lanes would differ in it."""
-    if v.depends_on_lane(axis.at) or axis.taps <= _MOST_WRITTEN_OUT:
+def _count(v: Values, taps: Taps, axis: Axis, innermost: bool) -> Index:
+    """How many taps are counted; asks for cuts where the taps are written out."""
+    if v.depends_on_lane(axis.at) or (innermost and axis.taps <= _MOST_WRITTEN_OUT):
         end = axis.size + axis.end if taps.count_pads else axis.size
         counted = 0
         for tap in range(axis.taps):
