@@ -1,0 +1,72 @@
+"""Small models of the usual architectures, end to end: as exact as ONNX Runtime whatever is switched on or off."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+from models.build import SMALL_MODELS
+from models.judging import Judge, assert_same_bits, distance
+
+from mini_infer.dialects.graph import Array
+
+# Fusion, folding, threads and vector width change the order in which numbers are added and rounded, no more. Outputs
+# that differ by that alone lie this close together, relative to the largest element.
+ROUNDING = 4e-6
+
+
+@cache
+def judge(name: str) -> Judge:
+    return Judge.of(SMALL_MODELS[name]())
+
+
+@cache
+def plain(name: str) -> dict[str, Array]:
+    """Outputs of the model as it is compiled by default, on one thread."""
+    return judge(name).compiled()
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_as_exact_as_onnxruntime(name: str) -> None:
+    judge(name).check(plain(name))
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_memory_passes_change_no_bit(name: str) -> None:
+    assert_same_bits(judge(name).compiled(enable_memory_planning=False), plain(name))
+
+
+@pytest.mark.parametrize("planner", ["pools", "first-fit"])
+def test_planners_change_no_bit(planner: str) -> None:
+    for name in ("mobilenet", "transformer"):
+        assert_same_bits(judge(name).compiled(planner=planner), plain(name))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"enable_graph_optimization": False}, {"threads": 2}, {"vector_bits": 256}, {"vector_bits": 128}],
+    ids=["unfused", "2 threads", "256 bits", "128 bits"],
+)
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_options_change_rounding_only(name: str, options: dict[str, Any]) -> None:
+    outputs = judge(name).compiled(**options)
+    judge(name).check(outputs)
+    for output, array in outputs.items():
+        assert distance(array, plain(name)[output]) <= ROUNDING
+
+
+@pytest.mark.parametrize("name", ["mlp", "unet"])
+def test_profiling_changes_no_bit(name: str) -> None:
+    assert_same_bits(judge(name).compiled(enable_profiling=True), plain(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options", [{"vector_bits": 512}, {"vector_bits": 128, "threads": 3}, {"planner": "naive"}], ids=str
+)
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_more_options_change_rounding_only(name: str, options: dict[str, Any]) -> None:
+    unfused = {**options, "enable_graph_optimization": False}
+    for outputs in (judge(name).compiled(**options), judge(name).compiled(**unfused)):
+        judge(name).check(outputs)
