@@ -32,6 +32,7 @@ PASSES = {
     "recompose-silu": "mini_infer.passes.recompose_silu:RecomposeSilu",
     "recompose-attention": "mini_infer.passes.recompose_attention:RecomposeAttention",
     "channels-last": "mini_infer.passes.channels_last:ChannelsLast",
+    "split-conv-transpose": "mini_infer.passes.split_conv_transpose:SplitConvTranspose",
     # graph -> kernels
     "form-kernels": "mini_infer.passes.form_kernels:FormKernels",
     "choose-schedule": "mini_infer.passes.choose_schedule:ChooseSchedule",
