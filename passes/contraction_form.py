@@ -57,6 +57,8 @@ def is_contraction(op: Operation) -> bool:
     """Whether the contraction family has code for `op`: f32 or f64, convolutions channels-last of rank 1 or 2."""
     if not isinstance(op, MatmulOp | ConvOp) or element_type_of_value(op.results[0]) not in (f32, f64):
         return False
+    if _is_empty(op):
+        return False
     if isinstance(op, MatmulOp):
         return min(len(shape_of(value)) for value in op.operands) >= 2
     return op.layout.data == "NHWC" and len(shape_of(op.results[0])) in (3, 4)
@@ -66,10 +68,17 @@ def is_depthwise(op: Operation) -> bool:
     """Whether `op` is a channels-last convolution of one filter per channel, without an inner sum."""
     if not isinstance(op, ConvOp) or op.layout.data != "NHWC" or len(shape_of(op.results[0])) != 4:
         return False
+    if _is_empty(op):
+        return False
     if element_type_of_value(op.results[0]) != f32:
         return False
     channels = shape_of(op.x)[-1]
     return op.groups.value.data == channels == shape_of(op.weight)[0] and channels > 1
+
+
+def _is_empty(op: Operation) -> bool:
+    """Whether nothing is multiplied: tiles have elements, and only the general code knows what sums of nothing are."""
+    return any(0 in shape_of(value) for value in (*op.operands, *op.results))
 
 
 def contraction_form(kernel: KernelOp) -> ContractionForm:
