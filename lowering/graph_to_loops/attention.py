@@ -35,7 +35,7 @@ from ...passes.schedules.attention import AttentionSizes, attention_sizes
 from .builder import Index, LoopBuilder, memref_type, strides_of
 from .epilogue import Epilogue
 from .instance import KernelInstance
-from .microkernel import Tile, tile_function
+from .microkernel import Tile, chains_of, tile_function
 from .score_rows import ScoreRows
 from .tiles import TileClass, tile_classes
 
@@ -93,6 +93,7 @@ class _Writer:
         self.element = element_type_of_value(root.result)
         self.mr, self.nr, self.lanes = (k.schedule.get(key) for key in ("mr", "nr", "lanes"))
         self.panels = -(-self.sizes.keys // self.nr)
+        self.chains = chains_of(self.sizes.queries)
         self.query, self.key, self.value = (_operand_window(k, v) for v in (root.query, root.key, root.value))
         self.mask = None if root.mask is None else _mask_window(k, root.mask)
         self.out = _result_window(k, root)
@@ -137,7 +138,7 @@ class _Writer:
             [1, block.rows, 1, s.depth],
             [0, self.query.strides[2], 0, self.query.strides[3]],
         )
-        tile = Tile(block.rows, self.nr, self.nr, ((0, block.rows),), s.depth, 1)
+        tile = Tile(block.rows, self.nr, self.nr, ((0, block.rows),), s.depth, 1, chains=self.chains)
         size = s.depth * self.nr
 
         def panel(i: Index, _: Sequence[SSAValue]) -> None:
@@ -157,7 +158,7 @@ class _Writer:
             lanes = -(-valid // self.lanes) * self.lanes
             # A panel's row is read in whole registers, so columns behind the last must exist: else fewer lanes.
             lanes = lanes if column + lanes <= s.width else valid
-            tile = Tile(block.rows, lanes, valid, ((0, block.rows),), s.keys, 1)
+            tile = Tile(block.rows, lanes, valid, ((0, block.rows),), s.keys, 1, chains=self.chains)
             at = b.linear([index[0], group, 0, column], self.value.strides, self.value.offset)
             values = b.view(self.value.buffer, at, [1, s.keys, lanes], [0, *self.value.strides[2:]])
             out_at = b.linear([*index, column], self.out.strides, self.out.offset)

@@ -41,6 +41,7 @@ class Tile:
     run: int
     filter_rows: int
     rows_vary: bool = False  # whether a call may visit fewer filter rows than there are
+    chains: int = 1  # independent sums that each element is made of, see chains_of
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
 
     @property
@@ -102,7 +103,7 @@ def _sums(
     b: LoopBuilder, tile: Tile, a: SSAValue, panel: SSAValue, filter_rows: SSAValue, start: Sequence[SSAValue]
 ) -> Sequence[SSAValue]:
     """The tile's sums, beginning with `start`."""
-    chains = chains_of(tile.rows)
+    chains = tile.chains
     m = Arithmetic(b, start[0].type)
 
     def filter_row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -147,10 +148,11 @@ def _sums(
 
 
 def chains_of(rows: int) -> int:
-    """How many independent sums each element of a flat tile is made of.
+    """How many independent sums each element of a product with so few rows is made of.
 
     A multiply-add takes four cycles at two per cycle (Zen 5), and a row is two registers: fewer than four rows would
-    wait for themselves. Shorter chains also round less.
+    wait for themselves. Shorter chains also round less. It is decided for a whole product and not for a tile, because
+    how rows are cut into tiles depends on the buffers, and no bit of a result may.
     """
     return {1: 8, 2: 4, 3: 2}.get(rows, 1)
 

@@ -24,7 +24,7 @@ from .arithmetic import Arithmetic
 from .builder import Index, LoopBuilder, memref_type, strides_of
 from .epilogue import Epilogue
 from .instance import KernelInstance
-from .microkernel import Tile, tile_function
+from .microkernel import Tile, chains_of, tile_function
 from .tiles import TileClass, tile_classes
 
 
@@ -137,7 +137,9 @@ class _Writer:
                     out_at = b.add(b.mul(first, four), column)
                     out = b.view(scratch.from_input, out_at, [block.rows, valid], [four, 1])
                     lanes = -(-valid // self.lanes) * self.lanes
-                    tile = Tile(block.rows, lanes, valid, ((0, block.rows),), self.inputs, 1)
+                    tile = Tile(
+                        block.rows, lanes, valid, ((0, block.rows),), self.inputs, 1, chains=chains_of(self.steps)
+                    )
                     if tile not in self.functions:
                         bias_type = None if start is None else start.type
                         self.functions[tile] = tile_function(

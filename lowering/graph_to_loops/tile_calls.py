@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import func
 from xdsl.ir import SSAValue
 
-from ...passes.contraction_form import ContractionForm
+from ...dialects.graph import ConvOp, shape_of
+from ...passes.contraction_form import ContractionForm, conv_geometry
 from .builder import Index, LoopBuilder
 from .contraction_nest import Access, Nest, argument_buffer, outer_steps
 from .epilogue import Epilogue
 from .instance import KernelInstance
-from .microkernel import Tile, tile_function
+from .microkernel import Tile, chains_of, tile_function
 from .tiles import TileClass
 
 
@@ -38,6 +40,7 @@ class TileCalls:
         self.lanes = k.schedule.get("lanes")
         self.panels = -(-columns // self.nr)
         self.tail = columns - (self.panels - 1) * self.nr
+        self.chains = chains_of(_rows(form))
         self.functions: dict[Tile, func.FuncOp] = {}
 
     def by_width(self, panel: Index, body: Callable[[int], None]) -> None:
@@ -75,7 +78,7 @@ class TileCalls:
         tap_rows = ((0, shape.rows),) if merged else shape.taps
         prefetch = self.k.schedule.get("prefetch") if self.panels > 1 else 0
         rows = nest.rows
-        tile = Tile(shape.rows, lanes, valid, tap_rows, run, rows.count, rows.clipped, prefetch)
+        tile = Tile(shape.rows, lanes, valid, tap_rows, run, rows.count, rows.clipped, self.chains, prefetch)
         pixels = [*site.row, pixel]
         low, count = self._filter_rows(nest, site.row)
         a_at = b.add(self._offset(nest.a, site.rhs, pixels, 0), b.mul(low, rows.dilation * rows.row))
@@ -125,3 +128,11 @@ class TileCalls:
         below = b.add(b.sub(rows.height - 1, top), rows.dilation)  # > 0 where at least filter row 0 is inside
         high = b.min(rows.count, b.div(b.max(0, below), rows.dilation))
         return low, b.max(0, b.sub(high, low))
+
+
+def _rows(form: ContractionForm) -> int:
+    """The most rows that a tile could have, whatever the buffers' strides: those of a product, the pixels of a row."""
+    shape = shape_of(form.root.results[0])
+    if isinstance(form.root, ConvOp):
+        return prod(shape[:-1]) if conv_geometry(form.root).pointwise else shape[-2]
+    return prod(shape[:-1]) if len(shape_of(form.root.rhs)) == 2 else shape[-2]
