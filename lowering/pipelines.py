@@ -67,18 +67,25 @@ def phases(
     profile: bool = False,
     alignment: int = 256,
     planner: str = "auto",
+    capacity: int | None = None,
+    disable_inplace: Sequence[str] = (),
 ) -> tuple[Phase, ...]:
     """The whole way down, for the CPU.
 
     Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are used twice.
-    With `profile` every kernel is timed. `alignment` is in bytes; `planner` is a strategy of plan-arena.
+    With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
+    strategy of plan-arena; kernels with an op of `disable_inplace` write no result over an operand.
     """
-    strategy = planner if plan_memory else "naive"
-    arena = ARENA.replace("plan-arena", f"plan-arena{{strategy={strategy} alignment={alignment}}}")
+    limit = "" if capacity is None else f" capacity={capacity}"
+    planning = f"strategy={planner if plan_memory else 'naive'} alignment={alignment}{limit}"
+    arena = ARENA.replace("plan-arena", f"plan-arena{{{planning}}}")
+    buffers = BUFFERS if plan_memory else PLAIN_BUFFERS
+    if disable_inplace:
+        buffers = buffers.replace("mark-inplace", f"mark-inplace{{disable={','.join(disable_inplace)}}}")
     return (
         Phase("graph", GRAPH if optimize else PLAIN_GRAPH),
         Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
-        Phase("buffers", BUFFERS if plan_memory else PLAIN_BUFFERS),
+        Phase("buffers", buffers),
         Phase("arena", arena),
         Phase("loops", f"{LOOPS},profile-kernels" if profile else LOOPS),
         Phase("llvm", LLVM),
@@ -113,9 +120,7 @@ def run_phases(
             module.verify()
 
 
-def run_passes(
-    ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], observer: Observer | None = None
-) -> None:
+def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], observer: Observer | None = None) -> None:
     """Runs passes in order, without verifying."""
     with collection_paused():
         for each in passes:
@@ -160,9 +165,7 @@ def _make_pass(spec: ArgSpec) -> ModulePass:
     known = sorted(field.name for field in fields(made) if field.init and field.name != "name")
     for option in spec.normalize_parameter_names().parameters:
         if option not in known:
-            raise ConfigError(
-                f"pass '{spec.name}' has no option '{option}' (it has: {', '.join(known) or 'none'})"
-            )
+            raise ConfigError(f"pass '{spec.name}' has no option '{option}' (it has: {', '.join(known) or 'none'})")
     try:
         return made.from_spec(spec)
     except ValueError as error:

@@ -22,14 +22,20 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .lowering.onnx_to_graph import import_onnx
+    from .passes.memory_plan import MemoryPlan
+    from .passes.planning import STRATEGIES, Buffer
     from .runtime.context import ExecutionContext
-    from .runtime.engine import Engine, EngineConfig, compile
+    from .runtime.engine import Engine, EngineConfig, compile, plan_memory
     from .runtime.plan import InferencePlan
     from .runtime.storage import Storage, Tensor
+    from .tools.allocating import allocate
+    from .tools.reports import plan_table, pool_table, write_report
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "STRATEGIES": "passes.planning",
+    "Buffer": "passes.planning",
     "CompileError": "dialects.errors",
     "ConfigError": "dialects.errors",
     "Engine": "runtime.engine",
@@ -38,16 +44,24 @@ _HOME = {
     "InferencePlan": "runtime.plan",
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
+    "MemoryPlan": "passes.memory_plan",
     "MiniInferError": "dialects.errors",
     "PlanError": "dialects.errors",
     "Storage": "runtime.storage",
     "Tensor": "runtime.storage",
     "UnsupportedError": "dialects.errors",
+    "allocate": "tools.allocating",
     "compile": "runtime.engine",
     "import_onnx": "lowering.onnx_to_graph",
+    "plan_memory": "runtime.engine",
+    "plan_table": "tools.reports",
+    "pool_table": "tools.reports",
+    "write_report": "tools.reports",
 }
 
 __all__ = [
+    "STRATEGIES",
+    "Buffer",
     "CompileError",
     "ConfigError",
     "Engine",
@@ -56,13 +70,19 @@ __all__ = [
     "InferencePlan",
     "InvalidInputError",
     "InvalidModelError",
+    "MemoryPlan",
     "MiniInferError",
     "PlanError",
     "Storage",
     "Tensor",
     "UnsupportedError",
+    "allocate",
     "compile",
     "import_onnx",
+    "plan_memory",
+    "plan_table",
+    "pool_table",
+    "write_report",
 ]
 
 

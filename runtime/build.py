@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 
-from ..dialects.errors import CompileError, PlanError
+from ..dialects.errors import CompileError
 from ..dialects.graph import BlobAttr, MiniContext, main_of, node_name, numpy_dtype
 from ..dialects.kernel import TargetAttr, target_of
 from ..lowering.levels import Level, argument_roles
@@ -32,8 +33,26 @@ def build_engine(model: ModelSource, config: EngineConfig, observer: Observer | 
     """Compiles `model`; `observer` is told of every pass."""
     with collection_paused():
         module, ctx = import_model(model, config)
-        plan = build_plan(module, ctx, config, observer)
-    return Engine(plan, config, pass_statistics(ctx))
+        return engine_of(module, ctx, config, observer)
+
+
+def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None) -> Engine:
+    """Compiles a module at the graph level (or further down)."""
+    if not config.check_memory:
+        return Engine(build_plan(module, ctx, config, observer), config, pass_statistics(ctx))
+    from .memory_check import CheckedEngine
+
+    again = module.clone()
+    plan, statistics = build_plan(module, ctx, config, observer), pass_statistics(ctx)
+    apart = replace(config, enable_memory_planning=False, max_workspace_size=None)
+    return CheckedEngine(plan, config, statistics, build_plan(again, ctx, apart))
+
+
+def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
+    """The memory plan of `model`; no code is built."""
+    with collection_paused():
+        module, ctx = import_model(model, config)
+        return plan_memory(module, ctx, config, observer)
 
 
 def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, MiniContext]:
@@ -47,14 +66,10 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
 def plan_memory(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None
 ) -> MemoryPlan:
-    """Takes a module down to the arena level. Raises PlanError where the arena exceeds `max_workspace_size`."""
+    """Takes a module down to the arena level. Raises PlanError where it can't be met in `max_workspace_size`."""
     module.attributes["kernel.target"] = target_attribute(config)
     _lower(module, ctx, config, "arena", observer)
-    memory = memory_plan(module)
-    limit = config.max_workspace_size
-    if limit is not None and memory.arena_bytes > limit:
-        raise PlanError(f"the arena needs {memory.arena_bytes} bytes, but max_workspace_size is {limit}")
-    return memory
+    return memory_plan(module)
 
 
 def build_plan(
@@ -109,6 +124,8 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         profile=config.enable_profiling,
         alignment=config.memory_alignment,
         planner=config.planner,
+        capacity=config.max_workspace_size,
+        disable_inplace=tuple(config.disable_inplace),
     )
 
 

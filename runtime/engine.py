@@ -16,6 +16,7 @@ from .storage import Array
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
+    from ..passes.memory_plan import MemoryPlan
     from ..passes.statistics import PassStatistics
 
 VECTOR_BITS = (128, 256, 512)
@@ -34,8 +35,12 @@ class EngineConfig:
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`.
     memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
-    max_workspace_size: bytes; a plan whose arena is larger is refused. None means no limit.
+    max_workspace_size: bytes; a plan whose arena is larger is refused, naming the tensors that are too large together.
+        None means no limit.
     planner: strategy of plan-arena, such as "auto" or "greedy-by-size".
+    disable_inplace: graph ops, such as ("add", "mul"), whose kernels write no result over an operand.
+    check_memory: run every inference on poisoned memory and compare it, bit for bit, with one that reuses no byte; for
+        finding mistakes of mini_infer, many times slower.
     vector_bits: width of the vectors in generated code; None means the widest that the host has.
     """
 
@@ -51,6 +56,8 @@ class EngineConfig:
     max_workspace_size: int | None = None
     planner: str = "auto"
     vector_bits: int | None = None
+    disable_inplace: Sequence[str] = ()
+    check_memory: bool = False
 
     def __post_init__(self) -> None:
         if self.device != "cpu":
@@ -68,11 +75,20 @@ class EngineConfig:
             raise ConfigError(
                 f"vector_bits is {self.vector_bits}; it must be one of {', '.join(map(str, VECTOR_BITS))}"
             )
+        self._check_planning()
         for name, size in self.dims.items():
             _check_integer(f"dims: '{name}'", size, 0)
         for name, shape in self.shapes.items():
             for size in shape:
                 _check_integer(f"shapes: a dimension of '{name}'", size, 0)
+
+    def _check_planning(self) -> None:
+        from ..passes.planning import STRATEGIES
+
+        if self.planner not in STRATEGIES:
+            raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
+        if isinstance(self.disable_inplace, str):
+            raise ConfigError(f"disable_inplace is {self.disable_inplace!r}; it must be a sequence of graph ops")
 
     @classmethod
     def of(cls, **options: Any) -> EngineConfig:
@@ -159,3 +175,14 @@ def compile(model: ModelSource, threads: int | None = None, **options: Any) -> E
     from .build import build_engine
 
     return build_engine(model, config)
+
+
+def plan_memory(model: ModelSource, threads: int | None = None, **options: Any) -> MemoryPlan:
+    """The memory plan that `compile` would make of the same arguments, without building any code.
+
+    `plan.arena_bytes` is what each context will need. Raises as `compile` does.
+    """
+    config = EngineConfig.of(threads=threads, **options)
+    from .build import plan_model
+
+    return plan_model(model, config)

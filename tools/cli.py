@@ -1,4 +1,4 @@
-"""mini-infer: run, plan, bench and compare ONNX models from the command line."""
+"""mini-infer: run, plan, bench and compare ONNX models from the command line; plan the memory of anything."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ Threads = Annotated[int | None, typer.Option("--threads", "-j", min=1, help="Thr
 Dims = Annotated[list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension.")]
 Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Fusion and layout on or off.")]
 Memory = Annotated[bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.")]
+Strategy = Annotated[str, typer.Option(help="How places are found: auto, pools, greedy-by-size, exact, ...")]
 Files = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
@@ -54,6 +55,11 @@ def _options(threads: int | None, dims: list[str] | None, optimize: bool, memory
     }
 
 
+def _listed(text: str) -> tuple[str, ...]:
+    """The parts of "a,b"."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 @app.command()
 def run(
     model: Model,
@@ -66,6 +72,9 @@ def run(
     repeat: Annotated[int, typer.Option(min=1, help="Inferences to time.")] = 20,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write the outputs to this .npz.")] = None,
     reference: Annotated[bool, typer.Option(help="Evaluate the ops' numpy meaning instead of compiling.")] = False,
+    check_memory: Annotated[
+        bool, typer.Option("--check-memory", help="Prove the memory plan: poisoned memory, a run without reuse.")
+    ] = False,
 ) -> None:
     """Compile a model, run it, and say what was done."""
     from . import running
@@ -74,25 +83,57 @@ def run(
     if reference:
         running.run_reference(model, options["dims"], input or [], seed, output, out)
     else:
+        options["check_memory"] = check_memory
         running.run_compiled(model, options, input or [], seed, repeat, output, out)
 
 
 @app.command()
 def plan(
     model: Model,
+    table: Annotated[bool, typer.Option("--table", help="All tensors: size, life, address, who reuses them.")] = False,
+    pools: Annotated[bool, typer.Option("--pools", help="The pools of a pool strategy, and what they save.")] = False,
+    csv: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write tensor_name,size,offset,start_time,end_time.")
+    ] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
+    strategy: Strategy = "auto",
+    alignment: Annotated[int, typer.Option(help="Where buffers start: a multiple of this many bytes.")] = 256,
+    capacity: Annotated[int | None, typer.Option(min=0, help="Bytes that the arena may have at most.")] = None,
+    disable_inplace: Annotated[
+        str, typer.Option(metavar="OPS", help="Ops whose kernels don't work in place: add,mul.")
+    ] = "",
     threads: Threads = None,
     dim: Dims = None,
     optimize: Optimize = True,
     plan_memory: Memory = True,
-    planner: Annotated[str, typer.Option(help="Strategy of plan-arena.")] = "auto",
-    alignment: Annotated[int, typer.Option(help="Where buffers start: a multiple of this many bytes.")] = 256,
-    csv: Annotated[str | None, typer.Option(help="Write tensor_name,size,offset,start_time,end_time here.")] = None,
 ) -> None:
     """Show the memory plan of a model; no code is built."""
     from . import planning
 
-    options = _options(threads, dim, optimize, plan_memory)
-    planning.show_plan(model, {**options, "planner": planner, "memory_alignment": alignment}, csv, out)
+    options = _options(threads, dim, optimize, plan_memory) | {
+        "planner": strategy,
+        "memory_alignment": alignment,
+        "max_workspace_size": capacity,
+        "disable_inplace": _listed(disable_inplace),
+    }
+    files = planning.report_files(csv=csv, plot=plot, html=html)
+    planning.show_plan(model, options, planning.Wanted(table, pools, files), out)
+
+
+@app.command()
+def allocate(
+    problem: Annotated[str, typer.Argument(help="A .csv file: id,lower,upper,size; lifetimes are half-open.")],
+    strategy: Strategy = "auto",
+    capacity: Annotated[int | None, typer.Option(min=0, help="Bytes to fit in; exit status 1 if none fits.")] = None,
+    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds after which a search gives up.")] = None,
+    alignment: Annotated[int, typer.Option(min=1, help="Offsets are multiples of this many bytes.")] = 1,
+    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the problem with its offsets.")] = None,
+) -> None:
+    """Plan the memory of any program: buffers with sizes and lifetimes in MiniMalloc's CSV format."""
+    from . import allocating
+
+    allocating.show_allocation(problem, strategy, capacity, time_limit, alignment, output, out)
 
 
 @app.command()
@@ -113,9 +154,8 @@ def bench(
     """Time a model: median and minimum, beside other engines when asked, each in a process of its own."""
     from . import benching
 
-    peers = [peer for peer in against.split(",") if peer]
     options = _options(threads, dim, optimize, True)
-    benching.bench(model, options, peers, input or [], seed, rounds, runs, profile, out)
+    benching.bench(model, options, _listed(against), input or [], seed, rounds, runs, profile, out)
 
 
 @app.command()
@@ -143,13 +183,14 @@ def demo(
     """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
     from . import planning, running
     from .demo_model import resnet50
+    from .reports.tables import size_text
     from .whole_file import whole_file
 
     start = time.perf_counter()
     with out.status("building a ResNet-50 with seeded weights"), whole_file(model) as stream:
         stream.write(resnet50(image).SerializeToString())
-    megabytes = planning.megabytes(Path(model).stat().st_size)
-    out.print(f"built {model}, {megabytes}, in {time.perf_counter() - start:.1f} s\n")
+    size = size_text(Path(model).stat().st_size)
+    out.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
     compiled = running.run_compiled(model, _options(threads, None, True, True), [], 0, 20, None, out)
     planning.show_summary(compiled.engine.plan.memory, out)
     look = Text.assemble("look inside: ", (f"mini-opt {model} --to kernels", "bold"))

@@ -2,92 +2,83 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+from xdsl.dialects.builtin import ModuleOp
 
-from ..passes.memory_report import MemoryPlan, TensorRecord
+from ..dialects.errors import ConfigError
+from ..lowering.pipelines import PassRun
+from ..passes.memory_report import MemoryPlan
 from ..runtime.engine import EngineConfig
-from .whole_file import whole_file
+from .progress import working
+from .reports import PICTURES, plan_table, pool_table, write_report
+from .reports.tables import aligned, certificate, size_text
 
-MOST_NAMES = 3  # of other tensors in a note
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to tell of a plan. Without any of it, the summary: the certificate, and what is live when memory binds."""
+
+    table: bool = False
+    pools: bool = False
+    files: Sequence[str] = ()  # reports to write, of the kinds that their names end in
 
 
-def show_plan(model: str, options: Mapping[str, Any], csv_path: str | None, console: Console) -> None:
-    """Plans a model's memory and prints it; `csv_path` gets one line per tensor as well."""
-    from ..runtime.build import import_model, plan_memory
+def report_files(**given: str | None) -> list[str]:
+    """The files to write, by the option that names them; raises ConfigError for a name of another kind."""
+    kinds = {"csv": ("csv",), "plot": PICTURES, "html": ("html",)}
+    for option, file in given.items():
+        if file is not None and Path(file).suffix.removeprefix(".").lower() not in kinds[option]:
+            endings = ", ".join(f".{kind}" for kind in kinds[option])
+            raise ConfigError(f"--{option} {file}: the name must end in {endings}")
+    return [file for file in given.values() if file is not None]
 
-    start = time.perf_counter()
+
+def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: Console) -> None:
+    """Plans a model's memory and tells what is wanted of it."""
+    from ..runtime.build import plan_model
+
+    name, start = Path(model).stem, time.perf_counter()
     config = EngineConfig.of(**options)
-    module, ctx = import_model(model, config)
-    memory = plan_memory(module, ctx, config)
+    with working(console, "importing") as now:
+
+        def observer(done: PassRun, _: ModuleOp) -> None:
+            now(f"planning, after {done.name}")
+
+        memory = plan_model(model, config, observer)
     taken = time.perf_counter() - start
     console.print(Text.assemble((Path(model).name, "bold"), f" planned in {taken:.2f} s"))
-    console.print(tensor_table(memory))
-    show_summary(memory, console)
-    if csv_path is not None:
-        write_csv(memory, csv_path)
-        console.print(f"table written to {csv_path}")
+    if wanted.table:
+        _write(console, plan_table(memory))
+    if wanted.pools:
+        _write(console, pool_table(memory))
+    if not (wanted.table or wanted.pools):
+        show_summary(memory, console)
+    for file in wanted.files:
+        with working(console, f"drawing {file}"):
+            write_report(memory, file, name)
+        console.print(f"written: {file}")
 
 
 def show_summary(memory: MemoryPlan, console: Console) -> None:
-    """The arena, its lower bound, and what no reuse would have taken."""
-    inside = _in_arena(memory)
-    scratch = sum(tensor.bytes for tensor in inside if tensor.role == "scratch")
-    saved = 100 * (1 - memory.arena_bytes / memory.original_bytes) if memory.original_bytes else 0.0
-    proof = "proven minimal for this order" if memory.optimal else "not proven minimal"
-    console.print(
-        f"arena {megabytes(memory.arena_bytes)} for {len(inside)} tensors; "
-        f"without reuse {megabytes(memory.original_bytes)} ({saved:.1f} % saved); scratch {megabytes(scratch)}"
-    )
-    if memory.pools:
-        console.print(f"{len(memory.pools)} pools: {', '.join(megabytes(size) for _, size in memory.pools)}")
-    console.print(f"lower bound {megabytes(memory.lower_bound_bytes)}: {proof} ({memory.method or memory.strategy})")
+    """The certificate, and the tensors that make the arena as large as it is."""
+    _write(console, "\n".join(certificate(memory)))
+    scratch = sum(tensor.bytes for tensor in memory.tensors if tensor.role == "scratch")
+    lines = [f"scratch       {scratch:>14,} bytes in all, inside the arena"] if scratch else []
+    live = [tensor for tensor in memory.live_at(memory.binding_step) if tensor.role != "view"]
+    if live:
+        rows = [(tensor.name, size_text(tensor.bytes), tensor.kernel) for tensor in live]
+        lines += [f"live at step {memory.binding_step}, which binds:"]
+        lines += [f"  {line}" for line in aligned(sorted(rows, key=lambda row: row[0]), "<><")]
+    _write(console, "\n".join(lines))
 
 
-def megabytes(count: int) -> str:
-    """Bytes for people: 10^6 of them to a megabyte."""
-    return f"{count / 1e6:.3f} MB"
-
-
-def tensor_table(memory: MemoryPlan) -> Table:
-    """One row per tensor of the arena: size, lifetime in steps, address, and who has the same bytes when."""
-    table = Table(box=None, padding=(0, 2))
-    for title in ("tensor", "bytes", "from", "to", "address", "notes"):
-        table.add_column(title, justify="left" if title in ("tensor", "notes") else "right", no_wrap=title != "notes")
-    for tensor in _in_arena(memory):
-        numbers = (tensor.bytes, tensor.birth, tensor.death, tensor.offset or 0)
-        table.add_row(tensor.name, *(f"{number:,}" for number in numbers), _notes(memory, tensor))
-    return table
-
-
-def _notes(memory: MemoryPlan, tensor: TensorRecord) -> str:
-    notes = [f"({tensor.role})"] if tensor.role in ("scratch", "view") else []
-    notes += ["(in place)"] if tensor.inplace else []
-    for what, names in (("shares with", tensor.shared_with), ("reused by", memory.reused_by(tensor))):
-        if names:
-            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-            notes.append(f"{what} {', '.join(names[:MOST_NAMES])}{more}")
-    return "; ".join(notes)
-
-
-def _in_arena(memory: MemoryPlan) -> list[TensorRecord]:
-    return [tensor for tensor in memory.tensors if not tensor.persistent]
-
-
-def write_csv(memory: MemoryPlan, path: str) -> None:
-    """`tensor_name,size,offset,start_time,end_time` for every tensor of the arena, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["tensor_name", "size", "offset", "start_time", "end_time"])
-    for tensor in _in_arena(memory):
-        writer.writerow([tensor.name, tensor.bytes, tensor.offset, tensor.birth, tensor.death])
-    with whole_file(path) as stream:
-        stream.write(text.getvalue().encode())
+def _write(console: Console, text: str) -> None:
+    """Prints a table as it is, whatever the width of the terminal."""
+    console.print(Text(text.rstrip("\n")), soft_wrap=True)

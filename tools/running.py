@@ -17,12 +17,12 @@ from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
 from ..lowering.pipelines import PassRun, parse_passes
-from ..passes.statistics import PassStatistics, pass_statistics
-from ..runtime.build import build_plan, engine_phases, import_model
+from ..passes.statistics import PassStatistics
+from ..runtime.build import engine_of, engine_phases, import_model
 from ..runtime.engine import Engine, EngineConfig
 from .arrays import load_inputs, save_outputs
 from .graph_inputs import graph_input_specs
-from .planning import megabytes
+from .reports.tables import size_text
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -55,7 +55,7 @@ def compile_with_progress(
 
         module, ctx = import_model(model, config)
         inputs = load_inputs(files, graph_input_specs(module), seed)
-        engine = Engine(build_plan(module, ctx, config, observer), config, pass_statistics(ctx))
+        engine = engine_of(module, ctx, config, observer)
     return Compiled(engine, inputs, time.perf_counter() - start, passes)
 
 
@@ -72,7 +72,6 @@ def run_compiled(
     compiled = compile_with_progress(model, options, files, seed, console)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
     outputs: dict[str, Array] = engine(compiled.inputs)
-    times = [seconds(lambda: engine(compiled.inputs)) for _ in range(repeat)]
     kernels = len({call.kernel for call in plan.calls})
     in_passes = sum(each.seconds for each in compiled.passes)
     console.print(
@@ -82,11 +81,15 @@ def run_compiled(
     if changes := _rewrites(engine.statistics):
         console.print(f"rewrites: {changes}")
     console.print(_outputs_table(outputs))
-    median, least = statistics.median(times) * 1e3, min(times) * 1e3
-    console.print(f"latency on {plan.threads} thread(s): median {median:.3f} ms, min {least:.3f} ms of {repeat}")
+    if engine.config.check_memory:
+        console.print("memory check: the same bits on poisoned memory, twice, and without any reuse of memory")
+    else:
+        times = [seconds(lambda: engine(compiled.inputs)) for _ in range(repeat)]
+        median, least = statistics.median(times) * 1e3, min(times) * 1e3
+        console.print(f"latency on {plan.threads} thread(s): median {median:.3f} ms, min {least:.3f} ms of {repeat}")
     console.print(
-        f"memory: weights {megabytes(plan.weights.nbytes)}, arena {megabytes(memory.arena_bytes)} "
-        f"(lower bound {megabytes(memory.lower_bound_bytes)})"
+        f"memory: weights {size_text(plan.weights.nbytes)}, arena {size_text(memory.arena_bytes)} "
+        f"(lower bound {size_text(memory.lower_bound_bytes)})"
     )
     _save(output, outputs, console)
     return compiled

@@ -72,7 +72,7 @@ def test_run_tells_outputs_time_and_memory(model: Path) -> None:
     assert re.search(r"model\.onnx: 3 kernel calls of 3 kernels, compiled in [\d.]+ s \(passes [\d.]+ s\)", text)
     assert re.search(rf"{OUTPUT} +float32 +4x8 +-?[\d.]+ +-?[\d.]+ +[\d.]+", text)
     assert re.search(r"latency on 1 thread\(s\): median [\d.]+ ms, min [\d.]+ ms of 3", text)
-    assert re.search(r"memory: weights [\d.]+ MB, arena 0.002 MB \(lower bound 0.002 MB\)", text)
+    assert re.search(r"memory: weights [\d.]+ kB, arena 1.536 kB \(lower bound 1.536 kB\)", text)
 
 
 def test_run_tells_what_was_rewritten(tmp_path: Path) -> None:
@@ -114,12 +114,14 @@ def test_run_binds_dimensions(tmp_path: Path) -> None:
     assert "rows" in complaint("run", path)
 
 
-def test_plan_is_a_table(model: Path) -> None:
+def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
     text = told("plan", model, "-j", "1")
-    assert re.search(r"tensor +bytes +from +to +address +notes", text)
-    assert re.search(r"perceptron/gemm_0 +640 +0 +2 +0", text)
-    assert re.search(r"arena 0\.002 MB for 2 tensors; without reuse 0\.002 MB \(0\.0 % saved\)", text)
-    assert "lower bound 0.002 MB: proven minimal for this order" in text
+    assert re.search(r"arena +1,536 bytes, proven minimal \(strategy auto: [a-z-]+\)\n", text)
+    assert re.search(r"lower bound +1,536 bytes at step 1 \([a-z_0-9]+\), ratio 1.0000\n", text)
+    assert re.search(r"live at step 1, which binds:\n  perceptron/gemm_0 +640 B +[a-z_0-9]+\n", text)
+    table = told("plan", model, "-j", "1", "--table")
+    assert re.search(r"tensor +bytes +start +end +address +in place +reused by\n", table)
+    assert re.search(r"perceptron/gemm_0 +640 +0 +2 +0", table)
 
 
 def test_plan_says_what_shares_bytes(tmp_path: Path) -> None:
@@ -128,10 +130,11 @@ def test_plan_says_what_shares_bytes(tmp_path: Path) -> None:
     for kind in ("Softmax", "LogSoftmax", "Softmax"):
         x = b.node(kind, b.node("Transpose", x, perm=[1, 0]), axis=0)
     path = saved(b.model([x]), tmp_path)
-    assert "(in place)" in told("plan", path, "-j", "1")
-    naive = told("plan", path, "-j", "1", "--no-plan-memory")
-    assert "(in place)" not in naive and "reused by" not in naive
-    assert "pools: 0.00" in told("plan", path, "-j", "1", "--planner", "pools")
+    assert " over chain/" in told("plan", path, "-j", "1", "--table")
+    assert " over chain/" not in told("plan", path, "-j", "1", "--table", "--no-plan-memory")
+    assert re.search(
+        r"optimised +10,240 bytes in \d pools", told("plan", path, "-j", "1", "--strategy", "pools", "--pools")
+    )
 
 
 def test_plan_writes_a_table_for_programs(model: Path) -> None:
@@ -205,7 +208,7 @@ def test_demo_builds_and_runs_a_resnet(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(demo_model, "STAGES", ((1, 8), (2, 16)))
     path = tmp_path / "build" / "resnet.onnx"
     text = told("demo", "--model", path, "--image", "32", "-j", "1")
-    assert re.search(r"built .*resnet\.onnx, 0\.\d+ MB, in [\d.]+ s", text.replace("\n", ""))
+    assert re.search(r"built .*resnet\.onnx, [\d.]+ kB, in [\d.]+ s", text.replace("\n", ""))
     assert re.search(r"rewrites: .*fold-batch-norm 12", text)
     assert re.search(r"softmax/out +float32 +1x1000 +[\d.e-]+ +0\.001 +[\d.]+", text)
     assert "without reuse" in text and "Now yours: mini-infer run YOUR.onnx" in text
@@ -234,7 +237,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "unknown input": (["bench", "model.onnx", "-i", "y=good.npy"], "there is no input y; the model has x"),
     "shape": (["run", "model.onnx", "-i", "good.npy"], r"input 'x' has shape \[3\] instead of \[4, 24\]"),
-    "planner": (["plan", "model.onnx", "--planner", "best"], "plan-arena: unknown strategy 'best'"),
+    "planner": (["plan", "model.onnx", "--strategy", "best"], "planner is 'best'; it must be one of naive, "),
     "alignment": (["plan", "model.onnx", "--alignment", "3"], "memory_alignment is 3"),
     "csv": (["plan", "model.onnx", "--csv", "text.onnx/plan.csv"], "text.onnx/plan.csv: can't be written: "),
     "output": (["run", "model.onnx", "--reference", "-o", "folder"], "folder: can't be written: Is a directory"),

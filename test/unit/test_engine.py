@@ -244,7 +244,7 @@ def test_without_profiling_there_are_no_times() -> None:
 def test_workspace_may_be_just_large_enough() -> None:
     needed = engine("perceptron").plan.arena_bytes
     assert engine("perceptron", max_workspace_size=needed).plan.arena_bytes == needed
-    with pytest.raises(mi.PlanError, match=f"needs {needed} bytes, but max_workspace_size is {needed - 1}"):
+    with pytest.raises(mi.PlanError, match=f"{needed} bytes, the capacity is {needed - 1}"):
         engine("perceptron", max_workspace_size=needed - 1)
 
 

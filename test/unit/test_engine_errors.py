@@ -85,7 +85,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"vector_bits": 64}, "vector_bits is 64; it must be one of 128, 256, 512"),
         ({"dims": {"rows": -1}}, "dims: 'rows' is -1; it must be an integer of at least 0"),
         ({"shapes": {"x": (4, "n")}}, "shapes: a dimension of 'x' is 'n'; it must be an integer"),
-        ({"treads": 2}, "there is no option treads; there are device, device_id, dims, "),
+        ({"treads": 2}, "there is no option treads; there are check_memory, device, device_id, dims, "),
     ],
 )
 def test_wrong_option_is_named(options: dict[str, Any], message: str) -> None:

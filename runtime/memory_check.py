@@ -1,0 +1,115 @@
+"""Memory checking: every inference is run on poisoned memory and compared with one that reuses no byte.
+
+An engine with `check_memory` runs each call four times: by its plan and by one without any reuse of memory, each on an
+arena full of 0xFF (NaN in every float type, -1 in every integer) and on one full of other garbage. Whoever reads bytes
+that nobody has written, or that somebody has overwritten too early, gives another answer. Arena and outputs lie between
+guards; these, the bytes of the arena that belong to no buffer, and the inputs must be the same afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from ..dialects.errors import PlanError
+from ..passes.statistics import PassStatistics
+from .context import checked
+from .engine import Engine, EngineConfig
+from .plan import InferencePlan
+from .storage import Array, aligned_bytes
+
+GUARD = 4096  # bytes before and behind what is guarded
+PATTERNS = (0xFF, 0x55)  # 0x55555555 is a large float and a large integer
+
+
+class CheckedEngine(Engine):
+    """An engine whose every inference proves that its memory plan is right, or raises PlanError."""
+
+    def __init__(
+        self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics, without_reuse: InferencePlan
+    ) -> None:
+        super().__init__(plan, config, statistics)
+        self.without_reuse = without_reuse
+
+    @override
+    def _run(self, inputs: Sequence[Any]) -> list[Array]:
+        given = [checked(spec, value) for spec, value in zip(self.plan.inputs, inputs, strict=True)]
+        expected: list[Array] | None = None
+        for plan, what in ((self.without_reuse, "without reuse of memory"), (self.plan, "as planned")):
+            for pattern in PATTERNS:
+                found = run_poisoned(plan, given, pattern)
+                expected = expected or found
+                for spec, one, other in zip(plan.outputs, expected, found, strict=True):
+                    if one.tobytes() != other.tobytes():
+                        where = f"{what}, in an arena full of 0x{pattern:02X}"
+                        difference = _first_difference(one, other)
+                        raise PlanError(f"memory check: output '{spec.name}' is another {where}: {difference}")
+        assert expected is not None
+        return expected
+
+
+def run_poisoned(plan: InferencePlan, inputs: Sequence[Array], pattern: int) -> list[Array]:
+    """One inference on memory full of `pattern`; raises PlanError where it writes what it may not."""
+    arena = _Guarded(plan.arena_bytes, plan.alignment, pattern)
+    outputs = [_Guarded(_nbytes(spec.shape, spec.dtype), 64, pattern) for spec in plan.outputs]
+    before = [array.tobytes() for array in inputs]
+    context = plan.create_execution_context(arena.inside)
+    for name, array in zip(plan.input_names, inputs, strict=True):
+        context.bind_input(name, array)
+    for spec, memory in zip(plan.outputs, outputs, strict=True):
+        context.bind_output(spec.name, memory.inside.view(spec.dtype).reshape(spec.shape))
+    context.execute()
+    if not arena.is_guarded:
+        raise PlanError("memory check: bytes beside the arena were written")
+    if (arena.inside[_padding(plan)] != pattern).any():
+        raise PlanError("memory check: bytes of the arena that belong to no buffer were written")
+    for spec, memory in zip(plan.outputs, outputs, strict=True):
+        if not memory.is_guarded:
+            raise PlanError(f"memory check: bytes beside output '{spec.name}' were written")
+    for name, array, bytes_before in zip(plan.input_names, inputs, before, strict=True):
+        if array.tobytes() != bytes_before:
+            raise PlanError(f"memory check: input '{name}' was changed")
+    return [
+        memory.inside.view(spec.dtype).reshape(spec.shape).copy()
+        for spec, memory in zip(plan.outputs, outputs, strict=True)
+    ]
+
+
+class _Guarded:
+    """Bytes full of a pattern, between guards that are full of it too."""
+
+    def __init__(self, nbytes: int, alignment: int, pattern: int) -> None:
+        guard = max(GUARD, alignment)
+        self.whole = aligned_bytes(guard + nbytes + guard, alignment)
+        self.whole[:] = pattern
+        self.inside = self.whole[guard : guard + nbytes]
+        self._guards = (self.whole[:guard], self.whole[guard + nbytes :])
+        self._pattern = pattern
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether nobody has written to the guards."""
+        return all(bool((guard == self._pattern).all()) for guard in self._guards)
+
+
+def _padding(plan: InferencePlan) -> Array:
+    """Which bytes of the arena belong to no buffer at any time."""
+    free = np.ones(plan.arena_bytes, np.bool_)
+    for buffer in plan.memory.buffers:
+        free[buffer.offset : buffer.end] = False
+    return free
+
+
+def _nbytes(shape: Sequence[int], dtype: np.dtype[Any]) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+
+
+def _first_difference(one: Array, other: Array) -> str:
+    """Where two arrays of one shape differ in their bits."""
+    bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(one.size, -1) for each in (one, other)]
+    index = int((bits[0] != bits[1]).any(axis=1).argmax())
+    place = [int(axis) for axis in np.unravel_index(index, one.shape)]
+    return f"element {place} is {other.flat[index]} instead of {one.flat[index]}"

@@ -1,0 +1,44 @@
+"""What people want to see of a memory plan: tables, a CSV file, a picture, an interactive page.
+
+    plan = mini_infer.plan_memory("resnet50.onnx")
+    print(mini_infer.plan_table(plan))
+    mini_infer.write_report(plan, "arena.html")
+
+`tables.py` writes text, `gantt.py` the picture, `page.py` the page; the latter two draw what `blocks.py` lays out.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...dialects.errors import ConfigError
+from ...passes.memory_plan import MemoryPlan
+from ..whole_file import whole_file
+from .tables import csv_table, plan_table, pool_table
+
+__all__ = ["PICTURES", "csv_table", "plan_table", "pool_table", "write_report"]
+
+PICTURES = ("png", "svg", "pdf")
+
+
+def write_report(plan: MemoryPlan, path: str | Path, title: str = "") -> None:
+    """Writes a report of the kind that the file's name ends in: .png, .svg, .pdf, .html, .csv or .txt.
+
+    A picture, the interactive page, one line per tensor for programs, or the table of tensors. `title` (the model's
+    name, say) heads picture and page. Raises ConfigError for another ending, MiniInferError where the file can't be
+    written.
+    """
+    kind = Path(path).suffix.removeprefix(".").lower()
+    if kind not in (*PICTURES, "html", "csv", "txt"):
+        raise ConfigError(f"{path}: there are reports as .png, .svg, .pdf, .html, .csv and .txt")
+    with whole_file(path) as stream:
+        if kind in PICTURES:
+            from .gantt import write_picture
+
+            write_picture(plan, stream, kind, title)
+        elif kind == "html":
+            from .page import page_html
+
+            stream.write(page_html(plan, title).encode())
+        else:
+            stream.write((csv_table(plan) if kind == "csv" else plan_table(plan)).encode())

@@ -1,0 +1,55 @@
+"""Who has a tensor's bytes before and after it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from ...passes.memory_plan import MemoryPlan, TensorRecord
+
+
+def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
+    """For each tensor of the arena, those of other buffers that take its bytes next.
+
+    Each of its bytes counts once: who takes a byte later, from one that had it in between, is not named. Views take
+    no bytes, since these are of tensors that are named themselves.
+    """
+    inside = [tensor for tensor in plan.tensors if tensor.offset is not None]
+    takers = sorted((tensor for tensor in inside if tensor.role != "view"), key=lambda tensor: tensor.birth)
+    births = [tensor.birth for tensor in takers]
+    users: dict[str, list[str]] = {}
+    for tensor in inside:
+        assert tensor.offset is not None and tensor.end is not None
+        left = [(tensor.offset, tensor.end)]
+        names = users[tensor.name] = []
+        for other in takers[bisect_left(births, tensor.death) :]:
+            if not left:
+                break
+            if other.buffer != tensor.buffer:
+                assert other.offset is not None and other.end is not None
+                rest = _without(left, other.offset, other.end)
+                if rest != left:
+                    names.append(other.name)
+                    left = rest
+    return users
+
+
+def _without(ranges: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """The parts of the ranges outside of [start, end)."""
+    parts = [part for low, high in ranges for part in ((low, min(high, start)), (max(low, end), high))]
+    return [(low, high) for low, high in parts if low < high]
+
+
+def overwritten_by(plan: MemoryPlan) -> dict[str, str]:
+    """For each tensor that is written in place, the operand that it is written over."""
+    by_name = {tensor.name: tensor for tensor in plan.tensors}
+    found: dict[str, str] = {}
+    for tensor in plan.tensors:
+        if tensor.inplace:
+            before = [by_name[name] for name in tensor.shared_with if by_name[name].birth < tensor.birth]
+            operands = [other for other in before if other.death == tensor.birth + 1 and other.role != "view"]
+            found[tensor.name] = max(operands or before, key=_birth).name if before else ""
+    return found
+
+
+def _birth(tensor: TensorRecord) -> int:
+    return tensor.birth
