@@ -72,7 +72,9 @@ class TileCalls:
         """A tile of the class `shape` that starts at `pixel`, with `valid` columns."""
         b = self.b
         taps = len(shape.taps)
-        merged = shape.whole and (taps == 1 or nest.tap_stride == nest.run)
+        # Taps that lie side by side are one loop; not with several chains, which would take turns in another order.
+        side_by_side = nest.tap_stride == nest.run and self.chains == 1
+        merged = shape.whole and (taps == 1 or side_by_side)
         run = nest.run * taps if merged else nest.run
         lanes = -(-valid // self.lanes) * self.lanes
         tap_rows = ((0, shape.rows),) if merged else shape.taps
