@@ -25,8 +25,8 @@ from .registry import load_pass
 
 GRAPH = (
     "infer-shapes,canonicalize-graph,fold-constants,cse,dce,"
-    "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,fold-batch-norm,"
-    "channels-last,canonicalize-graph,fold-constants,cse,dce"
+    "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,widen-halves,"
+    "fold-batch-norm,channels-last,split-conv-transpose,canonicalize-graph,fold-constants,cse,dce"
 )
 KERNELS = "form-kernels,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
@@ -34,9 +34,9 @@ ARENA = "plan-arena,verify-arena,insert-barriers"
 LOOPS = "place-weights,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
 
-# With optimisations switched off: types are checked, and what only folding can express is folded; every op is
-# a kernel of its own; every value has bytes of its own.
-PLAIN_GRAPH = "infer-shapes,fold-constants,cse,dce"
+# With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
+# wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
+PLAIN_GRAPH = "infer-shapes,fold-constants,widen-halves,cse,dce"
 PLAIN_KERNELS = "form-kernels{fuse=false},choose-schedule,pack-weights"
 PLAIN_BUFFERS = "bufferize"
 

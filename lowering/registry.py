@@ -31,6 +31,7 @@ PASSES = {
     "recompose-gelu": "mini_infer.passes.recompose_gelu:RecomposeGelu",
     "recompose-silu": "mini_infer.passes.recompose_silu:RecomposeSilu",
     "recompose-attention": "mini_infer.passes.recompose_attention:RecomposeAttention",
+    "widen-halves": "mini_infer.passes.widen_halves:WidenHalves",
     "channels-last": "mini_infer.passes.channels_last:ChannelsLast",
     "split-conv-transpose": "mini_infer.passes.split_conv_transpose:SplitConvTranspose",
     # graph -> kernels
