@@ -51,17 +51,22 @@ class Sweep:
     ) -> list[SSAValue]:
         return [r.combine(x, y) for r, x, y in zip(reductions, a, b, strict=True)]
 
+    @property
+    def _whole_vectors(self) -> bool:
+        """Whether lanes behind the row's end may be written to scratch: a masked store delays the load behind it."""
+        return len(self.pieces) == 1 and len(self.inner) == 1
+
     def keep(self, position: Expr, value: SSAValue) -> None:
-        """Write an element (or a block) of the row to scratch."""
+        """Write an element (or a block) of the row to scratch, which is as long as whole registers."""
         assert self.kept is not None
         v, vector = self.v, self.v.vector
         value = v.spread(value)
         if vector is None:
             v.b.store(value, self.kept, [position.emit(v.b)])
-        elif self.lanes is not None:
-            v.b.vstore(value, self.kept, [position.emit(v.b)], vector.valid)
-        else:
+        elif self.lanes is None:
             v.b.vstore(value, self.kept, [(position * vector.lanes).emit(v.b)])
+        else:
+            v.b.vstore(value, self.kept, [position.emit(v.b)], None if self._whole_vectors else vector.valid)
 
     def kept_at(self, position: Expr) -> SSAValue:
         """An element (or a block) of the row from scratch."""
@@ -69,9 +74,10 @@ class Sweep:
         v, vector = self.v, self.v.vector
         if vector is None:
             return v.b.load(self.kept, [position.emit(v.b)])
-        if self.lanes is not None:
-            return v.b.vload(self.kept, [position.emit(v.b)], vector.lanes, vector.valid)
-        return v.b.vload(self.kept, [(position * vector.lanes).emit(v.b)], vector.lanes)
+        if self.lanes is None:
+            return v.b.vload(self.kept, [(position * vector.lanes).emit(v.b)], vector.lanes)
+        valid = None if self._whole_vectors else vector.valid
+        return v.b.vload(self.kept, [position.emit(v.b)], vector.lanes, valid)
 
 
 @dataclass(frozen=True)

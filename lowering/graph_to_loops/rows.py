@@ -79,8 +79,9 @@ class _RowWriter:
     def _scratch(self) -> SSAValue:
         k = self.k
         element = signless(wide_float(element_type_of_value(self.form.root.x)))
-        count = self.form.length * (1 if self.form.along else k.schedule.get("lanes"))
-        return k.own_scratch(0, element, [count])
+        native = k.schedule.get("native")
+        along = -(-self.form.length // native) * native
+        return k.own_scratch(0, element, [along if self.form.along else self.form.length * k.schedule.get("lanes")])
 
     def _lanes(self, trial: Trial, domain: Domain) -> Lanes | None:
         """Lanes along the last axis of the row, or of the rows; None where elements need their own code."""

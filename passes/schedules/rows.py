@@ -12,8 +12,9 @@ from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
 from ..element_flow import same_place_pairs
 from ..row_form import RowForm, row_form
 
-# Registers that one vector takes along rows; 4 keep enough sums in flight to hide the additions' latency.
-ALONG, ACROSS = 4, 2
+# Registers that one vector takes: 4 keep enough sums in flight to hide the additions' latency. Where many values of
+# each row are alive, and a row is kept for each lane, it is 2.
+SUMMING, KEEPING = 4, 2
 
 
 def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]:
@@ -25,10 +26,10 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
         chosen = ScheduleAttr.of("rows", rows=0)
     else:
         native = target.lanes(8 * _item_bytes(form))
-        lanes = native * (ALONG if form.along else ACROSS)
+        lanes = native * (KEEPING if form.keeps_row and not form.along else SUMMING)
         if form.keeps_row:
             elements = form.length if form.along else form.length * lanes
-            per_thread = -(-elements * _item_bytes(form) // 64) * 64
+            per_thread = -(-elements * _item_bytes(form) // 64) * 64  # whole cache lines, so whole registers
         inplace = same_place_pairs(kernel, (form.root,) if form.keeps_shape else ())
         chosen = ScheduleAttr.of("rows", rows=1, native=native, lanes=lanes)
     interface = InterfaceAttr.of(
