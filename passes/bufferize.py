@@ -217,7 +217,8 @@ class _Bufferizer:
         return self.home[value] if value in self.home else self.alloc(_memref(value), op, False, value)
 
     def alloc(self, type: AnyMemRef, op: Operation, scratch: bool, value: SSAValue | None = None) -> SSAValue:
-        name = node_name(op) or (value.name_hint if value is not None else "") or op.name
+        kernel = op.callee.string_value() if isinstance(op, CallOp) else op.name
+        name = node_name(op) or (value.name_hint if value is not None else "") or kernel
         if isinstance(value, OpResult) and value.index:
             name = f"{name}:{value.index}"
         alloc = memref.AllocOp([], [], type)

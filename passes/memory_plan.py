@@ -1,4 +1,4 @@
-"""The memory plan as plain records and as a text table: for reports, tools and the runtime. Knows no IR.
+"""The memory plan as plain records: for reports, tools and the runtime. Knows no IR.
 
 Steps are calls of main, in order; lifetimes are half-open; sizes and offsets are bytes.
 """
@@ -116,31 +116,3 @@ class MemoryPlan:
             and tensor.offset < other.end
             and other.offset < tensor.end
         )
-
-
-def plan_table(plan: MemoryPlan) -> str:
-    """The plan as text: the certificate, then every tensor of the arena."""
-    proof = "proven minimal" if plan.optimal else "not proven minimal"
-    lines = [
-        f"arena        {plan.arena_bytes:>14,} bytes, strategy {plan.strategy} ({plan.method}), {proof}",
-        f"lower bound  {plan.lower_bound_bytes:>14,} bytes at step {plan.binding_step}, ratio {plan.ratio:.4f}",
-        f"without reuse{plan.original_bytes:>14,} bytes",
-    ]
-    if plan.pools:
-        lines.append(f"pools        {len(plan.pools):>14,}")
-    rows = [["tensor", "bytes", "start", "end", "address", "notes"]]
-    for tensor in plan.tensors:
-        if tensor.persistent:
-            continue
-        notes = [f"({tensor.role})"] if tensor.role in ("scratch", "view") else []
-        notes += ["(in-place)"] if tensor.inplace else []
-        notes += [f"shares with {', '.join(tensor.shared_with)}"] if tensor.shared_with else []
-        reused = plan.reused_by(tensor)
-        notes += [f"reused by {', '.join(reused)}"] if reused else []
-        numbers = (tensor.bytes, tensor.birth, tensor.death, tensor.offset)
-        rows.append([tensor.name, *(f"{number:,}" for number in numbers), " ".join(notes)])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for name, *numbers, notes in rows:
-        cells = [text.rjust(width) for text, width in zip(numbers, widths[1:-1], strict=True)]
-        lines.append("  ".join([name.ljust(widths[0]), *cells, notes]).rstrip())
-    return "\n".join(lines) + "\n"

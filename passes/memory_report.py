@@ -32,9 +32,9 @@ from .buffers import (
     memref_type,
     nbytes_of,
 )
-from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord, plan_table
+from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord
 
-__all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_table"]
+__all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan"]
 
 
 @dataclass

@@ -58,8 +58,8 @@ class _Builder:
         return self.node("Relu", [x], f"{name}/relu")
 
 
-def resnet50(image: int = 224, classes: int = 1000, seed: int = 0) -> ModelProto:
-    """A ResNet-50 for one RGB picture of image x image pixels: input "image" [1, 3, H, W], output "scores"."""
+def resnet50(image: int = 224, classes: int = 1000, seed: int = 0, batch: int = 1) -> ModelProto:
+    """A ResNet-50 for RGB pictures of image x image pixels: input "image" [batch, 3, H, W], output "softmax/out"."""
     from onnx import TensorProto, helper
 
     b = _Builder(seed)
@@ -85,8 +85,8 @@ def resnet50(image: int = 224, classes: int = 1000, seed: int = 0) -> ModelProto
     graph = helper.make_graph(
         b.nodes,
         "resnet50",
-        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [1, 3, image, image])],
-        [helper.make_tensor_value_info("softmax/out", TensorProto.FLOAT, [1, classes])],
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, [batch, 3, image, image])],
+        [helper.make_tensor_value_info("softmax/out", TensorProto.FLOAT, [batch, classes])],
         b.weights,
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

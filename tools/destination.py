@@ -32,9 +32,7 @@ class Destination:
     def __enter__(self) -> Destination:
         if self._file is not None and (self._file.is_file() or not self._file.exists()):
             try:
-                self._staging = tempfile.TemporaryDirectory(
-                    prefix=f".{self._file.name}.", dir=self._file.parent
-                )
+                self._staging = tempfile.TemporaryDirectory(prefix=f".{self._file.name}.", dir=self._file.parent)
             except OSError as error:
                 raise MiniInferError(f"can't write {self._file}: {error.strerror}") from error
         return self

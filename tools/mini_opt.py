@@ -183,9 +183,7 @@ class _Tool:
         try:
             return Parser(self.ctx, text.decode(), self.options.input).parse_module()
         except UnicodeDecodeError as error:
-            raise ConfigError(
-                f"{self.options.input} is not text: {error.reason} at byte {error.start}"
-            ) from error
+            raise ConfigError(f"{self.options.input} is not text: {error.reason} at byte {error.start}") from error
         except ParseError as error:
             error.span = replace(error.span, line_offset=line)
             raise

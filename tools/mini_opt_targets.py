@@ -67,9 +67,10 @@ def _assembly(ctx: Context, module: ModuleOp) -> str:
 
 
 def _memory_plan(ctx: Context, module: ModuleOp) -> str:
-    from ..passes.memory_report import memory_plan, plan_table
+    from ..passes.memory_report import memory_plan
+    from .reports import plan_table
 
-    return f"{plan_table(memory_plan(module)).rstrip()}\n"
+    return plan_table(memory_plan(module))
 
 
 def _check(ctx: Context, module: ModuleOp) -> str:

@@ -64,10 +64,7 @@ def test_a_level_is_recognised(level: str, model: Path, tmp_path: Path) -> None:
 def test_there_is_no_way_up(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stopped = lowered(model, "arena", tmp_path)
     assert main([str(stopped), "--to", "kernels"]) == 1
-    assert (
-        capsys.readouterr().err
-        == "mini-opt: error: the module is at the arena level already, below kernels\n"
-    )
+    assert capsys.readouterr().err == "mini-opt: error: the module is at the arena level already, below kernels\n"
 
 
 @pytest.mark.parametrize(
@@ -88,9 +85,7 @@ def test_targets_bring_the_module_to_their_level(
 def test_a_target_needs_its_level(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(model), "--to", "graph", "-t", "asm"]) == 1
     errors = capsys.readouterr().err
-    assert (
-        errors == "mini-opt: error: -t asm needs a module at the llvm level; this one is at the graph level\n"
-    )
+    assert errors == "mini-opt: error: -t asm needs a module at the llvm level; this one is at the graph level\n"
 
 
 def test_host_is_written_on_the_module(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,9 +61,7 @@ def test_output_file_is_replaced_whole(module: Path, tmp_path: Path) -> None:
     assert files_in(tmp_path) == ["in", "out.mlir"]
 
 
-def test_failure_leaves_the_output_file_alone(
-    module: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failure_leaves_the_output_file_alone(module: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "out.mlir"
     output.write_text("before")
     module.write_text(MODULE.replace("-> i32", "-> i64"))

@@ -1,4 +1,4 @@
-"""The memory plan as records and as a table."""
+"""The memory plan as records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph import AbsOp, AddOp, ConcatOp, MiniContext, NegOp, ReluOp
 from mini_infer.dialects.kernel import InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
-from mini_infer.passes.memory_report import MemoryPlan, TensorRecord, memory_plan, plan_table
+from mini_infer.passes.memory_report import MemoryPlan, TensorRecord, memory_plan
 
 BUFFERS = "mark-inplace,bufferize,elide-copies"
 
@@ -94,15 +94,6 @@ def test_pools() -> None:
     plan = plan_of("pools")
     assert sum(size for _, size in plan.pools) == plan.arena_bytes
     assert all(tensor.pool is not None for tensor in plan.tensors if not tensor.persistent)
-
-
-def test_the_table() -> None:
-    lines = plan_table(plan_of()).splitlines()
-    assert lines[0].startswith("arena") and lines[0].endswith("proven minimal")
-    assert "768 bytes at step 1, ratio 1.0000" in lines[1]
-    assert lines[3].split() == ["tensor", "bytes", "start", "end", "address", "notes"]
-    row = next(line for line in lines if line.startswith("node2"))
-    assert row.split()[1:4] == ["256", "2", "4"] and "(in-place)" in row
 
 
 def test_other_levels_have_no_plan() -> None:

@@ -8,7 +8,7 @@ from ...passes.memory_plan import MemoryPlan, TensorRecord
 
 
 def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
-    """For each tensor of the arena, those of other buffers that take its bytes next.
+    """For each tensor of the arena, those that take its bytes next: in place, or else those of other buffers.
 
     Each of its bytes counts once: who takes a byte later, from one that had it in between, is not named. Views take
     no bytes, since these are of tensors that are named themselves.
@@ -16,8 +16,12 @@ def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
     inside = [tensor for tensor in plan.tensors if tensor.offset is not None]
     takers = sorted((tensor for tensor in inside if tensor.role != "view"), key=lambda tensor: tensor.birth)
     births = [tensor.birth for tensor in takers]
+    written_over = {operand: result for result, operand in overwritten_by(plan).items()}
     users: dict[str, list[str]] = {}
     for tensor in inside:
+        if tensor.name in written_over:
+            users[tensor.name] = [written_over[tensor.name]]
+            continue
         assert tensor.offset is not None and tensor.end is not None
         left = [(tensor.offset, tensor.end)]
         names = users[tensor.name] = []

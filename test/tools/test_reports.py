@@ -1,0 +1,278 @@
+"""Reports of a memory plan: tables, CSV, the picture, and what they are drawn from."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from models.light import seeded_light_model
+from models.small import SMALL_MODELS
+
+import mini_infer as mi
+from mini_infer.passes.memory_plan import BufferRecord, MemoryPlan, TensorRecord
+from mini_infer.tools.reports.blocks import Block, blocks_of
+from mini_infer.tools.reports.gantt import draw_plan
+from mini_infer.tools.reports.labels import fitting_label, short_names
+from mini_infer.tools.reports.palette import colour_of
+from mini_infer.tools.reports.reuse import next_users, overwritten_by
+from mini_infer.tools.reports.tables import headline, saving, size_text, subtitle
+
+
+def tensor(name: str, birth: int, death: int, offset: int, size: int, buffer: int, **more: object) -> TensorRecord:
+    record = TensorRecord(name, size, birth, death, False, "intermediate", offset, buffer=buffer, extent=size)
+    return replace(record, **more)
+
+
+def small_plan() -> MemoryPlan:
+    """Four steps. b is written over a in place; c and d are halves of every row of one buffer, which e views;
+    s is scratch where a was."""
+    x = TensorRecord("x", 512, 0, 4, True, "input", None)
+    a = tensor("/net/a", 0, 2, 0, 512, 0, shared_with=("/net/b",), kernel="conv_0", node="/net/a")
+    b = tensor("/net/b", 1, 3, 0, 512, 0, shared_with=("/net/a",), kernel="relu_0", inplace=True)
+    c = tensor("/net/c", 1, 4, 512, 256, 1, shared_with=("/net/e",), extent=384)
+    d = tensor("/net/d", 2, 4, 640, 256, 1, shared_with=("/net/e",), extent=384)
+    e = tensor("/net/e", 3, 4, 512, 512, 1, shared_with=("/net/c", "/net/d"), role="view")
+    s = tensor("/net/f scratch", 3, 4, 0, 100, 2, role="scratch", kernel="softmax_0")
+    buffers = (
+        BufferRecord(0, "/net/b", 512, 0, 0, 3),
+        BufferRecord(1, "/net/e", 512, 512, 1, 4),
+        BufferRecord(2, "/net/f scratch", 100, 0, 3, 4, scratch=True),
+    )
+    return MemoryPlan(
+        arena_bytes=1024,
+        lower_bound_bytes=1024,
+        tensors=(x, a, b, c, d, e, s),
+        strategy="auto",
+        optimal=True,
+        binding_step=1,
+        method="greedy-by-size",
+        original_bytes=1280,
+        steps=("conv_0", "relu_0", "conv_1", "softmax_0"),
+        buffers=buffers,
+    )
+
+
+@cache
+def plan_of(name: str, **options: object) -> MemoryPlan:
+    model = seeded_light_model(name) if name not in SMALL_MODELS else SMALL_MODELS[name]()
+    return mi.plan_memory(model, threads=1, **options)
+
+
+def rows_of(table: str) -> list[list[str]]:
+    """The lines of a table behind its first empty line, cut at runs of blanks."""
+    body = table.split("\n\n", 1)[1]
+    return [line.split() for line in body.splitlines()]
+
+
+def test_who_takes_the_bytes_next() -> None:
+    users = next_users(small_plan())
+    assert users["/net/a"] == ["/net/b"], "in place"
+    assert users["/net/b"] == ["/net/f scratch"]
+    assert users["/net/c"] == users["/net/e"] == []
+
+
+def test_only_the_next_user_of_each_byte_is_named() -> None:
+    first = tensor("first", 0, 1, 0, 512, 0)
+    half = tensor("half", 1, 2, 0, 256, 1)
+    whole = tensor("whole", 2, 3, 0, 512, 2)
+    last = tensor("last", 3, 4, 0, 512, 3)
+    plan = replace(small_plan(), tensors=(first, half, whole, last))
+    assert next_users(plan) == {"first": ["half", "whole"], "half": ["whole"], "whole": ["last"], "last": []}
+
+
+def test_what_is_written_over_in_place() -> None:
+    assert overwritten_by(small_plan()) == {"/net/b": "/net/a"}
+
+
+def test_the_table_tells_everything() -> None:
+    assert mi.plan_table(small_plan()).splitlines() == [
+        "arena                  1,024 bytes, proven minimal (strategy auto: greedy-by-size)",
+        "lower bound            1,024 bytes at step 1 (relu_0), ratio 1.0000",
+        "without reuse          1,792 bytes, 42.9 % saved",
+        "",
+        "tensor          bytes  start  end  address  in place     reused by",
+        "/net/a            512      0    2        0               /net/b",
+        "/net/b            512      1    3        0  over /net/a  /net/f scratch",
+        "/net/c            256      1    4      512",
+        "/net/d            256      2    4      640",
+        "/net/e            512      3    4      512  (view)",
+        "/net/f scratch    100      3    4        0  (scratch)",
+    ]
+
+
+def test_a_plan_of_offsets_has_no_pools() -> None:
+    lines = mi.pool_table(small_plan()).splitlines()
+    assert lines[0] == "Strategy auto gives every buffer its own offset: there are no pools."
+    assert "original               1,792 bytes, every tensor by itself" in lines
+    assert "saving                42.9 %" in lines
+
+
+@pytest.mark.parametrize("strategy", ["pools", "pools-first-fit"])
+def test_pools_and_their_tensors(strategy: str) -> None:
+    plan = plan_of("resnet", planner=strategy)
+    rows = rows_of(f"\n\n{mi.pool_table(plan)}")
+    pools = [row for row in rows[1:] if row and row[0].isdigit()]
+    assert [int(row[1].replace(",", "")) for row in pools] == [size for _, size in plan.pools]
+    named = " ".join(" ".join(row[3:]) for row in pools)
+    inside = [each for each in plan.tensors if each.offset is not None and each.role != "view"]
+    assert all(each.name in named for each in inside)
+    assert any(row[:2] == ["optimised", f"{plan.arena_bytes:,}"] for row in rows)
+
+
+def test_csv_is_the_plan_in_numbers(tmp_path: Path) -> None:
+    plan = plan_of("resnet")
+    mi.write_report(plan, tmp_path / "plan.csv")
+    with (tmp_path / "plan.csv").open(newline="") as stream:
+        header, *rows = csv.reader(stream)
+    assert header == ["tensor_name", "size", "offset", "start_time", "end_time"]
+    assert [(row[0], *map(int, row[1:])) for row in rows] == [
+        (each.name, each.bytes, each.offset, each.birth, each.death) for each in plan.tensors if each.offset is not None
+    ]
+
+
+def test_sizes_have_units() -> None:
+    assert [size_text(count) for count in (0, 999, 1000, 5218304, 3 * 10**9)] == [
+        "0 B",
+        "999 B",
+        "1.000 kB",
+        "5.218 MB",
+        "3.000 GB",
+    ]
+    assert saving(0, 0) == "0.0 %" and saving(4, 1) == "75.0 %"
+
+
+def test_the_headline_says_how_good_the_plan_is() -> None:
+    plan = small_plan()
+    assert headline(plan) == "arena 1.024 kB = lower bound"
+    assert headline(replace(plan, arena_bytes=1280, optimal=False)) == "arena 1.280 kB, 1.250 x lower bound"
+    proven = replace(plan, arena_bytes=1280)
+    assert headline(proven) == "arena 1.280 kB, 1.250 x lower bound, proven minimal"
+    assert subtitle(plan) == (
+        "4 kernel calls, 5 tensors of 1.792 kB; strategy auto: greedy-by-size; step 1 binds (relu_0)"
+    )
+
+
+def test_blocks_cut_at_what_is_written_in_place() -> None:
+    blocks = {block.tensor.name: block for block in blocks_of(small_plan()) if block.tensor is not None}
+    assert (blocks["/net/a"].start, blocks["/net/a"].end, blocks["/net/a"].kind) == (0, 1, "tensor")
+    assert (blocks["/net/b"].start, blocks["/net/b"].end, blocks["/net/b"].kind) == (1, 3, "in place")
+    assert blocks["/net/f scratch"].kind == "scratch"
+    assert colour_of(blocks["/net/f scratch"]) not in {colour_of(blocks["/net/a"]), colour_of(blocks["/net/c"])}
+
+
+def test_interleaved_parts_are_drawn_one_above_the_other() -> None:
+    """Rows of 256 bytes: c has the first 128 of each, d the others."""
+    blocks = {block.tensor.name: block for block in blocks_of(small_plan()) if block.tensor is not None}
+    assert (blocks["/net/c"].low, blocks["/net/c"].high, blocks["/net/c"].interleaved) == (512, 768, True)
+    assert (blocks["/net/d"].low, blocks["/net/d"].high, blocks["/net/d"].interleaved) == (768, 1024, True)
+    assert (blocks["/net/e"].low, blocks["/net/e"].high, blocks["/net/e"].kind) == (512, 1024, "view")
+
+
+def test_bytes_kept_for_parts_to_come_are_drawn_below() -> None:
+    blocks = blocks_of(small_plan())
+    kept = [block for block in blocks if block.kind == "reserved"]
+    assert [(block.start, block.end, block.low, block.high) for block in kept] == [(1, 4, 512, 1024)]
+    assert blocks[0].kind == "reserved" and blocks[-1].kind == "view"
+
+
+@pytest.mark.parametrize("name", ["resnet", "squeezenet", "densenet121"])
+def test_no_two_blocks_cover_each_other(name: str) -> None:
+    """What is drawn filled never overlaps; nor does it leave the arena."""
+    plan = plan_of(name)
+    blocks = [block for block in blocks_of(plan) if block.kind not in ("view", "reserved")]
+    assert {block.tensor.name for block in blocks if block.tensor} == {
+        each.name for each in plan.tensors if each.offset is not None and each.role != "view"
+    }
+    for step in range(len(plan.steps)):
+        live = sorted((block for block in blocks if block.start <= step < block.end), key=_low)
+        assert all(below.high <= above.low for below, above in pairwise(live))
+        assert not live or (live[0].low >= 0 and live[-1].high <= plan.arena_bytes)
+
+
+def _low(block: Block) -> int:
+    return block.low
+
+
+def test_a_name_fits_or_is_left_out() -> None:
+    lying = fitting_label(["conv"], 100, 20)
+    assert lying is not None and (lying.text, lying.size, lying.upright) == ("conv", 9.0, False)
+    upright = fitting_label(["conv"], 12, 60)
+    assert upright is not None and upright.upright
+    small = fitting_label(["a rather long name", "name"], 26, 9)
+    assert small is not None and (small.text, small.size) == ("name", 7.0)
+    assert fitting_label(["conv"], 5, 5) is None
+
+
+def test_names_lose_what_they_have_in_common() -> None:
+    forms = short_names(["/model/block.0/conv1/Conv", "/model/block.0/conv2/Conv", "/model/head/Gemm"])
+    assert forms["/model/head/Gemm"] == ("head/Gemm", "Gemm")
+    assert forms["/model/block.0/conv1/Conv"] == ("block.0/conv1/Conv", "conv1/Conv", "Conv")
+    assert short_names(["node_Conv_1", "node_Conv_2"])["node_Conv_1"] == ("1",)
+    assert short_names(["conv"]) == {"conv": ("conv",)}
+
+
+def test_the_picture_shows_what_it_should() -> None:
+    figure = draw_plan(plan_of("resnet"), "resnet")
+    arena, live = figure.axes
+    assert len(arena.patches) >= len(plan_of("resnet").buffers)
+    titles = [text.get_text() for text in figure.texts]
+    assert titles[0].startswith("resnet: arena ") and "kernel calls" in titles[1]
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "tensor" in legend and any(text.startswith("lower bound") for text in legend)
+    bound = plan_of("resnet").lower_bound_bytes
+    for axes in (arena, live):
+        lines = [np.asarray(line.get_xydata()) for line in axes.lines]
+        assert any((line[:, 1] == bound).all() for line in lines)
+        assert any((line[:, 0] == plan_of("resnet").binding_step + 0.5).all() for line in lines)
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_equal_plans_give_equal_pictures(kind: str, tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        mi.write_report(plan_of("mlp"), tmp_path / f"{name}.{kind}", "mlp")
+    assert (tmp_path / f"one.{kind}").read_bytes() == (tmp_path / f"other.{kind}").read_bytes()
+
+
+def test_names_in_the_picture_can_be_searched(tmp_path: Path) -> None:
+    mi.write_report(small_plan(), tmp_path / "plan.svg", "<model>")
+    texts = {element.text for element in ElementTree.parse(tmp_path / "plan.svg").iter() if element.text}
+    assert "<model>: arena 1.024 kB = lower bound" in texts
+    assert {"a", "b", "c", "d"} <= texts
+
+
+@pytest.mark.parametrize("name", ["plan.png", "plan.html", "plan.txt"])
+def test_a_plan_of_nothing_can_be_told(name: str, tmp_path: Path) -> None:
+    empty = MemoryPlan(0, 0, (), "auto", True, 0)
+    mi.write_report(empty, tmp_path / name)
+    assert (tmp_path / name).stat().st_size > 0
+    assert mi.pool_table(empty) and empty.live_bytes() == []
+
+
+def test_other_kinds_of_reports_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(mi.ConfigError, match=r"plan.doc: there are reports as .png, .svg, .pdf, .html, .csv and .txt"):
+        mi.write_report(small_plan(), tmp_path / "plan.doc")
+    with pytest.raises(mi.MiniInferError, match="can't be written"):
+        (tmp_path / "file").touch()
+        mi.write_report(small_plan(), tmp_path / "file" / "plan.csv")
+
+
+def test_csv_quotes_names_that_need_it() -> None:
+    from mini_infer.tools.reports import csv_table
+
+    odd = replace(small_plan(), tensors=(tensor('a,"b"', 0, 1, 0, 4, 0),))
+    assert list(csv.reader(io.StringIO(csv_table(odd))))[1][0] == 'a,"b"'
+
+
+def test_the_page_needs_no_network(tmp_path: Path) -> None:
+    mi.write_report(small_plan(), tmp_path / "arena.html", "<script>")
+    text = (tmp_path / "arena.html").read_text(encoding="utf-8")
+    assert "<script src=" not in text.lower() and "<link" not in text.lower()
+    assert "<title>&lt;script&gt;: arena 1.024 kB" in text
+    assert len(text) < 3e6
