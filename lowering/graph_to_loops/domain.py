@@ -21,7 +21,8 @@ from ...dialects.graph import KernelOp
 from ...passes.boxes import row_major
 from .builder import INDEX, LoopBuilder
 from .index_expr import Expr, Quotient, Remainder, Var, linear
-from .values import Buffer, Values, Vector
+from .lane_access import Buffer, Vector
+from .values import Values
 
 # More pieces than this are not worth their code; then conditions stay inside the loops.
 _MOST_PIECES = 48

@@ -27,8 +27,9 @@ from ...passes.boxes import row_major
 from .arithmetic import convert, is_integer, number_in, signless
 from .builder import INDEX, Index
 from .index_expr import Expr, Var, delinearize, linear
+from .lane_access import NotVectorisable
 from .resize_rule import resize
-from .values import NotVectorisable, Rule, Values, aligned
+from .values import Rule, Values, aligned
 
 Idx = tuple[Expr, ...]
 

@@ -19,7 +19,8 @@ from .builder import Index
 from .domain import Canvas, Domain, Element, Piece, Trial
 from .index_expr import Expr, Var
 from .instance import KernelInstance
-from .values import Interleaved, NotVectorisable, Tile, Values, Vector
+from .lane_access import Interleaved, NotVectorisable, Tile, Vector
+from .values import Values
 
 # Threads are busy to the end when each has a few pieces of work.
 _WORK_PER_THREAD = 4
@@ -94,7 +95,7 @@ def _far_axes(trial: Trial, domain: Domain, element: Element, axis: int) -> list
         return None
     found: list[int] = []
     for variables, values in written:
-        for place in values.one_by_one:
+        for place in values.lanes.one_by_one:
             contiguous = [i for i, var in enumerate(variables) if place.coefficient(var) == 1]
             found.extend(contiguous or [-1])
     return found
@@ -246,11 +247,11 @@ class _Nest:
         count = piece[lanes.axis + 1][1]
 
         def every(outer: list[Expr], i: Expr) -> None:
-            v.interleaved = Interleaved(count)
+            v.lanes.interleaved = Interleaved(count)
             for number in range(count):
-                v.interleaved.number = number
+                v.lanes.interleaved.number = number
                 self._write([*outer, i, Expr.of(number)])
-            v.interleaved = None
+            v.lanes.interleaved = None
 
         def work(outer: list[Expr], share: _Share | None) -> None:
             run_lanes(v, lanes, low, high, lambda i: every(outer, i), share)
@@ -270,13 +271,13 @@ class _Nest:
         def tile(index: list[Expr], i: Index, j: Index) -> None:
             along, across = Var(i, low, end - 1), Var(j, other_low, other_end - size)
             with v.vectorised(Vector(along, size, size)):
-                v.tile = Tile(across, size)
+                v.lanes.tile = Tile(across, size)
                 for offset in range(size):
-                    v.tile.offset = offset
+                    v.lanes.tile.offset = offset
                     full = list(index)
                     full.insert(other, Expr.of(across) + offset)
                     self._write([*full, Expr.of(along)])
-                v.tile = None
+                v.lanes.tile = None
 
         def work(index: list[Expr], share: _Share | None) -> None:
             columns, rows = (end - low) // size, (other_end - other_low) // size

@@ -27,8 +27,8 @@ from ...dialects.graph import (
     shape_of,
 )
 from ...passes.row_form import RowForm
+from .approximations import shifted_exp
 from .arithmetic import Arithmetic, convert
-from .elementwise_ops import shifted_exp
 from .index_expr import Expr
 from .reduction_rules import affine, wide
 from .reductions import Reduction, kind_of

@@ -18,9 +18,10 @@ from ...passes.boxes import row_major
 from .builder import Index
 from .domain import Piece
 from .index_expr import Expr, Var, linear
+from .lane_access import Vector
 from .nests import Lanes
 from .reductions import Reduction, lanes_of
-from .values import Values, Vector
+from .values import Values
 
 Body: TypeAlias = "Callable[[Expr], Sequence[SSAValue]]"
 

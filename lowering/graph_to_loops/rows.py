@@ -30,12 +30,13 @@ from .arithmetic import convert, signless, wide_float
 from .domain import Canvas, Domain, Trial, plan
 from .index_expr import Expr, delinearize, linear
 from .instance import KernelInstance
+from .lane_access import NotVectorisable
 from .map import write_elements
 from .nests import Lanes, write_nest
 from .reductions import Reduction
 from .row_ops import Row, result_at, write_row
 from .row_sweep import Sweep
-from .values import NotVectorisable, Values
+from .values import Values
 
 
 def lower(k: KernelInstance) -> None:
@@ -97,7 +98,7 @@ class _RowWriter:
             written = trial.write(domain, self._once, vector=last, lanes=2)
         except NotVectorisable:
             return None
-        if any(values.one_by_one for _, values in written):
+        if any(values.lanes.one_by_one for _, values in written):
             return None
         return Lanes(last - rows if form.along else last, native, most)
 

@@ -21,10 +21,11 @@ from .arithmetic import convert, signless, wide_float
 from .builder import Index
 from .index_expr import Expr, delinearize, linear
 from .instance import KernelInstance
+from .lane_access import Buffer
 from .movement_rules import wrapped
 from .reduction_rules import wide
 from .reductions import Reduction
-from .values import Buffer, Values
+from .values import Values
 
 _KINDS = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}
 

@@ -13,77 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from xdsl.dialects import arith
-from xdsl.dialects import vector as vector_ops
-from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
+from xdsl.dialects.builtin import VectorType, i64
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.extensions import IndexCastOp
-from ...dialects.extensions.replace import scalar_of, shaped_like
 from ...dialects.graph import ConstantOp, KernelOp, describe, element_type_of_value, shape_of
 from .arithmetic import convert, signless
 from .builder import Index, LoopBuilder, memref_type, strides_of
 from .elementwise_ops import emit_elementwise, is_elementwise
 from .index_expr import Expr, Var, linear
-
-# A vector read with a stride up to this is a few loads and shuffles; with a larger one, a load per lane.
-_LARGEST_SHUFFLED_STRIDE = 4
-
-
-class NotVectorisable(Exception):
-    """The value needs other code in each lane; the caller writes scalar loops instead."""
-
-
-class Vector(NamedTuple):
-    """Lanes along `var`: lane i is at var + i; from lane `valid` on they are neither read nor written."""
-
-    var: Var
-    lanes: int
-    valid: int
-
-
-@dataclass
-class Tile:
-    """A square of `size` x `size` elements: lanes along the vector's variable, `offset` counts along `var`.
-
-    What is contiguous along `var` is loaded once for all offsets and turned in registers.
-    """
-
-    var: Var
-    size: int
-    offset: int = 0
-    turned: dict[tuple[SSAValue, Expr], list[SSAValue]] = field(
-        default_factory=dict[tuple[SSAValue, Expr], list[SSAValue]]
-    )
-
-
-@dataclass
-class Interleaved:
-    """`count` vectors whose lanes alternate in memory; `number` is the one being written."""
-
-    count: int
-    number: int = 0
-    pending: dict[tuple[SSAValue, Expr], list[SSAValue]] = field(
-        default_factory=dict[tuple[SSAValue, Expr], list[SSAValue]]
-    )
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """A memref as one line of elements."""
-
-    line: SSAValue
-    strides: tuple[int, ...]
-
-    @property
-    def element(self) -> Attribute:
-        """The element type in memory."""
-        return memref_type(self.line).element_type
-
+from .lane_access import Buffer, LaneAccess, NotVectorisable, Vector
 
 Rule: TypeAlias = "Callable[[Values, Operation, tuple[Expr, ...]], SSAValue]"
 
@@ -92,18 +34,15 @@ class Values:
     """The values of one kernel body, written into the block that `b` is in.
 
     What was asked for is noted, for the loop planner: `touched` are the indices that became code, and
-    `breaks` the positions where an axis wants to be cut, because to either side another operand is read;
-    `one_by_one` are places that lanes lie far apart at.
+    `breaks` the positions where an axis wants to be cut, because to either side another operand is read.
     """
 
     def __init__(self, b: LoopBuilder, kernel: KernelOp, operands: Sequence[SSAValue]) -> None:
         self.b = b
         self.kernel = kernel
         self.vector: Vector | None = None
-        self.tile: Tile | None = None
-        self.interleaved: Interleaved | None = None
+        self.lanes = LaneAccess(b)
         self.touched: list[Expr] = []
-        self.one_by_one: list[Expr] = []
         self.breaks: set[tuple[Var, int]] = set()
         self._variables: dict[SSAValue, Var] = {}
         self._buffers = {
@@ -221,7 +160,19 @@ class Values:
         position = self.b.insert(IndexCastOp(self.b.index(self.number(index)), i64))
         return convert(self.b, position, i64, element)
 
-    # loops
+    # control flow
+
+    def choose(self, condition: SSAValue, then: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]) -> SSAValue:
+        """then() where the condition holds, else otherwise(); only that one runs."""
+
+        def branch(write: Callable[[], SSAValue]) -> Callable[[], Sequence[SSAValue]]:
+            def run() -> Sequence[SSAValue]:
+                with self.scope():
+                    return [self.spread(write())]
+
+            return run
+
+        return self.b.when(condition, branch(then), branch(otherwise))[0]
 
     def each(self, low: Index, high: Index, size: int, body: Callable[[Expr], None], step: int = 1) -> None:
         """for i in range(low, high, step), all in [0, size): body(i)"""
@@ -273,137 +224,23 @@ class Values:
         vector = self.vector
         step = place.coefficient(vector.var) if vector is not None else 0
         if vector is None or step == 0:
-            return self.unsigned(self.b.load(buffer.line, [place.emit(self.b)]))
+            return self.lanes.unsigned(self.b.load(buffer.line, [place.emit(self.b)]))
         if step is None:
             raise NotVectorisable
-        return self.unsigned(self._load_lanes(buffer, place, step, vector))
-
-    def unsigned(self, value: SSAValue) -> SSAValue:
-        """A loaded value as the signless number that it is computed with."""
-        element = scalar_of(value.type)
-        if signless(element) == element:
-            return value
-        return self.b.insert(arith.BitcastOp(value, shaped_like(signless(element), value.type)))
-
-    def _load_lanes(self, buffer: Buffer, place: Expr, step: int, vector: Vector) -> SSAValue:
-        b, (_, lanes, valid) = self.b, vector
-        if step == 1:
-            return b.vload(buffer.line, [place.emit(b)], lanes, valid)
-        if step == -1:
-            loaded = b.vload(buffer.line, [(place - (valid - 1)).emit(b)], lanes, valid)
-            return self.shuffle(loaded, loaded, [max(valid - 1 - lane, 0) for lane in range(lanes)])
-        if 1 < step <= _LARGEST_SHUFFLED_STRIDE:
-            return self._load_strided(buffer, place, step, vector)
-        if self.tile is not None and place.coefficient(self.tile.var) == 1:
-            return self._load_turned(buffer, place, step, self.tile)
-        self.one_by_one.append(place)
-        result = b.constant(0, VectorType(signless(buffer.element), [lanes]))
-        for lane in range(valid):
-            element = self.unsigned(b.load(buffer.line, [(place + lane * step).emit(b)]))
-            result = b.insert(vector_ops.InsertOp(element, result, [lane]))
-        return result
-
-    def _load_turned(self, buffer: Buffer, place: Expr, step: int, tile: Tile) -> SSAValue:
-        """Lanes `step` apart, from a tile whose rows run the other way."""
-        corner = place - tile.offset
-        key = (buffer.line, corner)
-        if key not in tile.turned:
-            rows = [
-                self.b.vload(buffer.line, [(corner + lane * step).emit(self.b)], tile.size) for lane in range(tile.size)
-            ]
-            tile.turned[key] = self._turned(rows)
-        return tile.turned[key][tile.offset]
-
-    def _turned(self, rows: list[SSAValue]) -> list[SSAValue]:
-        """The transpose of a square: lanes whose numbers differ in one bit trade places, bit after bit."""
-        size = len(rows)
-        half = size // 2
-        while half:
-            for row in range(size):
-                if row & half:
-                    continue
-                a, c = rows[row], rows[row + half]
-                upper = [size + lane - half if lane & half else lane for lane in range(size)]
-                lower = [size + lane if lane & half else lane + half for lane in range(size)]
-                rows[row], rows[row + half] = self.shuffle(a, c, upper), self.shuffle(a, c, lower)
-            half //= 2
-        return rows
-
-    def _load_strided(self, buffer: Buffer, place: Expr, step: int, vector: Vector) -> SSAValue:
-        """Whole vectors that cover every element asked for and none behind the last one, then shuffles."""
-        b, (_, lanes, valid) = self.b, vector
-        span = (valid - 1) * step + 1
-        result: SSAValue | None = None
-        for first in range(0, span, lanes):
-            start = max(min(first, span - lanes), 0)
-            loaded = b.vload(buffer.line, [(place + start).emit(b)], lanes, min(lanes, span))
-            offsets = [min(lane * step, span - 1) for lane in range(lanes)]
-            mask = [
-                lanes + offset - start if first <= offset < first + lanes else lane
-                for lane, offset in enumerate(offsets)
-            ]
-            result = self.shuffle(loaded if result is None else result, loaded, mask)
-        assert result is not None
-        return result
-
-    def shuffle(self, a: SSAValue, c: SSAValue, mask: Sequence[int]) -> SSAValue:
-        """Lanes of two vectors of one length; those of the second count on from the first's."""
-        element = scalar_of(a.type)
-        positions = DenseArrayBase.from_list(i64, list(mask))
-        return self.b.insert(vector_ops.ShuffleOp(a, c, positions, result_type=VectorType(element, [len(mask)])))
-
-    def choose(self, condition: SSAValue, then: Callable[[], SSAValue], otherwise: Callable[[], SSAValue]) -> SSAValue:
-        """then() where the condition holds, else otherwise(); only that one runs."""
-
-        def branch(write: Callable[[], SSAValue]) -> Callable[[], Sequence[SSAValue]]:
-            def run() -> Sequence[SSAValue]:
-                with self.scope():
-                    return [self.spread(write())]
-
-            return run
-
-        return self.b.when(condition, branch(then), branch(otherwise))[0]
+        return self.lanes.unsigned(self.lanes.load(buffer, place, step, vector))
 
     def store(self, value: SSAValue, buffer: Buffer, place: Expr) -> None:
         """Write the element at a place of a buffer's line."""
         self.touched.append(place)
-        b, vector = self.b, self.vector
-        element = buffer.element
-        value = self.spread(value)
-        if signless(element) != element:
-            value = b.insert(arith.BitcastOp(value, shaped_like(element, value.type)))
+        vector = self.vector
+        value = self.lanes.as_stored(self.spread(value), buffer)
         if vector is None:
-            b.store(value, buffer.line, [place.emit(b)])
+            self.b.store(value, buffer.line, [place.emit(self.b)])
             return
         step = place.coefficient(vector.var)
         if step is None:
             raise NotVectorisable
-        if step == 1:
-            b.vstore(value, buffer.line, [place.emit(b)], vector.valid)
-        elif self.interleaved is not None and self.interleaved.count == step:
-            self._store_interleaved(value, buffer, place, vector, self.interleaved)
-        else:
-            for lane in range(vector.valid):
-                one = b.insert(vector_ops.ExtractOp(value, [lane], element))
-                b.store(one, buffer.line, [(place + lane * step).emit(b)])
-
-    def _store_interleaved(
-        self, value: SSAValue, buffer: Buffer, place: Expr, vector: Vector, group: Interleaved
-    ) -> None:
-        """Keep the vector until all that lie between its lanes are there, then write them as one."""
-        start = place - group.number
-        waiting = group.pending.setdefault((buffer.line, start), [])
-        waiting.append(value)
-        if len(waiting) < group.count:
-            return
-        lanes = vector.lanes
-        pairs = [
-            self.shuffle(waiting[i], waiting[min(i + 1, group.count - 1)], range(2 * lanes))
-            for i in range(0, group.count, 2)
-        ]
-        order = [number * lanes + lane for lane in range(lanes) for number in range(group.count)]
-        together = self.shuffle(pairs[0], pairs[-1], order)
-        self.b.vstore(together, buffer.line, [start.emit(self.b)], vector.valid * group.count)
+        self.lanes.store(value, buffer, place, step, vector)
 
 
 def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
@@ -414,8 +251,9 @@ def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
 
 def rules() -> dict[str, Rule]:
     """How single elements of the ops that are not elementwise come about, by op name."""
+    from .convolution_rules import CONVOLUTION_RULES
     from .movement_rules import MOVEMENT_RULES
     from .reduction_rules import REDUCTION_RULES
     from .window_rules import WINDOW_RULES
 
-    return {**MOVEMENT_RULES, **REDUCTION_RULES, **WINDOW_RULES}
+    return {**MOVEMENT_RULES, **REDUCTION_RULES, **WINDOW_RULES, **CONVOLUTION_RULES}
