@@ -25,7 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .values import AnyTensor, Array, element_type_of_value, is_float
+from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
 
 
 @cache
@@ -171,6 +171,11 @@ def require_axis(axis: int, rank: int) -> int:
     if not 0 <= axis < rank:
         raise VerifyException(f"axis {axis} is outside of a tensor of rank {rank}")
     return axis
+
+
+def require_numbers(value: SSAValue) -> None:
+    """Raises VerifyException for truth values."""
+    require(not is_bool(element_type_of_value(value)), "truth values (i1) are no numbers")
 
 
 def require_float(value: SSAValue, what: str = "operand") -> None:

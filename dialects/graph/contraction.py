@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, Loca
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
-from .base import ContractionOp, broadcast, require, require_same_element_type
+from .base import ContractionOp, broadcast, require, require_numbers, require_same_element_type
 from .spatial import Window, channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 from .values import (
     AnyTensor,
@@ -56,6 +56,7 @@ class MatmulOp(ContractionOp):
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
+        require_numbers(self.lhs)
         require_same_element_type(self.lhs, self.rhs)
         batch_a, rows, depth = _matrices(self.lhs, self.transpose_a is not None)
         batch_b, depth_b, columns = _matrices(self.rhs, self.transpose_b is not None)
@@ -130,6 +131,7 @@ class ConvOp(ContractionOp):
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
+        require_numbers(self.x)
         require_same_element_type(self.x, self.weight, self.bias)
         x, weight, groups, layout = (
             shape_of(self.x),
@@ -236,6 +238,7 @@ class ConvTransposeOp(ContractionOp):
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
+        require_numbers(self.x)
         require_same_element_type(self.x, self.weight, self.bias)
         x, weight, groups, layout = (
             shape_of(self.x),

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, String
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from .base import MovementOp, require, require_axis, require_same_element_type
+from .base import MovementOp, require, require_axis, require_numbers, require_same_element_type
 from .values import (
     AnyTensor,
     Array,
@@ -187,6 +187,8 @@ class ScatterOp(MovementOp, ABC):
         require_same_element_type(self.x, self.updates)
         reduction = self.reduction.data
         require(reduction in REDUCTIONS, f'reduction is one of {", ".join(REDUCTIONS)}, got "{reduction}"')
+        if reduction != "none":
+            require_numbers(self.x)
 
     def scatter(self, x: Array, places: tuple[Array, ...], updates: Array) -> Array:
         """A copy of x with the updates applied at the places."""

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from .base import ReductionOp, require, require_float
+from .base import ReductionOp, require, require_float, require_numbers
 from .spatial import Window, channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 from .values import (
     AnyTensor,
@@ -65,6 +65,7 @@ class PoolOp(ReductionOp, ABC):
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
+        require_numbers(self.x)
         x, layout = shape_of(self.x), self.layout.data
         rank = len(x) - 2
         require(rank >= 1, "a pool needs a batch, a channel and at least one spatial dimension")

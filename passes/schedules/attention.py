@@ -41,11 +41,13 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     element = element_type_of_value(root.result)
     if element not in (f32, f64):
         raise CompileError(f"{describe(root)}: attention on {element} has no code; only f32 and f64 do")
+    sizes = attention_sizes(root)
+    if 0 in (sizes.keys, sizes.depth):
+        raise CompileError(f"{describe(root)}: {sizes.keys} keys of {sizes.depth} elements leave nothing to attend to")
     size = 4 if element == f32 else 8
     lanes = target.lanes(8 * size)
     nr = 2 * lanes
     mr = max(1, (target.registers.data - 3) // 2)
-    sizes = attention_sizes(root)
     padded = -(-sizes.keys // nr) * nr
     per_thread = -(-(padded * sizes.depth + mr * padded) * size // 64) * 64
     options = {"mr": mr, "nr": nr, "lanes": lanes, "bytes": size}

@@ -26,6 +26,9 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     packed = [argument_index(kernel, value) for value in (root.weight, root.recurrence)]
     if not set(packed) <= set(constant_operands(kernel)):
         raise CompileError(f"{describe(root)}: its weights must be known when the model is compiled")
+    if 0 in shape_of(root.x)[::2]:
+        steps, _, inputs = shape_of(root.x)
+        raise CompileError(f"{describe(root)}: a sequence of {steps} steps of {inputs} elements leaves nothing to do")
     size = 4 if element == f32 else 8
     lanes = target.lanes(8 * size)
     hidden, steps = root.hidden.value.data, shape_of(root.x)[0]
