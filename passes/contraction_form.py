@@ -34,8 +34,8 @@ class ContractionForm:
     """A kernel's root and what surrounds it: elementwise ops in front of the left-hand side and behind the sums, and a
     pool at the end.
 
-    `rhs` is the kernel argument that holds the right-hand side or the convolution's weight, packed where
-    `unpack` is not None; `bias` is the convolution's bias.
+    `rhs` is the convolution's weight or the right-hand side, perhaps a view; where `unpack` is not None, the kernel
+    argument that holds its panels. `bias` is the convolution's bias.
     """
 
     root: MatmulOp | ConvOp

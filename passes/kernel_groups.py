@@ -107,6 +107,7 @@ def form_groups(block: Block, fuse: bool, target: TargetAttr) -> list[Group]:
         if fuse:
             _take_views(group, op, taken)
             _take_epilogue(group, op, order, taken)
+            _take_output_view(group, taken)
             if _weight_bytes(op, weights) <= target.l2.data // 2:
                 _take_prologue(group, op, taken)
                 _take_pool(group, op, taken, target.l2.data // 2)
@@ -163,11 +164,13 @@ def _window_base(operand: SSAValue, length: int) -> SSAValue | None:
 
 def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:
     """Elementwise users of the root's shape, as long as one value leaves the group."""
-    if len(root.results) != 1 or group.family == "lrn":
+    if len(root.results) != 1 or group.family in ("attention", "lrn"):
         return
     if group.family == "map" and not isinstance(root, ElementwiseOp):
         return
     shape = shape_of(root.results[0])
+    # A tile's sums may be kept where the result goes, so that has their type.
+    stored = element_type_of_value(root.results[0]) if group.family in ("contraction", "depthwise") else None
     best = len(group.ops)
     frontier = _users(root, group, order)
     while frontier and len(group.ops) < best + LONGEST_CHAIN:
@@ -176,13 +179,13 @@ def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], t
             break
         group.ops.append(op)
         group.members.add(op)
-        if len(group.results()) == 1 and group.results()[0] is op.results[0]:
+        only = len(group.results()) == 1 and group.results()[0] is op.results[0]
+        if only and stored in (None, element_type_of_value(op.results[0])):
             best = len(group.ops)
         frontier = sorted({*frontier[1:], *_users(op, group, order)}, key=order.__getitem__)
     for op in group.ops[best:]:
         group.members.discard(op)
     del group.ops[best:]
-    _take_output_view(group, taken)
 
 
 def _take_output_view(group: Group, taken: set[Operation]) -> None:

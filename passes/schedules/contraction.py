@@ -52,8 +52,7 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     lanes = target.lanes(8 * size)
     nr = 2 * lanes
     mr = max(1, (target.registers.data - 3) // 2)
-    rhs = argument_index(kernel, form.rhs)
-    packed = rhs in constant_operands(kernel) and _one_matrix(form)
+    packed = _packed_operands(kernel, form)
     per_thread = 0 if packed else _panel_bytes(form, nr, size)
     extra: dict[str, int] = {}
     if form.pool is not None:
@@ -68,7 +67,7 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
         strided_operands=plain_operands(kernel, readers),
         strided_results=[0],
         inplace=same_place_pairs(kernel) if inline else [],
-        packed=[rhs] if packed else [],
+        packed=packed,
         per_thread=per_thread,
     )
     # While a packed panel is used, the next one is asked for, a cache line of elements at a time: with weights that
@@ -98,9 +97,11 @@ def runs_inline(form: ContractionForm) -> bool:
     return sum(1 if isinstance(op, CHEAP) else INLINE_EPILOGUE + 1 for op in form.epilogue) <= INLINE_EPILOGUE
 
 
-def _one_matrix(form: ContractionForm) -> bool:
-    """Whether the right-hand side is one matrix (or a filter), which is what can be packed."""
-    return not isinstance(form.root, MatmulOp) or len(shape_of(form.root.rhs)) == 2
+def _packed_operands(kernel: KernelOp, form: ContractionForm) -> list[int]:
+    """The right-hand side, where it is a weight that is one matrix or a filter, and not seen through a view."""
+    one_matrix = not isinstance(form.root, MatmulOp) or len(shape_of(form.root.rhs)) == 2
+    weights = [kernel.arguments[position] for position in constant_operands(kernel)]
+    return [argument_index(kernel, form.rhs)] if one_matrix and form.rhs in weights else []
 
 
 def _panel_bytes(form: ContractionForm, nr: int, size: int) -> int:

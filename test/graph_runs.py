@@ -1,0 +1,243 @@
+"""For tests of whole graphs of kernels: a graph-level module becomes machine code and is judged by float64.
+
+    def product(m: Model) -> SSAValue:
+        return m(MatmulOp(m.input(3, 64), m.weight(64, 33)))
+
+    check([product, ...], Target(bits=256, threads=2))
+
+Several cases become one module, compiled once. Inputs and results lie against a page that can't be touched, so that
+code which reads or writes behind them dies at once; other memory that nobody has written holds NaNs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph import (
+    Array,
+    ConstantOp,
+    GraphOp,
+    KernelOp,
+    MiniContext,
+    WeightOp,
+    blob_store,
+    element_type_of,
+    interpret,
+    main_of,
+    tensor,
+)
+from mini_infer.dialects.graph.base import named_location
+from mini_infer.dialects.kernel import CallOp, TargetAttr
+from mini_infer.lowering import pipelines
+from mini_infer.runtime.build import build_plan, target_attribute
+from mini_infer.runtime.engine import EngineConfig
+from mini_infer.runtime.plan import InferencePlan
+
+GUARD = 4096 * 16  # bytes: at least a page everywhere
+
+
+class Model:
+    """A graph-level module under construction: `m(AddOp(x, y))` adds an op and gives its result."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.ctx = MiniContext()
+        self.main = FuncOp("main", ([], []))
+        self.module = ModuleOp([self.main])
+        self.inputs: dict[str, Array] = {}
+        self._outputs: dict[str, SSAValue] = {}
+        self._random = np.random.default_rng(seed)
+        self._names = 0
+
+    def random(self, *shape: int, dtype: Any = np.float32, scale: float = 1.0) -> Array:
+        """Numbers of mean 0 and deviation `scale`; truth values are mostly true."""
+        if np.dtype(dtype) == np.bool_:
+            return self._random.random(shape) < 0.7
+        if np.dtype(dtype).kind in "iu":
+            return self._random.integers(0, 100, shape).astype(dtype)
+        return (self._random.standard_normal(shape) * scale).astype(dtype)
+
+    def input(self, *shape: int, data: Array | None = None, dtype: Any = np.float32, scale: float = 1.0) -> SSAValue:
+        """An input, with the data of the test run."""
+        array = self.random(*shape, dtype=dtype, scale=scale) if data is None else data
+        self.inputs[f"x{len(self.inputs)}"] = array
+        block = self.main.body.block
+        return block.insert_arg(tensor(element_type_of(array.dtype), array.shape), len(block.args))
+
+    def weight(self, *shape: int, data: Array | None = None, dtype: Any = np.float32, scale: float = 1.0) -> SSAValue:
+        """A weight."""
+        array = self.random(*shape, dtype=dtype, scale=scale) if data is None else data
+        blob = blob_store(self.ctx).add(array)
+        return self(WeightOp(blob, tensor(element_type_of(array.dtype), array.shape)))
+
+    def constant(self, value: Any, dtype: Any = np.float32) -> SSAValue:
+        """A constant in the IR."""
+        return self(ConstantOp.from_numpy(np.asarray(value, dtype)))
+
+    def __call__(self, op: GraphOp) -> SSAValue:
+        self._names += 1
+        op.location = named_location(f"node_{self._names}")
+        self.main.body.block.add_op(op)
+        return op.results[0]
+
+    def outputs(self, case: str, values: Iterable[SSAValue]) -> None:
+        """Values that the module returns."""
+        for number, value in enumerate(values):
+            self._outputs[f"{case}.{number}"] = value
+
+    def finish(self) -> None:
+        """Ends the function."""
+        self.main.body.block.add_op(ReturnOp(*self._outputs.values()))
+        self.main.update_function_type()
+        self.main.arg_attrs = _named(self.inputs)
+        self.main.res_attrs = _named(self._outputs)
+        self.module.verify()
+
+
+def _named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({"graph.name": StringAttr(name)}) for name in names])
+
+
+Case: TypeAlias = "Callable[[Model], SSAValue | Sequence[SSAValue]]"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a test compiles for; `l2` in bytes sets thresholds of fusion, 0 takes the host's."""
+
+    bits: int = 512
+    threads: int = 1
+    l2: int = 0
+    fuse: bool = True
+
+    def config(self) -> EngineConfig:
+        """The engine's options."""
+        return EngineConfig(threads=self.threads, vector_bits=self.bits)
+
+
+@dataclass
+class Run:
+    """A compiled module and its results; `module` is what it was at the buffers level."""
+
+    plan: InferencePlan
+    module: ModuleOp
+    results: dict[str, Array]
+
+    @property
+    def names(self) -> list[str]:
+        """The kernels that run, in order."""
+        return [call.kernel for call in self.plan.calls]
+
+    def kernel(self, name: str) -> KernelOp:
+        """A kernel, with its body of graph ops."""
+        (found,) = [op for op in self.module.ops if isinstance(op, KernelOp) and op.sym_name.data == name]
+        return found
+
+    def calls(self) -> list[CallOp]:
+        """The calls of kernels on buffers, in order."""
+        return [op for op in main_of(self.module).body.block.ops if isinstance(op, CallOp)]
+
+
+def build(cases: Sequence[Case], seed: int = 0) -> Model:
+    """The module of some cases, each named by its function and its number."""
+    m = Model(seed)
+    for number, case in enumerate(cases):
+        values = case(m)
+        name = f"{getattr(case, '__name__', 'case')}[{number}]"
+        m.outputs(name, [values] if isinstance(values, SSAValue) else values)
+    m.finish()
+    return m
+
+
+def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
+    """The plan of a module, whose graph is taken as it is, and the module at the buffers level."""
+    module = m.module.clone()
+    config = target.config()
+    host = target_attribute(config)
+    module.attributes["kernel.target"] = TargetAttr.of(
+        cpu=host.cpu.data,
+        vector_bits=host.vector_bits.data,
+        registers=host.registers.data,
+        l2=target.l2 or host.l2.data,
+        threads=host.threads.data,
+    )
+    kernels = pipelines.KERNELS if target.fuse else pipelines.PLAIN_KERNELS
+    down = [pipelines.Phase("kernels", kernels), pipelines.Phase("buffers", pipelines.BUFFERS)]
+    pipelines.run_phases(m.ctx, module, down)
+    buffers = module.clone()
+    return build_plan(module, m.ctx, config), buffers
+
+
+def check(cases: Sequence[Case], *targets: Target, bound: float = 4e-6, seed: int = 0) -> list[Run]:
+    """Compiles and runs the cases for each target; max |error| / max |reference| of every result is below `bound`.
+
+    The reference is the interpreter in float64. Results that aren't floats must be equal.
+    """
+    m = build(cases, seed)
+    expected = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
+    runs: list[Run] = []
+    for target in targets or (Target(),):
+        plan, module = compiled(m, target)
+        runs.append(Run(plan, module, execute(plan, m.inputs)))
+        for name, reference in expected.items():
+            got, what = runs[-1].results[name], f"{name} on {target}: {runs[-1].names}"
+            assert got.shape == reference.shape, what
+            if got.dtype.kind != "f":
+                np.testing.assert_array_equal(got, reference, what)
+                continue
+            assert np.isfinite(got).all(), what
+            largest = np.abs(reference).max(initial=0) or 1
+            error = np.abs(got - reference).max(initial=0) / largest
+            assert error < bound, f"{what}: {error:.2g}"
+    return runs
+
+
+def execute(plan: InferencePlan, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Two runs on guarded memory, which must agree to the bit; inputs must stay what they were."""
+    context = plan.create_execution_context(guarded(plan.arena_bytes, plan.alignment))
+    given = {spec.name: inputs[spec.name] for spec in plan.inputs}
+    for name, array in given.items():
+        context.bind_input(name, _copy(array))
+    results: list[dict[str, Array]] = []
+    for _ in range(2):
+        results.append({spec.name: _like(spec.shape, spec.dtype) for spec in plan.outputs})
+        for name, array in results[-1].items():
+            context.bind_output(name, array)
+        context.execute()
+    first, second = results
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name], f"{name}: another result in the second run")
+    return first
+
+
+def guarded(nbytes: int, alignment: int = 1) -> Array:
+    """Bytes, all 0xFF, that end (up to alignment) where an untouchable page begins."""
+    used = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, used + GUARD)
+    whole = np.frombuffer(memory, np.uint8)
+    whole[:used] = 0xFF
+    libc = ctypes.CDLL(None)
+    guard = ctypes.c_void_p(whole.ctypes.data + used)
+    assert libc.mprotect(guard, ctypes.c_size_t(GUARD), 0) == 0
+    start = (used - nbytes) // alignment * alignment
+    return whole[start : start + nbytes]
+
+
+def _like(shape: Sequence[int], dtype: Any) -> Array:
+    count = int(np.prod(shape))
+    return guarded(count * np.dtype(dtype).itemsize, np.dtype(dtype).itemsize).view(dtype).reshape(shape)
+
+
+def _copy(array: Array) -> Array:
+    copy = _like(array.shape, array.dtype)
+    copy[...] = array
+    copy.flags.writeable = False
+    return copy
