@@ -161,7 +161,6 @@ def compiled(
     module, interface, kernel = loops_of(family, body, arrays, bits=bits, threads=threads, inplace=shared)
     ExpandMath().apply(MiniContext(), module)
     LowerToLlvm(vector_bits=bits).apply(MiniContext(), module)
-    module.verify()
     text = emit_llvm_ir(module)
     features = host.features if bits == 512 else _without_wide(host.features, bits)
     code = load_object(compile_to_object(text, host.cpu, features))
