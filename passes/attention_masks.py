@@ -99,11 +99,7 @@ def _keeps_in_every_row(condition: SSAValue, keeps: bool, fill: float, constants
 
 def _tokens_only(array: Array) -> Array | None:
     """A mask [1, .., T, S] as [T, S]."""
-    return (
-        array.reshape(array.shape[-2:])
-        if array.ndim >= 2 and array.size == np.prod(array.shape[-2:])
-        else None
-    )
+    return array.reshape(array.shape[-2:]) if array.ndim >= 2 and array.size == np.prod(array.shape[-2:]) else None
 
 
 def _known_kept(array: Array) -> Array | None:

@@ -226,9 +226,7 @@ def constant_of(value: SSAValue) -> int:
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return op.value.value.data
-    raise PlanError(
-        f"expected a constant index, got the result of {op.name if isinstance(op, Operation) else op}"
-    )
+    raise PlanError(f"expected a constant index, got the result of {op.name if isinstance(op, Operation) else op}")
 
 
 def insert_before(op: Operation, place: Operation) -> None:

@@ -20,9 +20,7 @@ from .pattern_utils import Constants
 AnyConv: TypeAlias = ConvOp | ConvTransposeOp
 
 
-def channel_vector(
-    constants: Constants, value: SSAValue, shape: tuple[int, ...], layout: str
-) -> Array | None:
+def channel_vector(constants: Constants, value: SSAValue, shape: tuple[int, ...], layout: str) -> Array | None:
     """A constant that differs only between channels of a tensor of this shape, as float64 [C], or None."""
     own = shape_of(value)
     axis = channel_axis(layout, len(shape))

@@ -114,13 +114,9 @@ class Elision:
         (reader, read), (writer, written) = self.side(move, writes=False), self.side(move, writes=True)
         if reader is writer:
             return read.box == written.box and self._drop(reader, move)
-        if _is_whole(writer, written.box) and self._join(
-            writer, reader, read.box, move, child_is_target=True
-        ):
+        if _is_whole(writer, written.box) and self._join(writer, reader, read.box, move, child_is_target=True):
             return True
-        return _is_whole(reader, read.box) and self._join(
-            reader, writer, written.box, move, child_is_target=False
-        )
+        return _is_whole(reader, read.box) and self._join(reader, writer, written.box, move, child_is_target=False)
 
     def undo(self, mark: int) -> None:
         """Takes back all merges but the first `mark`."""
@@ -207,9 +203,6 @@ def _undisturbed(source: list[Access], target: list[Access], step: int, home: Bo
         return False
     for writers, readers in ((source, target), (target, source)):
         for write in touching(writers, lambda access: access.writes and access.step >= step):
-            if any(
-                not read.writes and read.step >= write.step and read.box.overlaps(write.box)
-                for read in readers
-            ):
+            if any(not read.writes and read.step >= write.step and read.box.overlaps(write.box) for read in readers):
                 return False
     return True

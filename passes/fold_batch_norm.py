@@ -113,9 +113,7 @@ class BatchNormAsMulAdd(GraphPattern):
         rank = len(shape_of(op.x))
         after_channels = rank - 1 - channel_axis(op.layout.data, rank)
         scale, shift = (
-            self.constants.make_as(
-                vector.reshape(-1, *[1] * after_channels), element_type_of_value(op.x), op.location
-            )
+            self.constants.make_as(vector.reshape(-1, *[1] * after_channels), element_type_of_value(op.x), op.location)
             for vector in affine
         )
         product = MulOp(op.x, scale, location=op.location)

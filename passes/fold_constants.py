@@ -52,9 +52,7 @@ def is_foldable(op: Operation) -> bool:
 
 
 def _is_parameter(op: GraphOp) -> bool:
-    return isinstance(op, BroadcastToOp) and any(
-        isinstance(use.operation, PARAMETRISED) for use in op.result.uses
-    )
+    return isinstance(op, BroadcastToOp) and any(isinstance(use.operation, PARAMETRISED) for use in op.result.uses)
 
 
 def folded(op: GraphOp, constants: Constants) -> list[Operation]:

@@ -39,9 +39,7 @@ def _infer(op: Operation) -> int:
     if not isinstance(op, GraphOp):
         return 0
     wrong = [
-        (result, type)
-        for result, type in zip(op.results, _expected_types(op), strict=True)
-        if result.type != type
+        (result, type) for result, type in zip(op.results, _expected_types(op), strict=True) if result.type != type
     ]
     for result, type in wrong:
         Rewriter.replace_value_with_new_type(result, type)

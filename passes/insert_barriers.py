@@ -45,9 +45,7 @@ class InsertBarriers(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
         if argument_with_role(main, "arena") is None:
-            raise PlanError(
-                "insert-barriers: main has no argument with the role 'arena'; run plan-arena first"
-            )
+            raise PlanError("insert-barriers: main has no argument with the role 'arena'; run plan-arena first")
         scan = _Scan()
         scan.block(main.body.block)
         count(ctx, self.name, "barrier", scan.inserted)
@@ -62,11 +60,7 @@ class _Pending:
 
     def conflicts(self, other: _Pending) -> bool:
         """Whether one writes what the other touches."""
-        return (
-            _meet(self.writes, other.writes)
-            or _meet(self.writes, other.reads)
-            or _meet(self.reads, other.writes)
-        )
+        return _meet(self.writes, other.writes) or _meet(self.writes, other.reads) or _meet(self.reads, other.writes)
 
     def add(self, other: _Pending) -> None:
         for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
@@ -75,9 +69,7 @@ class _Pending:
 
 
 def _meet(a: dict[SSAValue, list[Box]], b: dict[SSAValue, list[Box]]) -> bool:
-    return any(
-        box.overlaps(other) for space, boxes in a.items() if space in b for box in boxes for other in b[space]
-    )
+    return any(box.overlaps(other) for space, boxes in a.items() if space in b for box in boxes for other in b[space])
 
 
 class _Scan:

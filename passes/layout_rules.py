@@ -116,9 +116,7 @@ def _dim_by_dim(op: SliceOp | PadOp | BroadcastToOp, held: HeldValues, *names: s
     """Ops whose attributes have an entry per dim."""
     permutation = held.home(op.x)
     changed = {name: ints_attr(permuted(ints(getattr(op, name)), permutation)) for name in names}
-    held.hold(
-        op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], **changed)), permutation
-    )
+    held.hold(op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], **changed)), permutation)
     return True
 
 
@@ -129,18 +127,14 @@ def _resize(op: ResizeOp, held: HeldValues) -> bool:
         "shape": ints_attr(permuted(ints(op.shape), permutation)),
         "scales": floats_attr([scales[dim] for dim in permutation]),
     }
-    held.hold(
-        op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], **changed)), permutation
-    )
+    held.hold(op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], **changed)), permutation)
     return True
 
 
 def _along_axis(op: AlongAxis, held: HeldValues) -> bool:
     permutation = held.home(op.x)
     axis = int_attr(permutation.index(op.axis.value.data))
-    held.hold(
-        op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], axis=axis)), permutation
-    )
+    held.hold(op.result, held.insert(with_operands(op, [held.get(op.x, permutation)], axis=axis)), permutation)
     return True
 
 

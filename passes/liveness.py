@@ -161,7 +161,5 @@ def liveness(main: func.FuncOp, places: Places | None = None) -> Liveness:
             own.first = min(uses.first for uses in together)
             own.last = max(uses.last for uses in together)
             own.gaps = []
-    lifetimes = {
-        root: Lifetime(uses.first, uses.last + 1, tuple(uses.gaps)) for root, uses in walk.uses.items()
-    }
+    lifetimes = {root: Lifetime(uses.first, uses.last + 1, tuple(uses.gaps)) for root, uses in walk.uses.items()}
     return Liveness(lifetimes, walk.calls)

@@ -60,6 +60,4 @@ def _window(kernel: KernelOp, value: SSAValue) -> tuple[int, Box] | None:
         return None
     if any(stride <= 0 for size, stride in zip(view.sizes, view.strides, strict=True) if size > 1):
         return None
-    return arguments.index(view.base), Box(
-        view.offset, view.sizes, with_unit_strides(view.sizes, view.strides)
-    )
+    return arguments.index(view.base), Box(view.offset, view.sizes, with_unit_strides(view.sizes, view.strides))

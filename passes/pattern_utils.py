@@ -160,9 +160,7 @@ class _CountingApplier(RewritePattern):
                 return
 
 
-def apply_patterns(
-    ctx: Context, module: ModuleOp, pass_name: str, patterns: Sequence[type[GraphPattern]]
-) -> bool:
+def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Sequence[type[GraphPattern]]) -> bool:
     """Applies patterns, the first that matches, until none does; counts them. Returns whether IR changed."""
     constants = Constants(blob_store(ctx))
     applier = _CountingApplier([pattern(constants) for pattern in patterns])

@@ -88,9 +88,7 @@ class PlanArena(ModulePass):
         _carry_out(main, places, allocations, lifetimes, plan)
         main.attributes[PLAN] = _summary(problem, plan)
 
-    def _solve(
-        self, allocations: list[memref.AllocOp], lifetimes: dict[SSAValue, Lifetime]
-    ) -> tuple[Problem, Plan]:
+    def _solve(self, allocations: list[memref.AllocOp], lifetimes: dict[SSAValue, Lifetime]) -> tuple[Problem, Plan]:
         try:
             problem = problem_of(allocations, lifetimes, self.alignment, self.capacity)
             options = {"width": self.width, "budget": self.budget}
@@ -166,9 +164,7 @@ def _carry_out(
         op.erase()
 
 
-def _attributes(
-    allocation: memref.AllocOp, number: int, life: Lifetime, pool: int | None
-) -> dict[str, Attribute]:
+def _attributes(allocation: memref.AllocOp, number: int, life: Lifetime, pool: int | None) -> dict[str, Attribute]:
     """What a view of the arena says of its buffer."""
     found: dict[str, Attribute] = {"buffer": int_attr(number)}
     found |= {"birth": int_attr(life.birth), "death": int_attr(life.death)}
@@ -204,7 +200,5 @@ def _summary(problem: Problem, plan: Plan) -> DictionaryAttr:
         "original_bytes": int_attr(sum(problem.padded(buffer) for buffer in problem.buffers)),
     }
     if plan.pools:
-        entries["pools"] = ArrayAttr(
-            [ArrayAttr([int_attr(pool.offset), int_attr(pool.size)]) for pool in plan.pools]
-        )
+        entries["pools"] = ArrayAttr([ArrayAttr([int_attr(pool.offset), int_attr(pool.size)]) for pool in plan.pools])
     return DictionaryAttr(entries)

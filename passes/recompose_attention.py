@@ -143,9 +143,7 @@ class Attention(GraphPattern):
             return None
         mask = build_mask(scores, builder.made, op.location, constants)
         query, key, value = (builder.four_dims(operand) for operand in (query, key, value))
-        attention = AttentionOp(
-            query, key, value, mask.value, scale=scale, causal=mask.causal, location=op.location
-        )
+        attention = AttentionOp(query, key, value, mask.value, scale=scale, causal=mask.causal, location=op.location)
         builder.made.append(attention)
         builder.reshaped(attention.result, shape_of(op.result))
         return builder.made

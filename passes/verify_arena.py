@@ -135,9 +135,7 @@ class _Checker:
                 yield op
             for region in op.regions:
                 if not isinstance(op, scf.ForOp | scf.IfOp):
-                    raise PlanError(
-                        f"{describe(op)}: verify-arena knows no other regions than loops and branches"
-                    )
+                    raise PlanError(f"{describe(op)}: verify-arena knows no other regions than loops and branches")
                 for _ in range(rounds if isinstance(op, scf.ForOp) else 1):
                     for inner in region.blocks:
                         yield from self.calls(inner, rounds)
@@ -157,15 +155,12 @@ class _Checker:
             for position, owner in found.strangers(region.start, region.end, region.owner):
                 writer = "nobody has written" if owner is None else f"{self.title(owner)} has written"
                 raise PlanError(
-                    f"{describe(op)}, step {step}: reads {self.title(region.owner)}, "
-                    f"but {writer} byte {position}"
+                    f"{describe(op)}, step {step}: reads {self.title(region.owner)}, but {writer} byte {position}"
                 )
         for value in (*op.scratch, *op.outs):
             region = self.region(value)
             if region.space in self.read_only:
-                raise PlanError(
-                    f"{describe(op)}, step {step}: writes {_name(region.space)}, which is read-only"
-                )
+                raise PlanError(f"{describe(op)}, step {step}: writes {_name(region.space)}, which is read-only")
             start, end = region.start, region.end
             buffer = self.buffers.get(region.owner)
             if buffer is not None and buffer.birth == step:
@@ -221,9 +216,7 @@ class _Checker:
         if strides is None or offset is None or None in strides:
             raise PlanError(f"{type} is not a buffer with constant strides")
         pairs = zip(type.get_shape(), cast("tuple[int, ...]", strides), strict=True)
-        axes = sorted(
-            ((count, stride * size) for count, stride in pairs if count != 1), key=lambda axis: -axis[1]
-        )
+        axes = sorted(((count, stride * size) for count, stride in pairs if count != 1), key=lambda axis: -axis[1])
         run = size if _count(type) else 0
         while run and axes and axes[-1][1] == run:
             run *= axes.pop()[0]
@@ -299,9 +292,7 @@ class _Checker:
         change: dict[int, int] = {}
         for buffer in self.buffers.values():
             if buffer.start % alignment:
-                raise PlanError(
-                    f"{buffer.name} starts at {buffer.start}, which is not aligned to {alignment}"
-                )
+                raise PlanError(f"{buffer.name} starts at {buffer.start}, which is not aligned to {alignment}")
             padded = -(-(buffer.end - buffer.start) // alignment) * alignment
             for birth, death in buffer.live():
                 change[birth] = change.get(birth, 0) + padded

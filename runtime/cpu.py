@@ -103,9 +103,7 @@ def vector_registers(triple: str, features: set[str]) -> tuple[int, int]:
     return 128, 32
 
 
-def compile_to_object(
-    ir_text: str, cpu: str, features: str, opt_level: int = 3, *, link: Sequence[str] = ()
-) -> bytes:
+def compile_to_object(ir_text: str, cpu: str, features: str, opt_level: int = 3, *, link: Sequence[str] = ()) -> bytes:
     """Position-independent object code of one module of LLVM IR text, with the modules of `link` linked in.
 
     `features` is LLVM's list such as "+avx2,-avx512f"; "" means what `cpu` implies. Raises CompileError with
@@ -115,17 +113,13 @@ def compile_to_object(
     return bytes(machine.emit_object(_optimized(ir_text, machine, opt_level, link)))
 
 
-def emit_assembly(
-    ir_text: str, cpu: str, features: str, opt_level: int = 3, *, link: Sequence[str] = ()
-) -> str:
+def emit_assembly(ir_text: str, cpu: str, features: str, opt_level: int = 3, *, link: Sequence[str] = ()) -> str:
     """The assembly of what compile_to_object makes."""
     machine = _target_machine(cpu, features, opt_level)
     return str(machine.emit_assembly(_optimized(ir_text, machine, opt_level, link)))
 
 
-def optimize_ir(
-    ir_text: str, cpu: str, features: str, opt_level: int = 3, *, link: Sequence[str] = ()
-) -> str:
+def optimize_ir(ir_text: str, cpu: str, features: str, opt_level: int = 3, *, link: Sequence[str] = ()) -> str:
     """LLVM IR text after LLVM's optimisations, for reading."""
     machine = _target_machine(cpu, features, opt_level)
     return str(_optimized(ir_text, machine, opt_level, link))
@@ -136,9 +130,7 @@ def load_openmp() -> bool:
     """Loads an OpenMP library into the process; warns, once, where there is none."""
     if _load_first(_OPENMP_LIBRARIES):
         return True
-    warnings.warn(
-        "no OpenMP library (libgomp, libomp or libiomp5) was found: models run on one thread", stacklevel=2
-    )
+    warnings.warn("no OpenMP library (libgomp, libomp or libiomp5) was found: models run on one thread", stacklevel=2)
     return False
 
 
@@ -170,9 +162,7 @@ def _binding() -> Any:
 
 def _target_machine(cpu: str, features: str, opt_level: int) -> Any:
     target = _binding().Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=cpu, features=features, opt=opt_level, reloc="pic", codemodel="small"
-    )
+    return target.create_target_machine(cpu=cpu, features=features, opt=opt_level, reloc="pic", codemodel="small")
 
 
 def _optimized(ir_text: str, machine: Any, opt_level: int, link: Sequence[str]) -> Any:

@@ -76,6 +76,4 @@ def check(
         if result.dtype.kind in "biu":
             np.testing.assert_array_equal(result, wanted)
         else:
-            np.testing.assert_allclose(
-                result.astype(np.float64), wanted.astype(np.float64), rtol=rtol, atol=atol
-            )
+            np.testing.assert_allclose(result.astype(np.float64), wanted.astype(np.float64), rtol=rtol, atol=atol)

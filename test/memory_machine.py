@@ -35,9 +35,7 @@ class Machine:
     def __init__(self, module: ModuleOp, store: BlobStore) -> None:
         self.store = store
         self.kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
-        self.main = next(
-            op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main"
-        )
+        self.main = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
         self.memory: dict[SSAValue, Array] = {}  # roots -> bytes
         self.stamps: dict[SSAValue, Array] = {}
         self.step = 0
@@ -76,18 +74,10 @@ class Machine:
             case WeightOp():
                 self.reserve(op.result)
                 type = op.result.type
-                self.array(op.result)[...] = self.store.read(
-                    op.blob, tensor(type.element_type, type.get_shape())
-                )
+                self.array(op.result)[...] = self.store.read(op.blob, tensor(type.element_type, type.get_shape()))
             case CallOp():
                 self.call(op)
-            case (
-                arith.ConstantOp()
-                | memref.ViewOp()
-                | memref.ReinterpretCastOp()
-                | BarrierOp()
-                | func.ReturnOp()
-            ):
+            case arith.ConstantOp() | memref.ViewOp() | memref.ReinterpretCastOp() | BarrierOp() | func.ReturnOp():
                 pass
             case _:
                 raise AssertionError(f"{op.name} in main")
@@ -112,11 +102,7 @@ class Machine:
         """Garbage over the buffers that are dead from now on."""
         for op in self.main.body.block.ops:
             death = op.attributes.get("death")
-            if (
-                isinstance(op, memref.ViewOp)
-                and isinstance(death, IntegerAttr)
-                and death.value.data == self.step
-            ):
+            if isinstance(op, memref.ViewOp) and isinstance(death, IntegerAttr) and death.value.data == self.step:
                 self.array(op.result)[...] = np.nan if op.result.type.element_type.name == "f32" else -1
 
     def kernel(self, kernel: KernelOp, operands: list[Array]) -> list[Array]:

@@ -94,9 +94,7 @@ def _names(prefix: str, count: int) -> ArrayAttr[DictionaryAttr]:
 def random_program(seed: int, length: int = 12) -> tuple[MiniContext, ModuleOp, dict[str, Array]]:
     """A program, the context of its weights, and inputs for it. Equal seeds give equal programs."""
     random = Random(seed)
-    builder = ProgramBuilder(
-        [random.choice(SHAPES) for _ in range(random.randint(1, 3))], random.randint(1, 3)
-    )
+    builder = ProgramBuilder([random.choice(SHAPES) for _ in range(random.randint(1, 3))], random.randint(1, 3))
     values = builder.inputs
     for _ in range(random.randint(1, length)):
         values += _step(random, builder, values)
@@ -104,15 +102,12 @@ def random_program(seed: int, length: int = 12) -> tuple[MiniContext, ModuleOp, 
     outputs.append(values[-1])
     numbers = np.random.default_rng(seed)
     arrays = {
-        f"x{i}": numbers.integers(-8, 8, shape_of(value)).astype(np.float32)
-        for i, value in enumerate(builder.inputs)
+        f"x{i}": numbers.integers(-8, 8, shape_of(value)).astype(np.float32) for i, value in enumerate(builder.inputs)
     }
     return builder.context, builder.finish(outputs), arrays
 
 
-def _interface(
-    random: Random, operands: int, results: int, inplace: Sequence[tuple[int, int]]
-) -> InterfaceAttr:
+def _interface(random: Random, operands: int, results: int, inplace: Sequence[tuple[int, int]]) -> InterfaceAttr:
     strided = random.random() < 0.7
     return InterfaceAttr.of(
         inplace=[pair for pair in inplace if random.random() < 0.8],

@@ -118,9 +118,7 @@ class Result:
     errors: str
 
 
-def call(
-    program: Callable[[Sequence[str]], int], arguments: Sequence[str], given: bytes, merged: bool
-) -> Result:
+def call(program: Callable[[Sequence[str]], int], arguments: Sequence[str], given: bytes, merged: bool) -> Result:
     """Calls a program as if it were a process; its bugs (exceptions) are raised."""
     output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
     errors = output if merged else io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)

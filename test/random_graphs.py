@@ -114,9 +114,7 @@ class RandomGraph(Graph):
         if self.random.random() < 0.2 and not isinstance(x.owner, Block):
             self.add(DivOp(x, self.constant(2.0)))
         else:
-            self.add(
-                (AddOp, SubOp, MulOp)[self.integer(0, 3)](*((x, c) if self.random.random() < 0.7 else (c, x)))
-            )
+            self.add((AddOp, SubOp, MulOp)[self.integer(0, 3)](*((x, c) if self.random.random() < 0.7 else (c, x))))
 
     def convolution(self) -> None:
         x = self.pick(4)
@@ -157,9 +155,7 @@ class RandomGraph(Graph):
             case 0 if at + 1 < len(shape) and len(shape) > 2:
                 shape[at : at + 2] = [shape[at] * shape[at + 1]]
             case 1 if shape[at] % 2 == 0 and len(shape) < 5:
-                shape[at : at + 1] = (
-                    [2, shape[at] // 2] if self.random.random() < 0.5 else [shape[at] // 2, 2]
-                )
+                shape[at : at + 1] = [2, shape[at] // 2] if self.random.random() < 0.5 else [shape[at] // 2, 2]
             case 2 if len(shape) < 5:
                 shape.insert(at, 1)
             case _ if 1 in shape and len(shape) > 2:
@@ -178,9 +174,7 @@ class RandomGraph(Graph):
         others = {dim: size for dim, size in enumerate(shape_of(x)) if dim != axis}
         fitting = [value for value in self.values if len(shape_of(value)) == len(shape_of(x))]
         fitting = [value for value in fitting if all(shape_of(value)[dim] == others[dim] for dim in others)]
-        other = (
-            fitting[self.integer(0, len(fitting))] if self.random.random() < 0.7 else self.some(shape_of(x))
-        )
+        other = fitting[self.integer(0, len(fitting))] if self.random.random() < 0.7 else self.some(shape_of(x))
         self.add(ConcatOp([x, other], axis))
 
     def slice(self) -> None:

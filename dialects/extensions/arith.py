@@ -81,9 +81,7 @@ class CmpiOp(IRDLOperation):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         operand_type = parser.parse_type()
-        operation = cls(
-            parser.resolve_operand(lhs, operand_type), parser.resolve_operand(rhs, operand_type), predicate
-        )
+        operation = cls(parser.resolve_operand(lhs, operand_type), parser.resolve_operand(rhs, operand_type), predicate)
         operation.attributes |= attributes
         return operation
 

@@ -197,6 +197,4 @@ class FPToUIOp(_CastOp):
     result = result_def(signlessIntegerLike)
 
 
-LLVM = replace_operations(
-    llvm.LLVM, [ExtractElementOp, PoisonOp, FCmpOp, SelectOp, UIToFPOp, FPToSIOp, FPToUIOp]
-)
+LLVM = replace_operations(llvm.LLVM, [ExtractElementOp, PoisonOp, FCmpOp, SelectOp, UIToFPOp, FPToSIOp, FPToUIOp])

@@ -26,9 +26,7 @@ def scalar_of(value_type: Attribute) -> Attribute:
 
 def expect_same_shape(a: Attribute, b: Attribute) -> None:
     """Raises unless both are scalars, or vectors of one shape."""
-    shapes = [
-        cast("VectorType[Attribute]", t).get_shape() if isinstance(t, VectorType) else None for t in (a, b)
-    ]
+    shapes = [cast("VectorType[Attribute]", t).get_shape() if isinstance(t, VectorType) else None for t in (a, b)]
     if shapes[0] != shapes[1]:
         raise VerifyException(f"expected scalars or vectors of the same shape, got {a} and {b}")
 

@@ -44,8 +44,7 @@ class ReductionOp(IRDLOperation):
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict"
-        " `:` type($vector) `into` type($dest)"
+        "$kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict `:` type($vector) `into` type($dest)"
     )
 
     def __init__(
@@ -88,9 +87,7 @@ class ConstantMaskOp(IRDLOperation):
     def verify_(self) -> None:
         shape = cast("VectorType[Attribute]", self.result.type).get_shape()
         sizes = self.mask_dim_sizes.get_values()
-        if len(sizes) != len(shape) or any(
-            not 0 <= size <= extent for size, extent in zip(sizes, shape, strict=True)
-        ):
+        if len(sizes) != len(shape) or any(not 0 <= size <= extent for size, extent in zip(sizes, shape, strict=True)):
             raise VerifyException(f"mask sizes {list(sizes)} don't fit {self.result.type}")
 
 

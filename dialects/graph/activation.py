@@ -25,9 +25,7 @@ class GeluOp(FloatUnaryOp):
 
     approximate = prop_def(StringAttr)
 
-    def __init__(
-        self, x: SSAValue | Operation, approximate: str = "none", location: LocationAttr | None = None
-    ):
+    def __init__(self, x: SSAValue | Operation, approximate: str = "none", location: LocationAttr | None = None):
         self._build((x,), {"approximate": string_attr(approximate)}, location)
 
     @override

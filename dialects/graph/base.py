@@ -155,9 +155,7 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 def broadcasts_to(shape: Sequence[int], target: Sequence[int]) -> bool:
     """Whether numpy can broadcast `shape` to exactly `target`."""
     leading = len(target) - len(shape)
-    return leading >= 0 and all(
-        size in (1, wanted) for size, wanted in zip(shape, target[leading:], strict=True)
-    )
+    return leading >= 0 and all(size in (1, wanted) for size, wanted in zip(shape, target[leading:], strict=True))
 
 
 def require(condition: bool, fact: str) -> None:

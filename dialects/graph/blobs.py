@@ -99,9 +99,7 @@ class BlobStore:
         if digest in self._memory:
             data = self._memory[digest]
         elif not blob.file.data:
-            raise InvalidModelError(
-                f"blob {digest} was only in memory and is gone; write it beside the module"
-            )
+            raise InvalidModelError(f"blob {digest} was only in memory and is gone; write it beside the module")
         else:
             mapped = self._map(self.base_dir / blob.file.data)
             data = mapped[blob.offset.data : blob.offset.data + nbytes]
@@ -203,9 +201,7 @@ def _replace_blobs(attribute: Attribute, placed: dict[str, BlobAttr]) -> Attribu
         case ArrayAttr():
             return ArrayAttr([_replace_blobs(element, placed) for element in attribute.data])
         case DictionaryAttr():
-            return DictionaryAttr(
-                {name: _replace_blobs(value, placed) for name, value in attribute.data.items()}
-            )
+            return DictionaryAttr({name: _replace_blobs(value, placed) for name, value in attribute.data.items()})
         case _:
             return attribute
 

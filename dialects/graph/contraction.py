@@ -251,18 +251,14 @@ class ConvTransposeOp(ContractionOp):
         require(channels == weight[0], f"{channels} input channels, but the weight expects {weight[0]}")
         require(groups >= 1 and channels % groups == 0, f"{channels} input channels in {groups} groups")
         extra = ints(self.output_padding)
-        require(
-            len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings"
-        )
+        require(len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings")
         if self.bias is not None:
             bias = shape_of(self.bias)
             outputs = weight[1] * groups
             require(bias == (outputs,), f"{outputs} output channels, but a bias of shape {list(bias)}")
         window = self.window
         full = self._full_spatial(spatial_shape(x, layout))
-        spatial = [
-            size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)
-        ]
+        spatial = [size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)]
         require(min(spatial) >= 1, "the pads cut off the whole result")
         return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[1] * groups, spatial, layout))]
 
@@ -278,9 +274,7 @@ class ConvTransposeOp(ContractionOp):
         for index, slices in window.taps(positions):
             matrix = np.swapaxes(matrices[:, :, :, *index], 1, 2)
             y[:, :, *slices] += np.matmul(matrix, rows).reshape(batch, -1, *positions)
-        kept = [
-            slice(begin, size - end) for begin, size, end in zip(window.begin, full, window.end, strict=True)
-        ]
+        kept = [slice(begin, size - end) for begin, size, end in zip(window.begin, full, window.end, strict=True)]
         y = y[:, :, *kept]
         if len(arrays) == 3:
             y = y + widened(arrays[2]).reshape(-1, *[1] * (y.ndim - 2))

@@ -70,9 +70,7 @@ class BinaryOp(ElementwiseOp, ABC):
     rhs = operand_def()
     result = result_def()
 
-    def __init__(
-        self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, location: LocationAttr | None = None
-    ):
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, location: LocationAttr | None = None):
         self._build((lhs, rhs), {}, location)
 
     @abstractmethod

@@ -59,11 +59,7 @@ class GatherOp(MovementOp):
         _require_indices(self.indices)
         shape, axis = shape_of(self.x), self.axis.value.data
         require_axis(axis, len(shape))
-        return [
-            tensor(
-                element_type_of_value(self.x), (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :])
-            )
-        ]
+        return [tensor(element_type_of_value(self.x), (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -108,8 +104,7 @@ class GatherElementsOp(MovementOp):
 def _require_inside(indices: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
     """Raises VerifyException unless indices of this shape address x of that shape along the axis."""
     inside = len(indices) == len(shape) and all(
-        count <= size or dimension == axis
-        for dimension, (count, size) in enumerate(zip(indices, shape, strict=True))
+        count <= size or dimension == axis for dimension, (count, size) in enumerate(zip(indices, shape, strict=True))
     )
     require(inside, f"indices of shape {list(indices)} reach beyond shape {list(shape)} beside axis {axis}")
 

@@ -79,12 +79,8 @@ def _checked(name: str, array: Array, type: AnyTensor, precision: Any) -> Array:
     """The array, which must have the type's shape and element type (any float where a precision is set)."""
     dtype = numpy_dtype(type.element_type)
     if array.shape != type.get_shape():
-        raise InvalidInputError(
-            f"input {name} has shape {list(array.shape)} instead of {list(type.get_shape())}"
-        )
-    if array.dtype != dtype and not (
-        precision is not None and is_float_dtype(dtype) and is_float_dtype(array.dtype)
-    ):
+        raise InvalidInputError(f"input {name} has shape {list(array.shape)} instead of {list(type.get_shape())}")
+    if array.dtype != dtype and not (precision is not None and is_float_dtype(dtype) and is_float_dtype(array.dtype)):
         raise InvalidInputError(f"input {name} has type {array.dtype} instead of {dtype}")
     return array
 

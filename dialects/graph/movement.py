@@ -52,9 +52,7 @@ class ReshapeOp(MovementOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         old, new = shape_of(self.x), ints(self.shape)
         require(min(new, default=0) >= 0, f"shape {list(new)} has a negative size")
-        require(
-            prod(old) == prod(new), f"{prod(old)} elements of shape {list(old)} don't fill shape {list(new)}"
-        )
+        require(prod(old) == prod(new), f"{prod(old)} elements of shape {list(old)} don't fill shape {list(new)}")
         return [tensor(element_type_of_value(self.x), new)]
 
     @override
@@ -72,9 +70,7 @@ class TransposeOp(MovementOp):
     permutation = prop_def(DenseArrayBase[IntegerType])
     result = result_def()
 
-    def __init__(
-        self, x: SSAValue | Operation, permutation: Sequence[int], location: LocationAttr | None = None
-    ):
+    def __init__(self, x: SSAValue | Operation, permutation: Sequence[int], location: LocationAttr | None = None):
         self._build((x,), {"permutation": ints_attr(permutation)}, location)
 
     @override
@@ -123,9 +119,7 @@ class ConcatOp(MovementOp):
     axis = prop_def(IntegerAttr[IntegerType])
     result = result_def()
 
-    def __init__(
-        self, inputs: Sequence[SSAValue | Operation], axis: int, location: LocationAttr | None = None
-    ):
+    def __init__(self, inputs: Sequence[SSAValue | Operation], axis: int, location: LocationAttr | None = None):
         self._build(inputs, {"axis": int_attr(axis)}, location)
 
     @override
@@ -137,10 +131,7 @@ class ConcatOp(MovementOp):
         total = 0
         for value in self.inputs:
             shape = shape_of(value)
-            same = (
-                len(shape) == len(first)
-                and shape[:axis] + shape[axis + 1 :] == first[:axis] + first[axis + 1 :]
-            )
+            same = len(shape) == len(first) and shape[:axis] + shape[axis + 1 :] == first[:axis] + first[axis + 1 :]
             require(same, f"shapes {list(first)} and {list(shape)} differ beside axis {axis}")
             total += shape[axis]
         return [tensor(element_type_of_value(self.inputs[0]), (*first[:axis], total, *first[axis + 1 :]))]
@@ -185,10 +176,7 @@ class SliceOp(MovementOp):
     @property
     def ranges(self) -> list[range]:
         """The indices that are taken along each axis."""
-        return [
-            range(*bounds)
-            for bounds in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True)
-        ]
+        return [range(*bounds) for bounds in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True)]
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -197,9 +185,7 @@ class SliceOp(MovementOp):
         require(counts == {len(shape)}, f"needs a start, a stop and a step for each of {len(shape)} axes")
         require(0 not in ints(self.steps), "a step must not be 0")
         for axis, (indices, size) in enumerate(zip(self.ranges, shape, strict=True)):
-            inside = not indices or (
-                min(indices[0], indices[-1]) >= 0 and max(indices[0], indices[-1]) < size
-            )
+            inside = not indices or (min(indices[0], indices[-1]) >= 0 and max(indices[0], indices[-1]) < size)
             require(inside, f"axis {axis} has {size} elements, but {indices} is taken")
         return [tensor(element_type_of_value(self.x), [len(indices) for indices in self.ranges])]
 
@@ -251,15 +237,11 @@ class PadOp(MovementOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         shape, low, high, mode = shape_of(self.x), ints(self.low), ints(self.high), self.mode.data
-        require(
-            len(low) == len(high) == len(shape), f"needs a low and a high pad for each of {len(shape)} axes"
-        )
+        require(len(low) == len(high) == len(shape), f"needs a low and a high pad for each of {len(shape)} axes")
         require(min((*low, *high, 0)) >= 0, "pads must not be negative; a slice takes elements away")
         require(mode in PAD_MODES, f'mode is one of {", ".join(PAD_MODES)}, got "{mode}"')
         if mode != "constant":
-            empty = any(
-                size == 0 and before + after > 0 for size, before, after in zip(shape, low, high, strict=True)
-            )
+            empty = any(size == 0 and before + after > 0 for size, before, after in zip(shape, low, high, strict=True))
             require(not empty, f"there is nothing to {mode} along an axis without elements")
         padded = [size + before + after for size, before, after in zip(shape, low, high, strict=True)]
         return [tensor(element_type_of_value(self.x), padded)]

@@ -68,9 +68,7 @@ class LstmOp(GraphOp):
         properties = {
             "hidden": int_attr(hidden),
             "direction": string_attr(direction),
-            "operandSegmentSizes": DenseArrayBase.from_list(
-                i32, [int(operand is not None) for operand in operands]
-            ),
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, [int(operand is not None) for operand in operands]),
         }
         self._build([operand for operand in operands if operand is not None], properties, location)
 

@@ -126,9 +126,7 @@ class ResizeOp(MovementOp):
         require(min(new, default=0) >= 0 and min(scales, default=1) > 0, "sizes and scales must be positive")
         require(self.mode.data in MODES, f'mode is one of {", ".join(MODES)}, got "{self.mode.data}"')
         coordinate = self.coordinate.data
-        require(
-            coordinate in COORDINATES, f'coordinate is one of {", ".join(COORDINATES)}, got "{coordinate}"'
-        )
+        require(coordinate in COORDINATES, f'coordinate is one of {", ".join(COORDINATES)}, got "{coordinate}"')
         nearest = self.nearest.data
         require(nearest in ROUNDINGS, f'nearest is one of {", ".join(ROUNDINGS)}, got "{nearest}"')
         if coordinate == "tf_crop_and_resize":
@@ -205,9 +203,7 @@ class ResizeOp(MovementOp):
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x = arrays[0]
-        computed = (
-            widened(x) if is_float_dtype(x.dtype) or self.mode.data == "nearest" else x.astype(np.float64)
-        )
+        computed = widened(x) if is_float_dtype(x.dtype) or self.mode.data == "nearest" else x.astype(np.float64)
         extrapolation = self.extrapolation.value.data if self.extrapolation is not None else 0.0
         for axis in range(x.ndim):
             if self.is_identity(axis):

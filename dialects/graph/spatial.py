@@ -60,19 +60,13 @@ class Window:
     end: tuple[int, ...]
 
     @staticmethod
-    def of(
-        kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]
-    ) -> Window:
+    def of(kernel: Sequence[int], strides: Sequence[int], pads: Sequence[int], dilations: Sequence[int]) -> Window:
         """A window from an op's attributes; raises VerifyException where they don't fit together."""
         rank = len(kernel)
         require(len(strides) == rank, f"{rank} spatial dimensions, but {len(strides)} strides")
         require(len(dilations) == rank, f"{rank} spatial dimensions, but {len(dilations)} dilations")
-        require(
-            len(pads) == 2 * rank, f"{rank} spatial dimensions, but {len(pads)} pads instead of {2 * rank}"
-        )
-        require(
-            min((*kernel, *strides, *dilations, 1)) >= 1, "kernel, strides and dilations must be positive"
-        )
+        require(len(pads) == 2 * rank, f"{rank} spatial dimensions, but {len(pads)} pads instead of {2 * rank}")
+        require(min((*kernel, *strides, *dilations, 1)) >= 1, "kernel, strides and dilations must be positive")
         require(min((*pads, 0)) >= 0, "pads must not be negative")
         return Window(tuple(kernel), tuple(strides), tuple(dilations), tuple(pads[:rank]), tuple(pads[rank:]))
 
@@ -115,8 +109,6 @@ class Window:
         for index in product(*(range(size) for size in self.kernel)):
             slices = tuple(
                 slice(place * dilation, place * dilation + (count - 1) * stride + 1, stride)
-                for place, dilation, count, stride in zip(
-                    index, self.dilations, positions, self.strides, strict=True
-                )
+                for place, dilation, count, stride in zip(index, self.dilations, positions, self.strides, strict=True)
             )
             yield index, slices

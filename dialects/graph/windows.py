@@ -59,9 +59,7 @@ class PoolOp(ReductionOp, ABC):
 
     def positions(self) -> tuple[int, ...]:
         """The spatial sizes of the result."""
-        return self.window.positions(
-            spatial_shape(shape_of(self.x), self.layout.data), self.ceil_mode is not None
-        )
+        return self.window.positions(spatial_shape(shape_of(self.x), self.layout.data), self.ceil_mode is not None)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -172,9 +170,7 @@ class AvgPoolOp(PoolOp):
             counted = np.pad(counted, [(0, 0), (0, 0), *pads], constant_values=1)
             window = Window.of(window.kernel, window.strides, (0,) * len(ints(self.pads)), window.dilations)
         padded = window.padded(counted, positions, 0)
-        return sum(
-            (padded[0, 0, *slices] for _, slices in window.taps(positions)), np.zeros(positions, np.int64)
-        )
+        return sum((padded[0, 0, *slices] for _, slices in window.taps(positions)), np.zeros(positions, np.int64))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

@@ -225,9 +225,7 @@ def _ceil_division_unsigned(body: FunctionBody, op: Operation) -> None:
     quotient = body.emit(llvm.UDivOp, (a, b), a.type)
     remainder = body.emit(llvm.URemOp, (a, b), a.type)
     zero = body.number(0, a.type)
-    inexact = body.emit(
-        llvm.ICmpOp, (remainder, zero), truth_type(a.type), {"predicate": IntegerAttr(1, i64)}
-    )
+    inexact = body.emit(llvm.ICmpOp, (remainder, zero), truth_type(a.type), {"predicate": IntegerAttr(1, i64)})
     step = body.emit(llvm.ZExtOp, (inexact,), a.type)
     body.values[op.results[0]] = body.emit(llvm.AddOp, (quotient, step), a.type)
 
@@ -270,9 +268,7 @@ def _library(body: FunctionBody, op: Operation) -> None:
     result = body.poison(value_type)
     for lane in range(lanes):
         position = body.integer(lane)
-        arguments = [
-            body.emit(llvm_extensions.ExtractElementOp, (operand, position), element) for operand in operands
-        ]
+        arguments = [body.emit(llvm_extensions.ExtractElementOp, (operand, position), element) for operand in operands]
         result = body.emit(llvm.InsertElementOp, (result, call(arguments), position), value_type)
     body.values[op.results[0]] = result
 

@@ -105,18 +105,14 @@ class FunctionBody(Instructions):
             pointer = self.moved(pointer, self.linear(terms), layout.element, inbounds=inbounds)
         return self.offset(pointer, constant, layout.element, inbounds=inbounds)
 
-    def moved(
-        self, pointer: SSAValue, elements: SSAValue, element: Attribute, *, inbounds: bool = True
-    ) -> SSAValue:
+    def moved(self, pointer: SSAValue, elements: SSAValue, element: Attribute, *, inbounds: bool = True) -> SSAValue:
         """`pointer` moved by a number of elements."""
         return self._keep(
             ("moved", pointer, elements, self.types.suffix(element), inbounds),
             lambda: self._gep(pointer, elements, element, inbounds=inbounds),
         )
 
-    def offset(
-        self, pointer: SSAValue, elements: int, element: Attribute, *, inbounds: bool = True
-    ) -> SSAValue:
+    def offset(self, pointer: SSAValue, elements: int, element: Attribute, *, inbounds: bool = True) -> SSAValue:
         """`pointer` moved by a constant number of elements."""
         if elements == 0:
             return pointer
@@ -143,9 +139,7 @@ class FunctionBody(Instructions):
     def _sum(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self._keep(("add", a, b), lambda: self.emit(llvm.AddOp, (a, b), i64, {"overflowFlags": NSW}))
 
-    def _gep(
-        self, pointer: SSAValue, index: SSAValue | int, element: Attribute, *, inbounds: bool
-    ) -> SSAValue:
+    def _gep(self, pointer: SSAValue, index: SSAValue | int, element: Attribute, *, inbounds: bool) -> SSAValue:
         if isinstance(index, int) and abs(index) > _MAX_GEP_CONSTANT:
             index = self.integer(index)
         if isinstance(index, int):

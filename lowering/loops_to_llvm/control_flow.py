@@ -123,9 +123,7 @@ def _if(body: FunctionBody, op: Operation) -> None:
             _results(body, op, _inline(body, _single_block(op, taken), ()))
         return
     then_block = body.new_block()
-    has_otherwise = (
-        bool(otherwise.blocks) and _single_block(op, otherwise).first_op is not otherwise.block.last_op
-    )
+    has_otherwise = bool(otherwise.blocks) and _single_block(op, otherwise).first_op is not otherwise.block.last_op
     has_otherwise = has_otherwise or bool(op.results)
     otherwise_block = body.new_block() if has_otherwise else None
     after = body.new_block([body.types.convert(result.type) for result in op.results])

@@ -64,10 +64,7 @@ def _function(op: llvm.FuncOp, text: ModuleText) -> list[str]:
         return []
     body = _BodyText(text, op)
     arguments = op.body.blocks[0].args
-    named = [
-        f"{parameter} {body.names[argument]}"
-        for parameter, argument in zip(parameters, arguments, strict=True)
-    ]
+    named = [f"{parameter} {body.names[argument]}" for parameter, argument in zip(parameters, arguments, strict=True)]
     visible = "" if linkage == "external" else f"{linkage} "
     return [f"define {visible}{head}({', '.join(named)}){attributes} {{", *body.lines(op.body.blocks), "}"]
 

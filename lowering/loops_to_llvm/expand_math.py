@@ -91,12 +91,8 @@ def _in_f32(op: Operation) -> Operation:
         extended = arith.ExtFOp.create(operands=(operand,), result_types=(wide,), location=op.location)
         block.insert_op_before(extended, op)
         operands.append(extended.results[0])
-    computed = type(op).create(
-        operands=operands, result_types=(wide,), properties=op.properties, location=op.location
-    )
-    narrowed = arith.TruncFOp.create(
-        operands=computed.results, result_types=(result.type,), location=op.location
-    )
+    computed = type(op).create(operands=operands, result_types=(wide,), properties=op.properties, location=op.location)
+    narrowed = arith.TruncFOp.create(operands=computed.results, result_types=(result.type,), location=op.location)
     block.insert_ops_before([computed, narrowed], op)
     _replace(op, narrowed.results[0])
     return computed

@@ -221,8 +221,7 @@ def _call_intrinsic(text: FunctionText, op: Operation) -> str:
         declarations[name] = f"declare {result} {symbol(name)}({', '.join(types)})"
     extras = [parameter_attributes(op, each) for each in argument_attributes(op, len(types))]
     arguments = ", ".join(
-        f"{each}{extra} {text.names[operand]}"
-        for each, extra, operand in zip(types, extras, op.operands, strict=True)
+        f"{each}{extra} {text.names[operand]}" for each, extra, operand in zip(types, extras, op.operands, strict=True)
     )
     return f"call {_flags(op)}{result} {symbol(name)}({arguments})"
 
@@ -266,9 +265,7 @@ INLINE: dict[str, Callable[[Operation], str]] = {
     "llvm.mlir.poison": lambda _: "poison",
     "llvm.mlir.undef": lambda _: "undef",
     "llvm.mlir.zero": lambda _: "zeroinitializer",
-    "llvm.mlir.addressof": lambda op: symbol(
-        cast(SymbolRefAttr, op.properties["global_name"]).string_value()
-    ),
+    "llvm.mlir.addressof": lambda op: symbol(cast(SymbolRefAttr, op.properties["global_name"]).string_value()),
 }
 PRINTERS: dict[str, Callable[[FunctionText, Operation], str]] = {
     **dict.fromkeys(_BINARY, _binary),

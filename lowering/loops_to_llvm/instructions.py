@@ -60,9 +60,7 @@ class Instructions:
         attributes: Mapping[str, Attribute] = {},
     ) -> SSAValue:
         """Appends an operation with one result."""
-        made = op.create(
-            operands=operands, result_types=(result_type,), properties=properties, attributes=attributes
-        )
+        made = op.create(operands=operands, result_types=(result_type,), properties=properties, attributes=attributes)
         self.block.add_op(made)
         return made.results[0]
 
@@ -97,9 +95,7 @@ class Instructions:
 
     def constant(self, value: Attribute, value_type: Attribute) -> SSAValue:
         """A constant of any type."""
-        return self.emit_first(
-            llvm.ConstantOp.create(result_types=(value_type,), properties={"value": value})
-        )
+        return self.emit_first(llvm.ConstantOp.create(result_types=(value_type,), properties={"value": value}))
 
     def number(self, value: float, like: Attribute) -> SSAValue:
         """A number of the type `like`, in every lane of a vector."""
@@ -117,9 +113,7 @@ class Instructions:
         """A value that is never looked at."""
         known = self._poison.get(id(value_type))
         if known is None:
-            known = self._poison[id(value_type)] = self.emit_first(
-                PoisonOp.create(result_types=(value_type,))
-            )
+            known = self._poison[id(value_type)] = self.emit_first(PoisonOp.create(result_types=(value_type,)))
         return known
 
     def splat(self, scalar: SSAValue, vector: Attribute) -> SSAValue:
@@ -153,9 +147,7 @@ class Instructions:
             return None
         return self.emit(llvm.CallIntrinsicOp, operands, result_type, properties, attributes)
 
-    def overloaded(
-        self, name: str, operands: Sequence[SSAValue], flags: FastMathAttr | None = None
-    ) -> SSAValue:
+    def overloaded(self, name: str, operands: Sequence[SSAValue], flags: FastMathAttr | None = None) -> SSAValue:
         """A call of an intrinsic whose operands and result all have one type."""
         value_type = operands[0].type
         result = self.intrinsic(f"{name}.{self.types.suffix(value_type)}", operands, value_type, flags)
@@ -188,7 +180,6 @@ def _intrinsic_properties(name: str, operands: int, flags: FastMathAttr) -> dict
 @cache
 def _argument_alignments(alignments: tuple[int, ...]) -> dict[str, Attribute]:
     dictionaries = [
-        DictionaryAttr({"llvm.align": IntegerAttr(alignment, i64)} if alignment else {})
-        for alignment in alignments
+        DictionaryAttr({"llvm.align": IntegerAttr(alignment, i64)} if alignment else {}) for alignment in alignments
     ]
     return {"arg_attrs": ArrayAttr(dictionaries)} if alignments else {}

@@ -35,8 +35,7 @@ def symbol(name: str) -> str:
     if _PLAIN_NAME.fullmatch(name):
         return f"@{name}"
     escaped = "".join(
-        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\' else f"\\{byte:02X}"
-        for byte in name.encode()
+        chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\' else f"\\{byte:02X}" for byte in name.encode()
     )
     return f'@"{escaped}"'
 

@@ -95,9 +95,7 @@ def _function(
         LinkageAttr("internal" if private and not declared else "external"),
         CallingConventionAttr("ccc"),
         other_props={
-            "arg_attrs": _argument_attributes(
-                function, inputs, own=not declared and (private or _is_leaf(function))
-            ),
+            "arg_attrs": _argument_attributes(function, inputs, own=not declared and (private or _is_leaf(function))),
             "passthrough": _passthrough(function, vector_bits),
         },
     )

@@ -154,9 +154,7 @@ class MathBuilder:
         return self.insert(op.create(operands=operands, result_types=(self.type,), properties=_NO_FAST_MATH))
 
     def _integer(self, op: type[Operation], a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.insert(
-            op.create(operands=(a, b), result_types=(self.integer_type,), properties=_NO_OVERFLOW_FLAGS)
-        )
+        return self.insert(op.create(operands=(a, b), result_types=(self.integer_type,), properties=_NO_OVERFLOW_FLAGS))
 
 
 @cache

@@ -121,8 +121,7 @@ def _static_or_dynamic(body: FunctionBody, op: Operation, name: str) -> list[int
     """The mixed list `static_<name>` with its dynamic entries, which come first after the source."""
     dynamic = iter(op.operands[1:])
     return [
-        body.values[next(dynamic)] if value == DYNAMIC_INDEX else value
-        for value in integers_of(op, f"static_{name}")
+        body.values[next(dynamic)] if value == DYNAMIC_INDEX else value for value in integers_of(op, f"static_{name}")
     ]
 
 

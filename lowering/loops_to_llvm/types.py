@@ -58,11 +58,7 @@ def lanes_of(value_type: Attribute) -> int | None:
 
 def element_of(value_type: Attribute) -> Attribute:
     """The element type of a vector type; any other type itself."""
-    return (
-        cast("VectorType[Attribute]", value_type).element_type
-        if isinstance(value_type, VectorType)
-        else value_type
-    )
+    return cast("VectorType[Attribute]", value_type).element_type if isinstance(value_type, VectorType) else value_type
 
 
 def truth_type(like: Attribute) -> Attribute:

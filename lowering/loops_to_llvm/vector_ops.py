@@ -75,9 +75,7 @@ def _broadcast(body: FunctionBody, op: Operation) -> None:
 
 def _fma(body: FunctionBody, op: Operation) -> None:
     operands = body.lowered(op.operands)
-    body.values[op.results[0]] = bfloat16.computed(
-        body, operands, lambda values: body.overloaded("llvm.fma", values)
-    )
+    body.values[op.results[0]] = bfloat16.computed(body, operands, lambda values: body.overloaded("llvm.fma", values))
 
 
 _REDUCTIONS = {
@@ -201,9 +199,7 @@ def _step(body: FunctionBody, op: Operation) -> None:
 def _bitcast(body: FunctionBody, op: Operation) -> None:
     (value,) = body.lowered(op.operands)
     target = body.types.convert(op.results[0].type)
-    body.values[op.results[0]] = (
-        value if value.type == target else body.emit(llvm.BitcastOp, (value,), target)
-    )
+    body.values[op.results[0]] = value if value.type == target else body.emit(llvm.BitcastOp, (value,), target)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -21,9 +21,7 @@ OLDEST_OPSET = 6
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
     """Version of each operator domain that is imported ("" is ONNX's own); checks ONNX's own."""
-    versions = {
-        ("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in model.opset_import
-    }
+    versions = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in model.opset_import}
     if "" not in versions:
         raise InvalidModelError("the model imports no version of the ONNX operators (opset_import)")
     newest = defs.onnx_opset_version()
@@ -59,11 +57,7 @@ def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
     _check_reads(graph, names, given, makers)
     _warn_isolated(graph, names, makers)
     needed = _needed(graph, makers)
-    return [
-        (names[index], graph.node[index])
-        for index in _producers_first(graph, names, makers)
-        if index in needed
-    ]
+    return [(names[index], graph.node[index]) for index in _producers_first(graph, names, makers) if index in needed]
 
 
 def _check_text(graph: GraphProto) -> None:

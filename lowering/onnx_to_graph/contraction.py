@@ -47,9 +47,7 @@ def _gemm(node: Node) -> SSAValue:
         c = node.emit(MulOp(c, node.scalar(beta, c)))
     total = node.emit(AddOp(result, c))
     if shape_of(total) != shape_of(result):
-        raise node.invalid(
-            f"operand 2 has shape {shape_of(c)}, which doesn't broadcast to {shape_of(result)}"
-        )
+        raise node.invalid(f"operand 2 has shape {shape_of(c)}, which doesn't broadcast to {shape_of(result)}")
     return total
 
 
@@ -102,9 +100,7 @@ def _conv_transpose(node: Node) -> SSAValue:
             )
         ]
         # A result larger than the natural one has no padding to take away; it grows at the end instead.
-        extra = [
-            more + max(0, size - natural) for more, size, natural in zip(extra, sizes, full, strict=True)
-        ]
+        extra = [more + max(0, size - natural) for more, size, natural in zip(extra, sizes, full, strict=True)]
         total = [max(0, natural - size) for size, natural in zip(sizes, full, strict=True)]
         pads = split_pads(total, upper=mode == "SAME_UPPER")
     elif mode == "VALID":

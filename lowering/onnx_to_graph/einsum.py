@@ -41,9 +41,7 @@ def _einsum(node: Node) -> SSAValue:
                 raise node.invalid(f"label {label} stands for {known} and for {size} elements")
             sizes[label] = max(size, known)
     terms = [_Term(value, labels) for value, labels in zip(values, inputs, strict=True)]
-    result, *others = [
-        _sum_out(node, term, _needed(terms, index, output)) for index, term in enumerate(terms)
-    ]
+    result, *others = [_sum_out(node, term, _needed(terms, index, output)) for index, term in enumerate(terms)]
     for index, other in enumerate(others):
         needed = set(output).union(*(term.labels for term in others[index + 1 :]))
         result = _contract(node, result, other, needed, sizes)
@@ -62,17 +60,13 @@ def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
     terms = left.split(",")
     if len(terms) != len(values):
         raise node.invalid(f"equation {equation} has {len(terms)} operands, the node has {len(values)}")
-    hidden = max(
-        len(shape_of(value)) - len(term.replace("...", "")) for value, term in zip(values, terms, strict=True)
-    )
+    hidden = max(len(shape_of(value)) - len(term.replace("...", "")) for value, term in zip(values, terms, strict=True))
     ellipsis = string.digits[: max(0, hidden)] if "..." in left else ""
     inputs: list[str] = []
     for value, term in zip(values, terms, strict=True):
         rank = len(shape_of(value))
         free = rank - len(term.replace("...", ""))
-        labels = (
-            term.replace("...", ellipsis[len(ellipsis) - free :]) if free > 0 else term.replace("...", "")
-        )
+        labels = term.replace("...", ellipsis[len(ellipsis) - free :]) if free > 0 else term.replace("...", "")
         if len(labels) != rank:
             raise node.invalid(f"equation {equation}: {term} does not fit an operand of rank {rank}")
         if len(set(labels)) != len(labels):
@@ -80,14 +74,10 @@ def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
         inputs.append(labels)
     if not arrow:
         every = "".join(inputs)
-        output = "..." + "".join(
-            sorted(label for label in set(every) - set(ellipsis) if every.count(label) == 1)
-        )
+        output = "..." + "".join(sorted(label for label in set(every) - set(ellipsis) if every.count(label) == 1))
     output = output.replace("...", ellipsis)
     if not set(output) <= set("".join(inputs)) or len(set(output)) != len(output):
-        raise node.invalid(
-            f"equation {equation}: the result's labels must be distinct and occur in an operand"
-        )
+        raise node.invalid(f"equation {equation}: the result's labels must be distinct and occur in an operand")
     return inputs, output
 
 

@@ -62,9 +62,7 @@ def function_key(node: NodeProto) -> FunctionKey:
 
 def function_opsets(function: FunctionProto) -> dict[str, int]:
     """Version of each operator domain that a body is written in."""
-    return {
-        ("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in function.opset_import
-    }
+    return {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in function.opset_import}
 
 
 def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> Schema | None:
@@ -95,9 +93,7 @@ def schema_body(
         return plain_body(schema, opset)
     types = [_type_proto(operand).SerializeToString() for operand in operands]
     return FunctionProto.FromString(
-        schema.get_context_dependent_function_with_opset_version(
-            max(versions), node.SerializeToString(), types
-        )
+        schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
     )
 
 
@@ -107,15 +103,11 @@ def _type_proto(operand: SSAValue | None) -> TypeProto:
     return helper.make_tensor_type_proto(onnx_type_of(element_type_of_value(operand)), shape_of(operand))
 
 
-def given_attributes(
-    node: NodeProto, function: FunctionProto, schema: Schema | None
-) -> dict[str, AttributeProto]:
+def given_attributes(node: NodeProto, function: FunctionProto, schema: Schema | None) -> dict[str, AttributeProto]:
     """What the body's attribute references stand for: the node's attributes, or defaults."""
     given = {entry.name: entry for entry in function.attribute_proto}
     if schema is not None:
-        given |= {
-            name: entry.default_value for name, entry in schema.attributes.items() if entry.default_value.name
-        }
+        given |= {name: entry.default_value for name, entry in schema.attributes.items() if entry.default_value.name}
     return given | {entry.name: entry for entry in node.attribute}
 
 

@@ -35,9 +35,7 @@ from .types import element_type
 class Importer:
     """Imports nodes into the emitter's block. Implements what handlers ask of their host."""
 
-    def __init__(
-        self, file: ModelFile, emitter: Emitter, functions: Mapping[FunctionKey, FunctionProto]
-    ) -> None:
+    def __init__(self, file: ModelFile, emitter: Emitter, functions: Mapping[FunctionKey, FunctionProto]) -> None:
         self._file = file
         self._emitter = emitter
         self._functions = functions
@@ -131,8 +129,6 @@ class Importer:
                 scope.define(name, operand)
         absent = {name for name, operand in zip_longest(function.input, operands) if operand is None}
         given = given_attributes(node.proto, function, schema)
-        self.run(
-            ((name, bound_node(entry, given, absent)) for name, entry in named_nodes(function.node)), scope
-        )
+        self.run(((name, bound_node(entry, given, absent)) for name, entry in named_nodes(function.node)), scope)
         wanted = zip(function.output, node.proto.output, strict=False)
         return [scope.value(name) if output else None for name, output in wanted]

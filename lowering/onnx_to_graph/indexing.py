@@ -79,9 +79,7 @@ def _trilu(node: Node) -> SSAValue:
         raise node.invalid("the operand must have at least two dimensions")
     rows, columns = shape_of(x)[-2:]
     first = node.emit(
-        AddOp(
-            node.reshape(positions(node, rows), (rows, 1)), node.scalar(int(node.scalar_operand(1, 0)), i64)
-        )
+        AddOp(node.reshape(positions(node, rows), (rows, 1)), node.scalar(int(node.scalar_operand(1, 0)), i64))
     )
     compare = GreaterEqualOp if node.flag("upper", True) else LessEqualOp
     return node.emit(WhereOp(node.emit(compare(positions(node, columns), first)), x, node.scalar(0, x)))

@@ -31,10 +31,7 @@ def input_types(
     return {
         name: tensor(
             element_type(value.type.tensor_type.elem_type, f"input {name}"),
-            [
-                _size(name, axis, dimension, sizes)
-                for axis, dimension in enumerate(shapes.get(name, declared[name]))
-            ],
+            [_size(name, axis, dimension, sizes) for axis, dimension in enumerate(shapes.get(name, declared[name]))],
         )
         for name, value in inputs.items()
     }
@@ -71,17 +68,11 @@ def _sizes(
     sizes = dict(dims)
     for name, given in shapes.items():
         if len(given) != len(declared[name]):
-            raise InvalidInputError(
-                f"input {name} has {len(declared[name])} dimensions, shapes gives {list(given)}"
-            )
+            raise InvalidInputError(f"input {name} has {len(declared[name])} dimensions, shapes gives {list(given)}")
         for axis, (dimension, size) in enumerate(zip(declared[name], given, strict=True)):
-            wanted = (
-                sizes.setdefault(dimension, size) if isinstance(dimension, str) and dimension else dimension
-            )
+            wanted = sizes.setdefault(dimension, size) if isinstance(dimension, str) and dimension else dimension
             if wanted not in ("", size) or size < 0:
-                raise InvalidInputError(
-                    f"input {name}: dimension {axis} is {wanted}, but shapes gives {size}"
-                )
+                raise InvalidInputError(f"input {name}: dimension {axis} is {wanted}, but shapes gives {size}")
     return sizes
 
 
@@ -90,7 +81,5 @@ def _size(name: str, axis: int, dimension: Dimension, sizes: Mapping[str, int]) 
         return dimension
     if dimension in sizes:
         return sizes[dimension]
-    called = (
-        f"is dynamic ({dimension}): bind it with dims or shapes" if dimension else "is dynamic: give shapes"
-    )
+    called = f"is dynamic ({dimension}): bind it with dims or shapes" if dimension else "is dynamic: give shapes"
     raise InvalidInputError(f"input {name}: dimension {axis} {called}")

@@ -39,9 +39,7 @@ class ModelFile:
     proto: ModelProto
     label: str  # what errors call the model
     path: Path | None = None
-    raw: dict[str, ByteRange] = field(
-        default_factory=dict[str, ByteRange]
-    )  # initialiser -> its bytes in `path`
+    raw: dict[str, ByteRange] = field(default_factory=dict[str, ByteRange])  # initialiser -> its bytes in `path`
 
     def where(self, tensor: TensorProto, *, initializer: bool) -> FileRange | None:
         """The file that holds the tensor's data, or None when the message itself holds it."""
@@ -87,9 +85,7 @@ class ModelFile:
             raise InvalidModelError(f"{subject} is missing: no such file in {folder}")
         size = path.stat().st_size
         if offset < 0 or nbytes < 0 or offset + nbytes > size:
-            raise InvalidModelError(
-                f"{subject} is too short: it has {size} bytes, the data ends at {offset + nbytes}"
-            )
+            raise InvalidModelError(f"{subject} is too short: it has {size} bytes, the data ends at {offset + nbytes}")
         return FileRange(path, ByteRange(offset, nbytes))
 
 
@@ -132,9 +128,7 @@ def _parse(data: bytes, label: str) -> ModelProto:
 
 def _byte_count(tensor: TensorProto) -> int:
     if any(dim < 0 for dim in tensor.dims):
-        raise InvalidModelError(
-            f"initialiser {tensor.name}: shape {list(tensor.dims)} has a negative dimension"
-        )
+        raise InvalidModelError(f"initialiser {tensor.name}: shape {list(tensor.dims)} has a negative dimension")
     count = 1
     for dim in tensor.dims:
         count *= dim

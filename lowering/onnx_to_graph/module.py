@@ -66,19 +66,13 @@ def _check_output(value: ValueInfoProto, result: SSAValue) -> None:
     if stated.elem_type:
         wanted = element_type(stated.elem_type, f"output {value.name}")
         if element_type_of_value(result) != wanted:
-            raise InvalidModelError(
-                f"output {value.name} should be {wanted}, but is {element_type_of_value(result)}"
-            )
+            raise InvalidModelError(f"output {value.name} should be {wanted}, but is {element_type_of_value(result)}")
     if not stated.HasField("shape"):
         return
     shape = shape_of(result)
     sizes = [entry.dim_value if entry.HasField("dim_value") else -1 for entry in stated.shape.dim]
-    if len(sizes) != len(shape) or any(
-        size not in (-1, real) for size, real in zip(sizes, shape, strict=True)
-    ):
-        warnings.warn(
-            f"output {value.name} has shape {list(shape)}, but the model states {sizes}", stacklevel=4
-        )
+    if len(sizes) != len(shape) or any(size not in (-1, real) for size, real in zip(sizes, shape, strict=True)):
+        warnings.warn(f"output {value.name} has shape {list(shape)}, but the model states {sizes}", stacklevel=4)
 
 
 def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:

@@ -17,9 +17,7 @@ def _reshape(node: Node) -> SSAValue:
     x, shape = node.operand(0), node.ints_operand(1)
     if not node.flag("allowzero"):
         if any(size == 0 for size in shape[len(shape_of(x)) :]):
-            raise node.invalid(
-                f"shape {shape} copies a dimension that the operand {shape_of(x)} doesn't have"
-            )
+            raise node.invalid(f"shape {shape} copies a dimension that the operand {shape_of(x)} doesn't have")
         shape = [shape_of(x)[axis] if size == 0 else size for axis, size in enumerate(shape)]
     return node.reshape(x, _inferred(node, shape, prod(shape_of(x))))
 

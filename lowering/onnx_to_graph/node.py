@@ -114,9 +114,7 @@ class Node:
         """A required operand that holds integers, as a list."""
         value = self.constant(index)
         if value.dtype.kind not in "iu":
-            raise self.invalid(
-                f"operand {index} ({self.proto.input[index]}) must hold integers, got {value.dtype}"
-            )
+            raise self.invalid(f"operand {index} ({self.proto.input[index]}) must hold integers, got {value.dtype}")
         return [int(item) for item in value.reshape(-1)]
 
     def scalar_operand(self, index: int, default: float) -> float:
@@ -125,9 +123,7 @@ class Node:
             return default
         value = self.constant(index)
         if value.size != 1:
-            raise self.invalid(
-                f"operand {index} ({self.proto.input[index]}) must hold one number, got {value.size}"
-            )
+            raise self.invalid(f"operand {index} ({self.proto.input[index]}) must hold one number, got {value.size}")
         return value.reshape(-1)[0].item()
 
     def wants(self, index: int) -> bool:
@@ -163,11 +159,7 @@ class Node:
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
-        return (
-            self._typed(name, AttributeProto.STRING).s.decode("utf-8", "replace")
-            if self.has(name)
-            else default
-        )
+        return self._typed(name, AttributeProto.STRING).s.decode("utf-8", "replace") if self.has(name) else default
 
     def integers(self, name: str) -> list[int] | None:
         """An attribute that lists integers, or None where it isn't given."""
@@ -198,9 +190,7 @@ class Node:
             raise self.invalid(f"attribute {name} is missing")
         if attribute.type != kind:
             kinds = AttributeProto.AttributeType
-            raise self.invalid(
-                f"attribute {name} must be {kinds.Name(kind)}, got {kinds.Name(attribute.type)}"
-            )
+            raise self.invalid(f"attribute {name} must be {kinds.Name(kind)}, got {kinds.Name(attribute.type)}")
         return attribute
 
     def ints_attribute_or_operand(self, name: str, index: int) -> list[int] | None:

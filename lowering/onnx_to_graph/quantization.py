@@ -50,9 +50,7 @@ def _dequantized(node: Node, x: SSAValue, scale: SSAValue, zero_point: SSAValue 
     return node.emit(MulOp(value, node.cast(_aligned(node, scale, x), wide)))
 
 
-def _quantized(
-    node: Node, x: SSAValue, scale: SSAValue, zero_point: SSAValue | None, to: Attribute
-) -> SSAValue:
+def _quantized(node: Node, x: SSAValue, scale: SSAValue, zero_point: SSAValue | None, to: Attribute) -> SSAValue:
     """round(x / scale) + zero_point, limited to the integer type."""
     dtype = numpy_dtype(to)
     if dtype.kind not in "iu":

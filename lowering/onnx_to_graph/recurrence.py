@@ -23,9 +23,7 @@ _ACTIVATIONS: dict[str, Callable[[SSAValue], GraphOp]] = {
     "Relu": ReluOp,
 }
 
-Step = Callable[
-    [SSAValue, SSAValue], SSAValue
-]  # (what the inputs give to a step, the state before it) -> after it
+Step = Callable[[SSAValue, SSAValue], SSAValue]  # (what the inputs give to a step, the state before it) -> after it
 
 
 def _check(node: Node, x: SSAValue, defaults: Sequence[str]) -> None:
@@ -129,9 +127,7 @@ def _unrolled(node: Node, make_step: Callable[[_Cell], Step]) -> list[SSAValue]:
             state = _part(node, initial, direction)
         states: dict[int, SSAValue] = {}
         for time in reversed(range(steps)) if kind == "reverse" or direction == 1 else range(steps):
-            state = step(
-                node.reshape(slice_axis(node, inputs, 0, time, time + 1), shape_of(inputs)[1:]), state
-            )
+            state = step(node.reshape(slice_axis(node, inputs, 0, time, time + 1), shape_of(inputs)[1:]), state)
             states[time] = state
         rows = [node.reshape(states[time], (1, 1, batch, hidden)) for time in range(steps)]
         outputs.append(rows[0] if steps == 1 else node.emit(ConcatOp(rows, 0)))

@@ -31,9 +31,7 @@ def _scaled(node: Node, x: SSAValue, scales: Sequence[float]) -> list[int]:
     """Sizes times scales, rounded down; in single precision, in which the scales are given."""
     if len(scales) != len(shape_of(x)):
         raise node.invalid(f"{len(scales)} scales for an operand of rank {len(shape_of(x))}")
-    return [
-        floor(np.float32(scale) * np.float32(size)) for scale, size in zip(scales, shape_of(x), strict=True)
-    ]
+    return [floor(np.float32(scale) * np.float32(size)) for scale, size in zip(scales, shape_of(x), strict=True)]
 
 
 def _resize(node: Node) -> SSAValue:
@@ -59,9 +57,7 @@ def _resize(node: Node) -> SSAValue:
         shape = _scaled(node, x, scales)
         if roi is not None:
             parts = [roi[rank + axis] - roi[axis] for axis in range(rank)]
-            shape = [
-                floor(size * part * scale) for size, part, scale in zip(sizes, parts, scales, strict=True)
-            ]
+            shape = [floor(size * part * scale) for size, part, scale in zip(sizes, parts, scales, strict=True)]
             scales = None
     return node.emit(
         ResizeOp(

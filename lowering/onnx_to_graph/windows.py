@@ -24,18 +24,14 @@ def spatial_ints(node: Node, name: str, rank: int, default: int) -> list[int]:
     if values is None:
         return [default] * rank
     if len(values) != rank:
-        raise node.invalid(
-            f"attribute {name} has {len(values)} entries, but {rank} are needed for the operand's shape"
-        )
+        raise node.invalid(f"attribute {name} has {len(values)} entries, but {rank} are needed for the operand's shape")
     return values
 
 
 def check_rank(node: Node, shape: Sequence[int]) -> int:
     """The number of spatial dimensions of an operand [N, C, ...]."""
     if len(shape) < 3:
-        raise node.invalid(
-            f"the operand needs batch, channels and at least one more dimension, got rank {len(shape)}"
-        )
+        raise node.invalid(f"the operand needs batch, channels and at least one more dimension, got rank {len(shape)}")
     return len(shape) - 2
 
 
@@ -45,9 +41,7 @@ def read_window(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Wind
     strides = spatial_ints(node, "strides", rank, 1)
     dilations = spatial_ints(node, "dilations", rank, 1)
     if min(*strides, *dilations, *kernel, 1) < 1:
-        raise node.invalid(
-            f"kernel {list(kernel)}, strides {strides} and dilations {dilations} must be at least 1"
-        )
+        raise node.invalid(f"kernel {list(kernel)}, strides {strides} and dilations {dilations} must be at least 1")
     pads = spatial_ints(node, "pads", 2 * rank, 0)
     mode = node.text("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):

@@ -116,12 +116,8 @@ class HoistReshape(GraphPattern):
         shapes = _operand_shapes(producer, shape, shape)
         if shapes is None:
             return False
-        rows = [
-            operand for operand, wanted in zip(producer.operands, shapes, strict=True) if wanted is not None
-        ]
-        return all(
-            self.constants.is_constant(operand) or self._meets_reshape(operand, depth - 1) for operand in rows
-        )
+        rows = [operand for operand, wanted in zip(producer.operands, shapes, strict=True) if wanted is not None]
+        return all(self.constants.is_constant(operand) or self._meets_reshape(operand, depth - 1) for operand in rows)
 
 
 def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
@@ -137,9 +133,7 @@ def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
             return with_operands(op, operands)
 
 
-def _operand_shapes(
-    op: GraphOp, old: tuple[int, ...], new: tuple[int, ...]
-) -> list[tuple[int, ...] | None] | None:
+def _operand_shapes(op: GraphOp, old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[int, ...] | None] | None:
     """Per operand its shape (None: as it is) for a result of shape `new`; None where op isn't row-wise."""
     match op:
         case ElementwiseOp():

@@ -144,9 +144,7 @@ class GatherOfEverything(GraphPattern):
 
     @op_type_rewrite_pattern
     @override
-    def match_and_rewrite(
-        self, op: GatherOp | GatherElementsOp | GatherNdOp, rewriter: PatternRewriter, /
-    ) -> None:
+    def match_and_rewrite(self, op: GatherOp | GatherElementsOp | GatherNdOp, rewriter: PatternRewriter, /) -> None:
         shape, elements = shape_of(op.x), prod(shape_of(op.result))
         if prod(shape) != elements or elements > MAX_ELEMENTS:
             return
@@ -201,11 +199,7 @@ class PoolOfEverything(GraphPattern):
     def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
         shape, layout = shape_of(op.x), op.layout.data
         kernel = ints(op.kernel)
-        if (
-            kernel != spatial_shape(shape, layout)
-            or any(ints(op.pads))
-            or op.positions() != (1,) * len(kernel)
-        ):
+        if kernel != spatial_shape(shape, layout) or any(ints(op.pads)) or op.positions() != (1,) * len(kernel):
             return
         kind = ReduceMeanOp if isinstance(op, AvgPoolOp) else ReduceMaxOp
         rewriter.replace(op, kind(op.x, spatial_axes(layout, len(shape)), True, location=op.location))

@@ -173,9 +173,7 @@ class CancelTransposeAcrossElementwise(GraphPattern):
             return value
         producer = value.owner
         if isinstance(producer, ElementwiseOp) and not self._is_free(value):
-            operands = [
-                self._transposed(operand, permutation, made, location) for operand in producer.operands
-            ]
+            operands = [self._transposed(operand, permutation, made, location) for operand in producer.operands]
             made.append(with_operands(producer, operands))
         else:
             shape = shape_of(value)

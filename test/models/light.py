@@ -55,9 +55,7 @@ def seeded_light_model(name: str, seed: int = 0) -> ModelProto:
         for weight, shape in shapes.items()
         if weight in readers
     ]
-    weights += [
-        tensor for tensor in graph.initializer if tensor.name not in shapes and tensor.name in readers
-    ]
+    weights += [tensor for tensor in graph.initializer if tensor.name not in shapes and tensor.name in readers]
     _replace(graph, kept, weights)
     return model
 

@@ -26,9 +26,7 @@ def _conv(b: ModelBuilder, x: str, inputs: int, outputs: int, kernel: int = 3, *
     assert isinstance(groups, int)
     weight = b.weight(outputs, inputs // groups, kernel, kernel, gain=np.sqrt(2))
     pad = kernel // 2
-    return b.node(
-        "Conv", x, weight, b.weight(outputs), kernel_shape=[kernel] * 2, pads=[pad] * 4, **attributes
-    )
+    return b.node("Conv", x, weight, b.weight(outputs), kernel_shape=[kernel] * 2, pads=[pad] * 4, **attributes)
 
 
 def _batch_norm(b: ModelBuilder, x: str, channels: int) -> str:

@@ -70,9 +70,7 @@ def test_panels() -> None:
     assert packed.shape == (2, 5, 4)
     np.testing.assert_array_equal(packed[1, :, :3], weight[:, 4:])
     assert not packed[1, :, 3].any()
-    np.testing.assert_array_equal(
-        run(partial(graph.UnpackOp, kind="panels", shape=(5, 7)), packed)[0], weight
-    )
+    np.testing.assert_array_equal(run(partial(graph.UnpackOp, kind="panels", shape=(5, 7)), packed)[0], weight)
 
 
 def test_panels_of_a_transposed_weight() -> None:
@@ -115,8 +113,6 @@ def test_depthwise_panels() -> None:
         ("pears", (2, 5, 4), (5, 7), 'kind is one of panels, conv_panels, depthwise, got "pears"'),
     ],
 )
-def test_packed_weights_that_dont_fit(
-    kind: str, packed: tuple[int, ...], shape: tuple[int, ...], fact: str
-) -> None:
+def test_packed_weights_that_dont_fit(kind: str, packed: tuple[int, ...], shape: tuple[int, ...], fact: str) -> None:
     with pytest.raises(VerifyException, match=re.escape(fact)):
         run(partial(graph.UnpackOp, kind=kind, shape=shape), random(*packed))

@@ -154,9 +154,7 @@ CANONICAL: dict[str, tuple[Make, list[str]]] = {
     ),
     "weight with a batch of one": (lambda g, x: g(MatmulOp, x, MATRIX.reshape(1, 4, 5)), ["matmul"]),
     "rows flattened around a product": (
-        lambda g, x: g(
-            AddOp, x, g(ReshapeOp, g(MatmulOp, g(ReshapeOp, x, (6, 4)), np.eye(4) * 2), (2, 3, 4))
-        ),
+        lambda g, x: g(AddOp, x, g(ReshapeOp, g(MatmulOp, g(ReshapeOp, x, (6, 4)), np.eye(4) * 2), (2, 3, 4))),
         ["matmul", "add"],
     ),
     "rows flattened around norm and softmax": (
@@ -181,9 +179,7 @@ CANONICAL: dict[str, tuple[Make, list[str]]] = {
         ["slice", "reshape"],
     ),
     "slice of split dim": (
-        lambda g, x: g(
-            ReshapeOp, g(SliceOp, g(ReshapeOp, x, (2, 3, 2, 2)), (0, 0, 1, 0), (2, 3, 2, 2)), (2, 3, 2)
-        ),
+        lambda g, x: g(ReshapeOp, g(SliceOp, g(ReshapeOp, x, (2, 3, 2, 2)), (0, 0, 1, 0), (2, 3, 2, 2)), (2, 3, 2)),
         ["slice"],
     ),
     "gather one": (lambda g, x: g(GatherOp, x, np.array(-1), axis=1), ["slice", "reshape"]),

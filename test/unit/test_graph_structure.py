@@ -44,9 +44,7 @@ def parse(ctx: Context, text: str) -> ModuleOp:
 
 
 def test_every_op_class_is_in_the_dialect() -> None:
-    found = {
-        value for value in vars(graph).values() if isinstance(value, type) and issubclass(value, Operation)
-    }
+    found = {value for value in vars(graph).values() if isinstance(value, type) and issubclass(value, Operation)}
     concrete = {value for value in found if "get_irdl_definition" in vars(value)}
     assert concrete == set(graph.Graph.operations)
     assert all(operation.name.startswith("graph.") for operation in concrete)

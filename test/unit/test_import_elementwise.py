@@ -148,9 +148,7 @@ def test_several_operands(case: Case) -> None:
         Case("Clip", [X, scalar(-0.5), scalar(0.75)], 13),
         Case("Clip", [X], 13),
         Case("Clip", [INTEGERS, scalar(-3, np.int32), scalar(50, np.int32)], 12, known=[1, 2]),
-        Case(
-            "Clip", [ints(LARGE + 5, -1), scalar(0, np.int64), scalar(LARGE + 1, np.int64)], 12, known=[1, 2]
-        ),
+        Case("Clip", [ints(LARGE + 5, -1), scalar(0, np.int64), scalar(LARGE + 1, np.int64)], 12, known=[1, 2]),
     ],
     ids=str,
 )

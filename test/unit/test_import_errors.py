@@ -159,9 +159,7 @@ def test_attributes_that_would_be_passed_over() -> None:
     case = Case("Attention", [random(1, 1, 2, 4)] * 3, 23, {"softmax_precision": 1})
     imported(one_node(case)[0])
     model, _ = one_node(Case("Cast", [X], 19, {"to": 10, "saturate": 0}))
-    with pytest.raises(
-        UnsupportedError, match=r"the_node \(Cast\): attribute saturate is not supported here"
-    ):
+    with pytest.raises(UnsupportedError, match=r"the_node \(Cast\): attribute saturate is not supported here"):
         imported(model)
 
 

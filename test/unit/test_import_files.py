@@ -23,9 +23,7 @@ WEIGHT = random_array(16, 8, seed=1)
 
 def product(weight: TensorProto | None = None) -> ModelProto:
     """x @ w, with w as given."""
-    model = model_of(
-        [helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], {"x": X}, {"w": WEIGHT}, ["y"]
-    )
+    model = model_of([helper.make_node("MatMul", ["x", "w"], ["y"], name="product")], {"x": X}, {"w": WEIGHT}, ["y"])
     if weight is not None:
         weight.name = "w"
         model.graph.initializer[0].CopyFrom(weight)
@@ -112,9 +110,7 @@ def test_small_tensors_are_constants(tmp_path: Path, external: bool) -> None:
     np.testing.assert_array_equal(constant.to_numpy(), np.arange(64))
 
 
-@pytest.mark.parametrize(
-    "location", ["../weights.bin", "/etc/passwd", "link/weights.bin", "inside/../../weights.bin"]
-)
+@pytest.mark.parametrize("location", ["../weights.bin", "/etc/passwd", "link/weights.bin", "inside/../../weights.bin"])
 def test_external_data_outside_of_the_folder_is_refused(tmp_path: Path, location: str) -> None:
     (tmp_path / "weights.bin").write_bytes(bytes(64) + WEIGHT.tobytes())
     folder = tmp_path / "model"

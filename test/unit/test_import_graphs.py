@@ -56,9 +56,7 @@ def test_inputs_that_are_initialisers_are_weights() -> None:
 
 
 def test_outputs_that_no_node_makes() -> None:
-    model = model_of(
-        [make("Relu", ["x"], ["y"])], {"x": X}, {"w": X + 1, "big": random(9, 9)}, ["x", "w", "y", "big"]
-    )
+    model = model_of([make("Relu", ["x"], ["y"])], {"x": X}, {"w": X + 1, "big": random(9, 9)}, ["x", "w", "y", "big"])
     found = computed(model, {"x": X})
     np.testing.assert_array_equal(found["x"], X)
     np.testing.assert_array_equal(found["w"], X + 1)

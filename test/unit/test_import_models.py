@@ -18,8 +18,7 @@ def error(model: ModelProto, **dims: int) -> float:
     exact = interpret(module, inputs, ctx.blobs, precision=np.float64).values()
     found = onnxruntime(model, inputs)
     return max(
-        float(np.max(np.abs(wanted - got)) / np.max(np.abs(wanted)))
-        for wanted, got in zip(exact, found, strict=True)
+        float(np.max(np.abs(wanted - got)) / np.max(np.abs(wanted))) for wanted, got in zip(exact, found, strict=True)
     )
 
 

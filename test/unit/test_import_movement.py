@@ -84,9 +84,7 @@ def test_parts(case: Case) -> None:
 
 def test_negative_pads_take_away() -> None:
     model, inputs = one_node(Case("Pad", [X, ints(0, -1, 1, 0, 0, -2)], 13, known=[1]))
-    np.testing.assert_array_equal(
-        computed(model, inputs)["y0"], np.pad(X[:, 1:, :2], [(0, 0), (0, 0), (1, 0)])
-    )
+    np.testing.assert_array_equal(computed(model, inputs)["y0"], np.pad(X[:, 1:, :2], [(0, 0), (0, 0), (1, 0)]))
 
 
 @pytest.mark.parametrize(
@@ -125,9 +123,7 @@ def test_dropout_mask() -> None:
         Case("ScatterND", [X, ints([0, 1], [0, 1]), random(2, 4, seed=1)], 18, {"reduction": "add"}),
         Case("ScatterElements", [X, PLACES, random(1, 1, 2, seed=1)], 11, {"axis": 2}),
         Case("Scatter", [X, PLACES, random(1, 1, 2, seed=1)], 9, {"axis": 2}, runtime=True),
-        Case(
-            "ScatterElements", [X, np.array([[[1, 1]]]), random(1, 1, 2)], 18, {"axis": 2, "reduction": "mul"}
-        ),
+        Case("ScatterElements", [X, np.array([[[1, 1]]]), random(1, 1, 2)], 18, {"axis": 2, "reduction": "mul"}),
         Case("OneHot", [ints(0, 2, -1, 7), np.array(3), random(2, seed=1)], 11, known=[1]),
         Case("OneHot", [ints([0, 2], [1, 1]), np.array(3), random(2, seed=1)], 9, {"axis": 1}, known=[1, 2]),
         Case("Trilu", [random(2, 4, 5)], 14, {"upper": 0}),

@@ -95,9 +95,7 @@ def recurrent(gates: int, directions: int, **extra: Array | None) -> list[Array 
 @pytest.mark.parametrize(("op_type", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
 def test_recurrent(op_type: str, gates: int, direction: str) -> None:
     count = 2 if direction == "bidirectional" else 1
-    initial = (
-        {"h": random(count, 2, 5, seed=4), "c": random(count, 2, 5, seed=5)} if op_type == "LSTM" else {}
-    )
+    initial = {"h": random(count, 2, 5, seed=4), "c": random(count, 2, 5, seed=5)} if op_type == "LSTM" else {}
     given = recurrent(gates, count, bias=random(count, 2 * gates * 5, seed=3), **initial)
     operands = given if op_type == "LSTM" else given[:6]
     attributes: dict[str, Any] = {**FIVE, "direction": direction}
@@ -118,9 +116,7 @@ def test_recurrent(op_type: str, gates: int, direction: str) -> None:
     ids=str,
 )
 def test_recurrent_variants(case: Case) -> None:
-    check(
-        Case(case.op_type, case.operands, case.opset, case.attributes, case.known, case.results, runtime=True)
-    )
+    check(Case(case.op_type, case.operands, case.opset, case.attributes, case.known, case.results, runtime=True))
 
 
 @pytest.mark.parametrize(("op_type", "gates"), [("LSTM", 4), ("GRU", 3)])

@@ -52,9 +52,7 @@ def test_reduce(op_type: str) -> None:
         Case("ReduceMax", [np.array([[True, False], [False, False]]), ints(1)], 20, known=[1]),
         Case("ReduceMin", [np.array([[True, False], [True, True]]), ints(1)], 20, known=[1]),
         Case("ArgMax", [X], 13),
-        Case(
-            "ArgMax", [np.array([[1, 2, 2], [3, 3, 1]], np.float32)], 12, {"axis": 1, "select_last_index": 1}
-        ),
+        Case("ArgMax", [np.array([[1, 2, 2], [3, 3, 1]], np.float32)], 12, {"axis": 1, "select_last_index": 1}),
         Case("ArgMin", [X], 11, {"axis": -1, "keepdims": 0}),
         Case("CumSum", [X, np.array(1)], 14, known=[1]),
         Case("CumSum", [X, np.array(-1)], 11, {"exclusive": 1, "reverse": 1}, known=[1]),
@@ -88,9 +86,7 @@ def test_softmax_before_opset_13_flattens(op_type: str, axis: int) -> None:
         Case("RMSNormalization", [X, random(4, seed=1)], 23, {"epsilon": 0.1}),
         Case("RMSNormalization", [X, random(3, 4, seed=1)], 23, {"axis": -2}),
         Case("GroupNormalization", [IMAGE, *CHANNELS[:2]], 21, {"num_groups": 2}),
-        Case(
-            "LRN", [random(2, 7, 3, 3)], 13, {"size": 3, "alpha": 0.5, "beta": 0.6, "bias": 1.5}, runtime=True
-        ),
+        Case("LRN", [random(2, 7, 3, 3)], 13, {"size": 3, "alpha": 0.5, "beta": 0.6, "bias": 1.5}, runtime=True),
         Case("LRN", [random(2, 7, 3, 3)], 1, {"size": 5}, runtime=True),
         Case("LpNormalization", [X], 1, {"p": 1, "axis": 1}, runtime=True),
         Case("LpNormalization", [np.stack([X[0], 0 * X[0]])], 22),

@@ -22,9 +22,7 @@ DTYPES: dict[str, Any] = {
 }
 
 
-def apply(
-    body: str, result: str, *inputs: tuple[str, np.ndarray], cpu: str = "", lanes: int = 1
-) -> np.ndarray:
+def apply(body: str, result: str, *inputs: tuple[str, np.ndarray], cpu: str = "", lanes: int = 1) -> np.ndarray:
     """`body`, from %v0, %v1, ... to %r, on every element or every `lanes` of them."""
     size = inputs[0][1].size
     assert size % lanes == 0
@@ -37,9 +35,7 @@ def apply(
         return memref if lanes == 1 else f"{memref}, {value(element)}"
 
     kind = "memref" if lanes == 1 else "vector"
-    loads = "\n".join(
-        f"%v{k} = {kind}.load %in{k}[%i] : {access(element)}" for k, (element, _) in enumerate(inputs)
-    )
+    loads = "\n".join(f"%v{k} = {kind}.load %in{k}[%i] : {access(element)}" for k, (element, _) in enumerate(inputs))
     arguments = ", ".join(f"%in{k}: memref<{size}x{element}>" for k, (element, _) in enumerate(inputs))
     for k, (element, _) in enumerate(inputs):
         body = body.replace(f"$T{k}", value(element))

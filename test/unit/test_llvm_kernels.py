@@ -18,9 +18,7 @@ def micro_kernel(rows: int, columns: int, pieces: int = 1) -> str:
     lines.append(f"%zero = arith.constant dense<0.0> : {vector}")
     carried = ", ".join(f"%acc{row}_{piece} = %zero" for row, piece in tiles)
     types = ", ".join(vector for _ in tiles)
-    lines.append(
-        f"%r:{len(tiles)} = scf.for %k = %i0 to %depth step %i1 iter_args({carried}) -> ({types}) {{"
-    )
+    lines.append(f"%r:{len(tiles)} = scf.for %k = %i0 to %depth step %i1 iter_args({carried}) -> ({types}) {{")
     for piece in range(pieces):
         lines += [
             f"%column{piece} = arith.constant {piece * lanes} : index",
@@ -54,9 +52,7 @@ def micro_kernel(rows: int, columns: int, pieces: int = 1) -> str:
         (4, 24, 3, "x86-64-v3", "ymm"),
     ],
 )
-def test_accumulators_stay_in_registers(
-    rows: int, columns: int, pieces: int, cpu: str, register: str
-) -> None:
+def test_accumulators_stay_in_registers(rows: int, columns: int, pieces: int, cpu: str, register: str) -> None:
     text = assembly(micro_kernel(rows, columns, pieces), cpu, 512 if register == "zmm" else 256)
     lanes = 16 if register == "zmm" else 8
     per_step = rows * columns // lanes

@@ -121,9 +121,7 @@ def test_errors_of_compiling_and_loading() -> None:
     code = load_object(compile_to_object("define void @f() {\n ret void\n}", host.cpu, host.features))
     with pytest.raises(CompileError, match="function 'g' can't be linked"):
         code.address("g")
-    missing = (
-        "declare void @no_such_function()\ndefine void @f() {\n call void @no_such_function()\n ret void\n}"
-    )
+    missing = "declare void @no_such_function()\ndefine void @f() {\n call void @no_such_function()\n ret void\n}"
     code = load_object(compile_to_object(missing, host.cpu, host.features))
     with pytest.raises(CompileError, match="function 'f' can't be linked"):
         code.address("f")

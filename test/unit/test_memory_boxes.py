@@ -35,9 +35,7 @@ def slices(draw: st.DrawFn, sizes: tuple[int, ...]) -> Box:
 
 
 @given(st.data(), SIZES)
-def test_slices_of_one_buffer_overlap_where_an_element_is_in_both(
-    data: st.DataObject, sizes: tuple[int, ...]
-) -> None:
+def test_slices_of_one_buffer_overlap_where_an_element_is_in_both(data: st.DataObject, sizes: tuple[int, ...]) -> None:
     a, b = data.draw(slices(sizes)), data.draw(slices(sizes))
     share = bool(set(elements(a)) & set(elements(b)))
     if share:

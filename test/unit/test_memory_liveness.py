@@ -49,9 +49,7 @@ def lifetimes(body: str, *, plan: bool = True) -> dict[str, Lifetime]:
     module = Parser(ctx, text).parse_module()
     module.verify()
     found = liveness(main_of(module, "test")).lifetimes
-    named = {
-        label(root.owner): life for root, life in found.items() if isinstance(root.owner, memref.AllocOp)
-    }
+    named = {label(root.owner): life for root, life in found.items() if isinstance(root.owner, memref.AllocOp)}
     if plan:
         PlanArena().apply(ctx, module)
         VerifyArena().apply(ctx, module)
@@ -101,9 +99,7 @@ def test_a_branch_does_not_end_what_the_other_branch_needs() -> None:
 
 
 def test_what_branches_hand_on_is_one_group() -> None:
-    branch = (
-        "%r = scf.if %if -> (memref<8xf32>) {\n" + call("x", "a") + "scf.yield %a : memref<8xf32>\n} else {\n"
-    )
+    branch = "%r = scf.if %if -> (memref<8xf32>) {\n" + call("x", "a") + "scf.yield %a : memref<8xf32>\n} else {\n"
     branch += call("x", "b") + "scf.yield %b : memref<8xf32>\n}\n"
     found = lifetimes(alloc("a", "b") + branch + call("r", "y"), plan=False)
     assert found["a"] == found["b"] == Lifetime(0, 3)

@@ -89,9 +89,7 @@ def test_every_strategy_is_right(strategy: str) -> None:
     for seed in range(30):
         ctx, module, inputs = random_program(seed, length=16)
         wanted = interpret(module, inputs, blob_store(ctx))
-        passes = [
-            name.replace("plan-arena", f"plan-arena{{strategy={strategy} alignment=64}}") for name in MEMORY
-        ]
+        passes = [name.replace("plan-arena", f"plan-arena{{strategy={strategy} alignment=64}}") for name in MEMORY]
         run_memory(ctx, module, passes)
         assert_same(run_module(module, blob_store(ctx), inputs), wanted)
 

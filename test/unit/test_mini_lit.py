@@ -36,9 +36,7 @@ def test_pipelines_are_read(line: str, words: Sequence[Sequence[str]]) -> None:
     assert [command.words for command in pipeline] == words
 
 
-@pytest.mark.parametrize(
-    "line", ["cat a | filecheck b", "mini-opt a && mini-opt b", "mini-opt $A", "mini-opt a;"]
-)
+@pytest.mark.parametrize("line", ["cat a | filecheck b", "mini-opt a && mini-opt b", "mini-opt $A", "mini-opt a;"])
 def test_the_rest_is_left_to_the_shell(line: str) -> None:
     assert parse_run_line(line) is None
 

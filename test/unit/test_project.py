@@ -51,9 +51,7 @@ def test_pass_has_one_name_everywhere(name: str) -> None:
 
 def test_every_pass_is_registered() -> None:
     written = {f"{file.relative_to(ROOT)}:{name}" for file, name in pass_classes()}
-    registered = {
-        f"{source_of(entry).relative_to(ROOT)}:{entry.partition(':')[2]}" for entry in OURS.values()
-    }
+    registered = {f"{source_of(entry).relative_to(ROOT)}:{entry.partition(':')[2]}" for entry in OURS.values()}
     assert written == registered
 
 
@@ -98,9 +96,7 @@ def test_weak_lit_tests_are_found(text: str, weakness: str) -> None:
     assert bool(weaknesses(text)) == bool(weakness)
 
 
-@pytest.mark.parametrize(
-    "file", sorted((ROOT / "passes" / "planning").glob("*.py")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("file", sorted((ROOT / "passes" / "planning").glob("*.py")), ids=lambda path: path.stem)
 def test_planning_imports_nothing_of_ours(file: Path) -> None:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
@@ -126,9 +122,7 @@ def test_the_package_imports_nothing_heavy() -> None:
 
 
 def test_an_engine_runs_without_what_built_it() -> None:
-    modules = ", ".join(
-        f"mini_infer.runtime.{name}" for name in ("context", "cpu", "engine", "plan", "storage")
-    )
+    modules = ", ".join(f"mini_infer.runtime.{name}" for name in ("context", "cpu", "engine", "plan", "storage"))
     assert not imported_by(f"import {modules}") & {"llvmlite", "onnx"}
 
 

@@ -162,9 +162,7 @@ def test_a_sum_over_two_axes_is_no_softmax() -> None:
     assert "softmax" not in same_after(g, "recompose-softmax", g(DivOp, e, total))
 
 
-def normalised(
-    g: Graph, x: SSAValue, axes: list[int], square: str, root: str, centre: bool = True
-) -> SSAValue:
+def normalised(g: Graph, x: SSAValue, axes: list[int], square: str, root: str, centre: bool = True) -> SSAValue:
     """x, centred or not, over the root of its mean square."""
     if centre:
         x = g(SubOp, x, g(ReduceMeanOp, x, axes, True))
