@@ -1,9 +1,10 @@
 """Beam search over placements: the buffers in the order of birth, the best `width` partial plans kept.
 
-A partial plan is ranked by its peak, then by the rank of the plan it extends, then by how low the new buffer lies. Width 1
-therefore is first fit. A buffer may be put on the floor, on any buffer already placed, or as much higher as some of
-the buffers still to come are tall together, so that these fit below it. In a plan pushed down as far as it goes
-every buffer lies on such a height: a width beyond all states is exhaustive (for buffers without extra alignment).
+A partial plan is ranked by its peak, then by the rank of the plan it extends, then by how low the new buffer lies.
+Width 1 therefore is first fit. A buffer may be put on the floor, on any buffer already placed, or as much higher as
+some of the buffers still to come are tall together, so that these fit below it. In a plan pushed down as far as it
+goes every buffer lies on such a height: a width beyond all states is exhaustive (for buffers without pinned ones or
+alignments of their own).
 """
 
 from __future__ import annotations

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When a search may end."""
+
+    enough: int  # units: nothing is gained by a plan lower than this
+    limit: int | None = None  # units: a plan higher than this is of no use
 
 
 class Budget:

@@ -6,6 +6,7 @@ It recomputes everything that a plan claims from the problem alone: liveness, by
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from .problem import Plan, PlanError, Problem
 
@@ -25,9 +26,7 @@ def check(problem: Problem, plan: Plan) -> None:
 
 def _check_placement(problem: Problem, plan: Plan) -> None:
     if len(plan.offsets) != len(problem.buffers):
-        raise PlanError(
-            f"the plan places {len(plan.offsets)} buffers, the problem has {len(problem.buffers)}"
-        )
+        raise PlanError(f"the plan places {len(plan.offsets)} buffers, the problem has {len(problem.buffers)}")
     for buffer in problem.buffers:
         offset = plan.offsets.get(buffer.id)
         if offset is None:
@@ -37,9 +36,7 @@ def _check_placement(problem: Problem, plan: Plan) -> None:
         if offset % problem.alignment or offset % buffer.alignment:
             raise PlanError(f"{buffer.name} starts at {offset}, which is not aligned", [buffer.name])
         if buffer.offset is not None and offset != buffer.offset:
-            raise PlanError(
-                f"{buffer.name} starts at {offset}, but is pinned to {buffer.offset}", [buffer.name]
-            )
+            raise PlanError(f"{buffer.name} starts at {offset}, but is pinned to {buffer.offset}", [buffer.name])
 
 
 def _check_height(problem: Problem, plan: Plan) -> None:
@@ -51,9 +48,7 @@ def _check_height(problem: Problem, plan: Plan) -> None:
             if end > highest:
                 highest, owner = end, buffer
     if owner is not None and highest > plan.height:
-        raise PlanError(
-            f"{owner.name} ends at {highest}, above the height {plan.height} of the plan", [owner.name]
-        )
+        raise PlanError(f"{owner.name} ends at {highest}, above the height {plan.height} of the plan", [owner.name])
     if highest < plan.height:
         raise PlanError(f"the plan claims height {plan.height}, its highest end is {highest}")
     if problem.capacity is not None and highest > problem.capacity:
@@ -80,9 +75,7 @@ def _check_bound(problem: Problem, plan: Plan) -> None:
     if plan.lower_bound != most:
         raise PlanError(f"the plan claims the lower bound {plan.lower_bound}, the most bytes live are {most}")
     if not most <= plan.proven_bound <= plan.height:
-        raise PlanError(
-            f"the plan claims to prove {plan.proven_bound}, which is not in [{most}, {plan.height}]"
-        )
+        raise PlanError(f"the plan claims to prove {plan.proven_bound}, which is not in [{most}, {plan.height}]")
     if plan.optimal != (plan.height == plan.proven_bound):
         raise PlanError(f"the plan has height {plan.height} and proves {plan.proven_bound}: optimal is wrong")
 
@@ -102,15 +95,16 @@ def _check_pairs(problem: Problem, plan: Plan) -> None:
             rows.append((edges[position], edges[position + 1], start, start + buffer.size))
     if not rows:
         return
-    birth, death, start, end = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
-    order = np.argsort(birth, kind="stable")
+    table: npt.NDArray[np.int64] = np.array(rows, dtype=np.int64)
+    order = np.argsort(table[:, 0], kind="stable")
     owner = np.array(owners, dtype=np.int64)[order]
-    birth, death, start, end = birth[order], death[order], start[order], end[order]
+    birth, death, start, end = table[order, 0], table[order, 1], table[order, 2], table[order, 3]
+    later = np.searchsorted(birth, death)  # for each row, the first one that is born when it is dead
     for row in range(len(rows)):
-        rest = slice(row + 1, int(np.searchsorted(birth, death[row])))
+        rest = slice(row + 1, int(later[row]))
         clash = (start[rest] < end[row]) & (start[row] < end[rest]) & (owner[rest] != owner[row])
         if clash.any():
-            other = row + 1 + int(clash.argmax())
+            other = row + 1 + int(np.flatnonzero(clash)[0])
             a, b = problem.buffers[int(owner[row])], problem.buffers[int(owner[other])]
             raise PlanError(
                 f"{a.name} [{start[row]}, {end[row]}) and {b.name} [{start[other]}, {end[other]}) "

@@ -15,9 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from .instance import Instance
 from .occupancy import Occupancy, Range
 
-Fit = Callable[
-    [Instance, int, Sequence[Range], int], int
-]  # instance, buffer, taken ranges, height so far -> offset
+Fit = Callable[[Instance, int, Sequence[Range], int], int]  # instance, buffer, taken ranges, height so far -> offset
 
 
 def place_in_order(instance: Instance, order: Iterable[int], fit: Fit) -> list[int]:

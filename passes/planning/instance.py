@@ -85,3 +85,20 @@ def part(instance: Instance, members: Sequence[int]) -> Instance:
         pinned=[instance.pinned[i] for i in members],
         live=[instance.live[i] for i in members],
     )
+
+
+def most_live(instance: Instance) -> int:
+    """Units that any plan needs: the most live at one step, or the end of the highest pinned buffer."""
+    changes: dict[int, int] = {}
+    highest = 0
+    for index, size in enumerate(instance.sizes):
+        for birth, death in instance.live[index]:
+            changes[birth] = changes.get(birth, 0) + size
+            changes[death] = changes.get(death, 0) - size
+        if size and instance.pinned[index] >= 0:
+            highest = max(highest, instance.pinned[index] + size)
+    level = 0
+    for step in sorted(changes):
+        level += changes[step]
+        highest = max(highest, level)
+    return highest

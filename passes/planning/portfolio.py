@@ -6,11 +6,12 @@ Buffers that share no step are planned apart, and a part is done as soon as it f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import greedy
-from .budget import Budget
-from .instance import Instance, components, part
+from .budget import Budget, Goal
+from .improve import improve
+from .instance import Instance, components, most_live, part
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,10 @@ class Outcome:
     proven: int = 0  # units: a search proved that nothing lower exists; 0 where none did
 
 
-Planner = Callable[[Instance, int, Budget], Outcome]  # instance, height that is good enough (units), budget
+Planner = Callable[[Instance, Goal, Budget], Outcome]
+
+LARGEST = 5000  # buffers of a part that `auto` searches: a search step looks at all of them
+IMPROVING = 4  # the part of the steps left that repeated greedy placement may take in `auto`
 
 QUICK: tuple[tuple[str, Callable[[Instance], list[int]], greedy.Fit], ...] = (
     ("greedy-by-size", greedy.by_size, greedy.best_fit),
@@ -34,7 +38,7 @@ QUICK: tuple[tuple[str, Callable[[Instance], list[int]], greedy.Fit], ...] = (
 )
 
 
-def plan_parts(instance: Instance, goal: int, budget: Budget, planner: Planner) -> Outcome:
+def plan_parts(instance: Instance, goal: Goal, budget: Budget, planner: Planner) -> Outcome:
     """Plan each component by itself. `goal` is a height in units below which nothing is gained."""
     offsets = [0] * len(instance)
     method, proven = "", 0
@@ -44,24 +48,48 @@ def plan_parts(instance: Instance, goal: int, budget: Budget, planner: Planner) 
         for index, offset in zip(members, outcome.offsets, strict=True):
             offsets[index] = offset
         height = piece.height(outcome.offsets)
-        if not method or height > goal:
+        if not method or height >= goal.enough:
             method = outcome.method
         proven = max(proven, outcome.proven)
-        goal = max(goal, height)
+        goal = replace(goal, enough=max(goal.enough, height))
     return Outcome(offsets, method, proven)
 
 
-def quick(instance: Instance, goal: int, budget: Budget) -> Outcome:
+def quick(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
     """The best of the greedy planners; stops at the first that reaches the goal."""
     best: Outcome | None = None
-    best_height = 0
     for name, order, fit in QUICK:
         offsets = greedy.place_in_order(instance, order(instance), fit)
         budget.spend(len(instance))
-        height = instance.height(offsets)
-        if best is None or height < best_height:
-            best, best_height = Outcome(offsets, name), height
-        if best_height <= goal:
+        if best is None or instance.height(offsets) < instance.height(best.offsets):
+            best = Outcome(offsets, name)
+        if instance.height(best.offsets) <= goal.enough:
             break
     assert best is not None
     return best
+
+
+def auto(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
+    """Greedy planners, then repeated greedy placement, then exact search; stops where the goal is reached."""
+    best = quick(instance, goal, budget)
+    if instance.height(best.offsets) > goal.enough and not budget.exhausted:
+        offsets = improve(instance, best.offsets, goal.enough, budget, budget.left // IMPROVING)
+        if offsets is not best.offsets:
+            best = Outcome(offsets, "improved greedy")
+    if len(instance) > LARGEST:
+        return best
+    return _searched(instance, goal, budget, best)
+
+
+def exact(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
+    """Exact search, from the best that the greedy planners find."""
+    return _searched(instance, goal, budget, quick(instance, goal, budget))
+
+
+def _searched(instance: Instance, goal: Goal, budget: Budget, best: Outcome) -> Outcome:
+    if instance.height(best.offsets) <= goal.enough or budget.exhausted:
+        return best
+    from .exact import minimise  # here, because it takes numba to load: most problems are solved without
+
+    offsets, proven = minimise(instance, best.offsets, goal, most_live(instance), budget)
+    return Outcome(offsets, best.method if offsets is best.offsets else "exact", proven)

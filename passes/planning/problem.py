@@ -37,9 +37,7 @@ class Buffer:
     death: int  # the first step at which it is dead again
     alignment: int = 1  # bytes, on top of the problem's alignment
     offset: int | None = None  # bytes: pinned there
-    gaps: tuple[
-        Interval, ...
-    ] = ()  # half-open steps inside the lifetime at which its bytes are free for others
+    gaps: tuple[Interval, ...] = ()  # half-open steps inside the lifetime at which its bytes are free for others
     name: str = ""  # for messages and reports; the id where empty
     role: Role = "intermediate"
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, get_args
 
 from . import greedy, pools
 from .beam import beam
 from .bound import lower_bound, refuse_hopeless
-from .budget import Budget
+from .budget import Budget, Goal
 from .instance import Instance, instance_of
-from .portfolio import Outcome, plan_parts, quick
+from .portfolio import Outcome, auto, exact, plan_parts
 from .problem import Bound, Plan, PlanError, Pool, Problem
+from .refusal import does_not_fit
 
 Strategy = Literal[
     "naive",
@@ -30,7 +31,7 @@ Strategy = Literal[
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
 BEAM_WIDTH = 8
-BUDGET = 2_000_000  # steps
+BUDGETS = {"auto": 2_000_000, "exact": 50_000_000}  # steps; hard searches take 20,000 to 100,000 in a second
 
 _GREEDY: dict[str, tuple[Callable[[Instance], list[int]], greedy.Fit]] = {
     "first-fit": (Instance.free_by_birth, greedy.first_fit),
@@ -51,55 +52,70 @@ def solve(
     *,
     alignment: int | None = None,
     width: int = BEAM_WIDTH,
-    budget: int = BUDGET,
+    budget: int | None = None,
     time_limit: float | None = None,
     target: int | None = None,
 ) -> Plan:
     """Place every buffer of the problem.
 
-    alignment: bytes, in place of the problem's. width: of `beam`. budget: search steps that `exact` and `auto` may
-    take. time_limit: seconds after which they stop early (a guard: the plan then depends on the machine, and says
-    so in `exhausted`). target: bytes; a plan of this height is good enough, so that the search ends there.
+    alignment: bytes, in place of the problem's.
+    width: partial plans that `beam` keeps.
+    budget: search steps that `auto` and `exact` may take, in place of their own.
+    time_limit: seconds after which these two stop early. A guard: a plan that it cut short depends on the machine,
+    and says so in `exhausted`.
+    target: bytes; a plan of this height is good enough, so that their search ends there.
 
     Raises PlanError for a problem that has no plan, or for which none was found within its capacity.
     """
     if strategy not in STRATEGIES:
         raise PlanError(f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
-    if width < 1 or budget < 0:
-        raise PlanError(f"beam width {width} must be positive and the budget {budget} not negative")
+    if width < 1:
+        raise PlanError(f"beam width {width} is not positive")
+    if budget is not None and budget < 0:
+        raise PlanError(f"budget {budget} is negative")
     if alignment is not None:
         problem = replace(problem, alignment=alignment)
     refuse_hopeless(problem)
     bound = lower_bound(problem)
     instance = instance_of(problem)
-    allowance = Budget(budget, time_limit)
-    goal = max(bound.height, target or 0) // instance.unit
-    found_pools: list[pools.Colour] = []
-    starts: list[int] = []
-    if strategy in _GREEDY:
-        order, fit = _GREEDY[strategy]
-        outcome = Outcome(greedy.place_in_order(instance, order(instance), fit), strategy)
-        allowance.spend(len(instance))
-    elif strategy in _POOLS:
-        found_pools = _POOLS[strategy](instance)
-        offsets, starts = pools.stack(instance, found_pools)
-        outcome = Outcome(offsets, strategy)
-        allowance.spend(len(instance))
-    elif strategy == "naive":
-        outcome = Outcome(greedy.naive(instance), strategy)
-        allowance.spend(len(instance))
-    elif strategy == "beam":
-        offsets, steps = beam(instance, width)
-        outcome = Outcome(offsets, strategy)
-        allowance.spend(steps)
+    allowance = Budget(BUDGETS.get(strategy, 0) if budget is None else budget, time_limit)
+    found_pools: tuple[Pool, ...] = ()
+    if strategy in _POOLS:
+        outcome, found_pools = _pooled(problem, instance, strategy, allowance)
+    elif strategy in BUDGETS:
+        limit = None if problem.capacity is None else problem.capacity // instance.unit
+        goal = Goal(max(bound.height, target or 0) // instance.unit, limit)
+        outcome = plan_parts(instance, goal, allowance, exact if strategy == "exact" else auto)
     else:
-        outcome = plan_parts(instance, goal, allowance, quick)
+        outcome = _placed(instance, strategy, width, allowance)
     plan = _certified(problem, bound, instance, outcome, strategy, allowance)
-    if found_pools:
-        plan = replace(plan, pools=_pools_of(problem, instance, found_pools, starts))
     if problem.capacity is not None and plan.height > problem.capacity:
-        raise _does_not_fit(problem, plan)
-    return plan
+        raise does_not_fit(problem, problem.capacity, plan)
+    return replace(plan, pools=found_pools)
+
+
+def _placed(instance: Instance, strategy: str, width: int, budget: Budget) -> Outcome:
+    if strategy == "beam":
+        offsets, steps = beam(instance, width)
+        budget.spend(steps)
+        return Outcome(offsets, strategy)
+    budget.spend(len(instance))
+    if strategy == "naive":
+        return Outcome(greedy.naive(instance), strategy)
+    order, fit = _GREEDY[strategy]
+    return Outcome(greedy.place_in_order(instance, order(instance), fit), strategy)
+
+
+def _pooled(problem: Problem, instance: Instance, strategy: str, budget: Budget) -> tuple[Outcome, tuple[Pool, ...]]:
+    found = _POOLS[strategy](instance)
+    offsets, starts = pools.stack(instance, found)
+    budget.spend(len(instance))
+    unit = instance.unit
+    described = tuple(
+        Pool(number, start * unit, pool.size * unit, tuple(problem.buffers[i].id for i in pool.members))
+        for number, (pool, start) in enumerate(zip(found, starts, strict=True))
+    )
+    return Outcome(offsets, strategy), described
 
 
 def _certified(
@@ -117,27 +133,5 @@ def _certified(
         method=outcome.method,
         steps=budget.used,
         proven_bound=proven,
-        exhausted=budget.exhausted if height > proven else "",
-    )
-
-
-def _pools_of(
-    problem: Problem, instance: Instance, found: Sequence[pools.Colour], starts: Sequence[int]
-) -> tuple[Pool, ...]:
-    unit = instance.unit
-    return tuple(
-        Pool(number, start * unit, pool.size * unit, tuple(problem.buffers[i].id for i in pool.members))
-        for number, (pool, start) in enumerate(zip(found, starts, strict=True))
-    )
-
-
-def _does_not_fit(problem: Problem, plan: Plan) -> PlanError:
-    """The capacity is above the lower bound, yet the plan found is higher."""
-    live = set(plan.bound.live)
-    names = [b.name for b in problem.buffers if b.id in live]
-    return PlanError(
-        f"strategy {plan.strategy} needs {plan.height} bytes, the capacity is {problem.capacity}; "
-        f"at step {plan.bound.step} {plan.lower_bound} bytes are live: {', '.join(names)}",
-        names,
-        proven=False,
+        exhausted=budget.exhausted if height > proven and strategy in BUDGETS else "",
     )

@@ -1,0 +1,181 @@
+"""The least height there is: the search for a plan of a given height, asked again and again.
+
+A search ends soon or never, and which of the two hangs on the order of the buffers. So it is run many times with other
+orders and few steps, and now and then with more (Luby, Sinclair and Zuckerman, "Optimal Speedup of Las Vegas
+Algorithms", 1993). Orders are drawn from seeds that are the numbers of the runs: equal calls do equal things.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import gcd
+
+import numpy as np
+
+from . import search
+from .budget import Budget, Goal
+from .instance import Instance, part
+from .tables import Ints, Tables, make_state, make_tables
+
+RUN = 1000  # steps of the shortest run: searches that succeed mostly take a few times the number of buffers
+NOISE = (0.02, 0.04)  # spread of the ranks, as a part of their number; of those from 0 to 0.1 the best on hard problems
+SHARE = 4  # one question may take this part of the steps that are left; that of the lowest height, half of them
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether there is a plan of some height: its offsets in units, a proof that there is none, or neither."""
+
+    offsets: list[int] | None
+    refuted: bool = False
+
+
+def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, budget: Budget) -> tuple[list[int], int]:
+    """Better offsets than those given, down to the goal or until they are proven to be the best.
+
+    `proven` is a height in units that any plan needs; the second result is that, or more if the search proved more.
+    Heights are asked from the lowest of interest up, halving what is open; unanswered ones again while steps are left.
+    """
+    searcher = Searcher(instance)
+    grid = searcher.grid
+    if goal.limit is not None and instance.height(offsets) > goal.limit:
+        verdict = searcher.ask(goal.limit, budget, budget.left)
+        if verdict.offsets is None:
+            return offsets, goal.limit + 1 if verdict.refuted else proven
+        offsets = verdict.offsets
+    while instance.height(offsets) > max(goal.enough, proven) and not budget.exhausted:
+        question = floor = lowest = -(-max(goal.enough, proven) // grid) * grid
+        while floor < instance.height(offsets) and not budget.exhausted:
+            verdict = searcher.ask(question, budget, budget.left // (2 if question == lowest else SHARE))
+            if verdict.offsets is not None:
+                offsets = verdict.offsets
+            else:
+                floor = question + grid
+            if verdict.refuted:
+                proven = max(proven, floor)
+            question = (floor + instance.height(offsets) - grid) // 2 // grid * grid
+    return offsets, proven
+
+
+class Searcher:
+    """Answers questions about one instance."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._free = [i for i in range(len(instance)) if instance.pinned[i] < 0 and instance.sizes[i]]
+        fixed = [i for i in range(len(instance)) if instance.pinned[i] >= 0 and instance.sizes[i]]
+        self.grid = _grid(instance, [*self._free, *fixed])
+        scaled = _scaled(part(instance, [*self._free, *fixed]), self.grid)
+        self._tables = make_tables(scaled) if self._free else None
+        self._orders = _orders(scaled, self._tables) if self._tables else []
+        self._runs: dict[int, int] = {}
+        self._trail = 64 * len(instance) + 1024
+
+    def ask(self, height: int, budget: Budget, steps: int) -> Verdict:
+        """Is there a plan of at most `height` units? Takes about the given number of steps at most."""
+        top = max((self._instance.pinned[i] + s for i, s in enumerate(self._instance.sizes)), default=0)
+        if top > height:
+            return Verdict(None, refuted=True)
+        last = budget.used + max(steps, RUN)
+        with _guard(budget) as stop:
+            while True:
+                run = self._runs.get(height, 0)
+                self._runs[height] = run + 1
+                limit = min(RUN * _luby(run // 8 + 1), last - budget.used, budget.left)
+                answer, offsets, taken = self._run(height // self.grid, run, limit, stop)
+                budget.spend(max(1, taken))
+                if answer == search.FEASIBLE:
+                    return Verdict(offsets)
+                if answer == search.INFEASIBLE:
+                    return Verdict(None, refuted=True)
+                if answer == search.STOPPED or budget.used >= last or budget.exhausted:
+                    return Verdict(None)
+
+    def _run(self, height: int, run: int, steps: int, stop: Ints) -> tuple[int, list[int], int]:
+        """One search in one order, within a trail that is made longer when it overflows."""
+        offsets = [max(0, pinned) for pinned in self._instance.pinned]
+        if self._tables is None:
+            return search.FEASIBLE, offsets, 0
+        tables = self._tables._replace(rank=self._rank(run))
+        choice = search.LOWEST if run // 4 % 2 == 0 else search.TIGHTEST
+        while True:
+            state = make_state(tables, self._trail)
+            answer, taken = search.search(tables, state, height, steps, choice, stop)
+            if answer != search.OUT_OF_TRAIL:
+                break
+            self._trail *= 2
+        for index, offset in zip(self._free, state.offset, strict=True):
+            offsets[index] = int(offset) * self.grid
+        return answer, offsets, taken
+
+    def _rank(self, run: int) -> Ints:
+        """Of every buffer its place in the order of this run: one of four orders, from run 8 on with noise."""
+        order = self._orders[run % 4]
+        if run >= 8:
+            rng = random.Random(run)
+            spread = NOISE[run // 8 % 2] * len(order) * 12**0.5
+            noisy = {buffer: rank + rng.random() * spread for rank, buffer in enumerate(order)}
+            order = sorted(order, key=lambda buffer: (noisy[buffer], buffer))
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return rank
+
+
+@contextmanager
+def _guard(budget: Budget) -> Generator[Ints]:
+    """A number that becomes 1 when the time limit is over."""
+    stop = np.zeros(1, dtype=np.int64)
+    seconds = budget.seconds_left()
+    if seconds is None:
+        yield stop
+        return
+    timer = threading.Timer(max(0.0, seconds), stop.fill, [1])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield stop
+    finally:
+        timer.cancel()
+
+
+def _grid(instance: Instance, members: list[int]) -> int:
+    """Every offset of a plan pushed down is a multiple of this many units."""
+    grid = gcd(*(instance.sizes[i] for i in members), *(max(0, instance.pinned[i]) for i in members)) or 1
+    while awkward := [instance.aligns[i] for i in members if grid % instance.aligns[i] and instance.aligns[i] % grid]:
+        grid = gcd(grid, *awkward)
+    return grid
+
+
+def _scaled(instance: Instance, grid: int) -> Instance:
+    return Instance(
+        unit=instance.unit * grid,
+        sizes=[size // grid for size in instance.sizes],
+        aligns=[max(1, align // grid) for align in instance.aligns],
+        pinned=[offset // grid if offset >= 0 else -1 for offset in instance.pinned],
+        live=instance.live,
+    )
+
+
+def _orders(instance: Instance, tables: Tables) -> list[list[int]]:
+    """Four orders of the free buffers: by fullest section, length and area, each most important once or twice."""
+    count = len(tables.size)
+    totals = np.add.reduceat(tables.size[tables.members], tables.member_start[:-1])
+    fullest = np.maximum.reduceat(totals[tables.sections], tables.section_start[:-1])
+    free = [i for i in range(len(instance)) if instance.pinned[i] < 0]
+    length = [instance.death(i) - instance.birth(i) for i in free]
+    keys = [(-int(fullest[k]), -length[k], -length[k] * int(tables.size[k])) for k in range(count)]
+    priorities = ((0, 1, 2), (2, 0, 1), (0, 2, 1), (1, 2, 0))
+    return [sorted(range(count), key=lambda k, p=p: (*(keys[k][c] for c in p), k)) for p in priorities]
+
+
+def _luby(number: int) -> int:
+    """1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ..."""
+    while True:
+        bits = number.bit_length()
+        if number + 1 == 1 << bits:
+            return 1 << (bits - 1)
+        number -= (1 << (bits - 1)) - 1

@@ -1,0 +1,28 @@
+"""Compiling the inner loops of a search with numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+_njit = cast(Callable[..., Callable[[Any], Any]], numba.njit)
+
+
+def compiled(function: Function) -> Function:
+    """A function for other compiled functions to call. It runs without the interpreter's lock."""
+    return _njit(nogil=True)(function)
+
+
+def compiled_entry(function: Function) -> Function:
+    """A function for Python to call, with all it calls; compiled at its first call and kept on disk from then on.
+
+    All of it must stand in one file: numba looks only at the entry's file to see whether what it kept is still good.
+    Where neither the folder of the source nor the user's cache folder can be written, each process compiles anew.
+    """
+    try:
+        return _njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # numba found no folder for its cache
+        return _njit(nogil=True)(function)

@@ -1,0 +1,166 @@
+"""The arrays that the exact search reads and writes, made from an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .instance import Instance
+
+Ints = npt.NDArray[np.int64]
+
+
+class Tables(NamedTuple):
+    """What stays as it is. Lists of lists are flat: those of i are `flat[start[i]:start[i + 1]]`.
+
+    A section is a largest set of buffers that are live together: buffers meet if they share a section.
+    """
+
+    size: Ints
+    align: Ints
+    rank: Ints  # who goes first among equals
+    first: Ints  # the first section of each buffer
+    last: Ints  # one past its last section
+    section_start: Ints  # sections of a buffer
+    sections: Ints
+    member_start: Ints  # buffers of a section
+    members: Ints
+    neighbour_start: Ints  # buffers that share a section with a buffer
+    neighbours: Ints
+    block_start: Ints  # ranges taken by the pinned buffers that a buffer meets, sorted: low, high, low, high, ...
+    blocks: Ints
+    wall_start: Ints  # ranges taken by the pinned buffers of a section, the same way
+    walls: Ints
+    twin: Ints  # the next buffer of equal size, alignment and lifetime; -1 at the end of the chain
+
+
+class State(NamedTuple):
+    """What the search changes. The first five arrays are windows on `cells`, so that one trail can undo them all."""
+
+    offset: Ints  # of a buffer: where it was placed, -1 while it isn't
+    place: Ints  # of a buffer: the lowest offset above the placed buffers that it meets
+    bound: Ints  # of a buffer: it can't start lower than this
+    refused: Ints  # of a buffer: equal to `place` where it may not take that place and must be lifted by a neighbour
+    rest: Ints  # of a section: the sizes of its buffers that aren't placed
+    cells: Ints
+    trail: Ints  # cell, old value, cell, old value, ...
+    trail_length: Ints  # one number
+    dirty: npt.NDArray[np.bool_]  # of a section: a bound or the rest changed since it was last checked
+
+
+def make_tables(instance: Instance) -> Tables:
+    """The tables of the free buffers of an instance, of which none may have size 0. Every rank is 0."""
+    free = [i for i in range(len(instance)) if instance.pinned[i] < 0]
+    number = {index: position for position, index in enumerate(free)}
+    everyone = _sections(instance)
+    sections = [[number[i] for i in live if i in number] for live in everyone]
+    pinned = [[i for i in live if i not in number] for live in everyone]
+    kept = [s for s, live in enumerate(sections) if live]
+    sections = [sections[s] for s in kept]
+    pinned = [pinned[s] for s in kept]
+    own: list[list[int]] = [[] for _ in free]
+    meets: list[set[int]] = [set() for _ in free]
+    blocks: list[set[int]] = [set() for _ in free]
+    for section, live in enumerate(sections):
+        for buffer in live:
+            own[buffer].append(section)
+            meets[buffer].update(live)
+            blocks[buffer].update(pinned[section])
+    section_start, flat_sections = _flat(own)
+    member_start, members = _flat(sections)
+    neighbour_start, neighbours = _flat([sorted(met - {b}) for b, met in enumerate(meets)])
+    block_start, flat_blocks = _flat([_ranges(instance, met) for met in blocks])
+    wall_start, walls = _flat([_ranges(instance, met) for met in pinned])
+    return Tables(
+        size=np.array([instance.sizes[i] for i in free], dtype=np.int64),
+        align=np.array([instance.aligns[i] for i in free], dtype=np.int64),
+        rank=np.zeros(len(free), dtype=np.int64),
+        first=np.array([sections_of[0] for sections_of in own], dtype=np.int64),
+        last=np.array([sections_of[-1] + 1 for sections_of in own], dtype=np.int64),
+        section_start=section_start,
+        sections=flat_sections,
+        member_start=member_start,
+        members=members,
+        neighbour_start=neighbour_start,
+        neighbours=neighbours,
+        block_start=block_start,
+        blocks=flat_blocks,
+        wall_start=wall_start,
+        walls=walls,
+        twin=_twins(instance, free),
+    )
+
+
+def make_state(tables: Tables, trail_length: int) -> State:
+    """Nothing placed yet."""
+    buffers, sections = len(tables.size), len(tables.member_start) - 1
+    cells = np.zeros(4 * buffers + sections, dtype=np.int64)
+    offset, place, bound, refused = (cells[k * buffers : (k + 1) * buffers] for k in range(4))
+    rest = cells[4 * buffers :]
+    offset[:] = -1
+    refused[:] = -1
+    sizes = tables.size[tables.members]
+    rest[:] = np.add.reduceat(sizes, tables.member_start[:-1])
+    return State(
+        offset=offset,
+        place=place,
+        bound=bound,
+        refused=refused,
+        rest=rest,
+        cells=cells,
+        trail=np.empty(2 * trail_length, dtype=np.int64),
+        trail_length=np.zeros(1, dtype=np.int64),
+        dirty=np.ones(sections, dtype=np.bool_),
+    )
+
+
+def _sections(instance: Instance) -> list[list[int]]:
+    """The live sets just before something dies, where something was born since the last: no others are largest."""
+    events: dict[int, tuple[list[int], list[int]]] = {}
+    for index in range(len(instance)):
+        for birth, death in instance.live[index]:
+            events.setdefault(birth, ([], []))[0].append(index)
+            events.setdefault(death, ([], []))[1].append(index)
+    live: set[int] = set()
+    found: list[list[int]] = []
+    grown = False
+    for step in sorted(events):
+        born, died = events[step]
+        if died and grown:
+            found.append(sorted(live))
+            grown = False
+        live.difference_update(died)
+        live.update(born)
+        grown = grown or bool(born)
+    return found
+
+
+def _ranges(instance: Instance, pinned: set[int] | list[int]) -> list[int]:
+    """The ranges of pinned buffers, merged and sorted, flattened to their ends."""
+    result: list[int] = []
+    for low, high in sorted((instance.pinned[i], instance.pinned[i] + instance.sizes[i]) for i in pinned):
+        if result and low <= result[-1]:
+            result[-1] = max(result[-1], high)
+        else:
+            result += [low, high]
+    return result
+
+
+def _twins(instance: Instance, free: Sequence[int]) -> Ints:
+    twin = np.full(len(free), -1, dtype=np.int64)
+    latest: dict[object, int] = {}
+    for position, index in enumerate(free):
+        kind = (instance.sizes[index], instance.aligns[index], instance.live[index])
+        if kind in latest:
+            twin[latest[kind]] = position
+        latest[kind] = position
+    return twin
+
+
+def _flat(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    start = np.zeros(len(lists) + 1, dtype=np.int64)
+    start[1:] = np.cumsum([len(inner) for inner in lists])
+    return start, np.array([item for inner in lists for item in inner], dtype=np.int64)
