@@ -44,7 +44,7 @@ def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: C
     """Plans a model's memory and tells what is wanted of it."""
     from ..runtime.build import plan_model
 
-    name, start = Path(model).stem, time.perf_counter()
+    start = time.perf_counter()
     config = EngineConfig.of(**options)
     with working(console, "importing") as now:
 
@@ -62,7 +62,7 @@ def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: C
         show_summary(memory, console)
     for file in wanted.files:
         with working(console, f"drawing {file}"):
-            write_report(memory, file, name)
+            write_report(memory, file, _title(Path(model)))
         console.print(f"written: {file}")
 
 
@@ -77,6 +77,11 @@ def show_summary(memory: MemoryPlan, console: Console) -> None:
         lines += [f"live at step {memory.binding_step}, which binds:"]
         lines += [f"  {line}" for line in aligned(sorted(rows, key=lambda row: row[0]), "<><")]
     _write(console, "\n".join(lines))
+
+
+def _title(model: Path) -> str:
+    """The model's name: that of its file, or of its folder where all files are called "model"."""
+    return model.resolve().parent.name if model.stem == "model" else model.stem
 
 
 def _write(console: Console, text: str) -> None:

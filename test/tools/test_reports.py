@@ -214,6 +214,7 @@ def test_names_lose_what_they_have_in_common() -> None:
     forms = short_names(["/model/block.0/conv1/Conv", "/model/block.0/conv2/Conv", "/model/head/Gemm"])
     assert forms["/model/head/Gemm"] == ("head/Gemm", "Gemm")
     assert forms["/model/block.0/conv1/Conv"] == ("block.0/conv1/Conv", "conv1/Conv", "Conv")
+    assert short_names(["stem", "stage1.0.conv1"])["stage1.0.conv1"] == ("stage1.0.conv1", "0.conv1", "conv1")
     assert short_names(["node_Conv_1", "node_Conv_2"])["node_Conv_1"] == ("1",)
     assert short_names(["conv"]) == {"conv": ("conv",)}
 

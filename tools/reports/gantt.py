@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Axes: TypeAlias = Any  # matplotlib leaves the types of its keyword arguments open
 HEIGHT = 7.4  # inches
 LEFT, RIGHT, TOP, BOTTOM = 0.75, 0.35, 0.75, 0.85  # inches around the axes
-STEP = 0.2  # inches
+STEP = 0.21  # inches
 WIDTHS = (9.0, 18.0)  # inches: the narrowest and the widest picture
 DPI = 140
 DASHES = (0, (5, 3))
@@ -51,6 +51,8 @@ def draw_plan(plan: MemoryPlan, title: str = "") -> Figure:
     arena.set_ylim(0, max(1, plan.arena_bytes) * 1.04)
     live.set_ylim(0, max(1, plan.lower_bound_bytes) * 1.18)
     blocks = blocks_of(plan)
+    for offset, _ in plan.pools[1:]:
+        arena.axhline(offset, color=EDGE, linewidth=0.8, alpha=0.6, zorder=0)
     scale = _points_per_unit(figure, arena)
     _draw_blocks(arena, blocks, scale)
     _name_blocks(arena, blocks, scale)

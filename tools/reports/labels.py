@@ -39,6 +39,6 @@ def short_names(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     forms: dict[str, tuple[str, ...]] = {}
     for name in names:
         bare = name[len(common) :] or name
-        path = bare.rstrip("/").rsplit("/", 2)
-        forms[name] = tuple(dict.fromkeys([bare, "/".join(path[-2:]), path[-1]]))
+        parts = re.findall(r"[^/.]+[/.]*", bare)
+        forms[name] = tuple(dict.fromkeys([bare, *("".join(parts[-count:]) for count in (2, 1) if parts)]))
     return forms

@@ -142,9 +142,9 @@ def _style(kind: Kind) -> dict[str, Any]:
             return {"fill_color": "colour", "line_color": EDGE, "line_alpha": 0.4}
         case "in place":
             hatch = {"hatch_pattern": "right_diagonal_line", "hatch_color": HATCH, "hatch_weight": 0.8}
-            return {"fill_color": "colour", "line_color": EDGE, "hatch_scale": 9, **hatch}
+            return {"fill_color": "colour", "line_color": EDGE, "line_width": 0.6, "hatch_scale": 9, **hatch}
         case _:
-            return {"fill_color": "colour", "line_color": EDGE}
+            return {"fill_color": "colour", "line_color": EDGE, "line_width": 0.6}
 
 
 def _lines(plan: MemoryPlan, plot: Figure, unit: int) -> None:
