@@ -150,7 +150,7 @@ def test_what_cannot_fit_names_the_fewest_buffers(tmp_path: Path) -> None:
 
 
 def test_a_strategy_that_needs_too_much_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(mi.PlanError, match="strategy naive needs 20 bytes, the capacity is 12"):
+    with pytest.raises(mi.PlanError, match=r"strategy naive .*20 bytes, the capacity is 12"):
         mi.allocate(written(tmp_path, EXAMPLE), strategy="naive", capacity=12)
 
 
