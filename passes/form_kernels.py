@@ -7,7 +7,8 @@ after:   %2 = graph.call @conv_0(%x, %w, %b)
 
 Groups follow the rules in kernel_groups.py; `fuse=false` gives every op a kernel of its own. Kernels that agree in
 body, types and in which operands are weights are one symbol. Reshapes stay in `main`: they only rename bytes.
-Constants become weights, but for repeated values in elementwise ops.
+Constants become weights, but for repeated values in elementwise ops. An op that nobody reads would become a kernel
+without results, so dce comes first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -102,7 +103,7 @@ def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], count
         kernel.sym_name = StringAttr(f"{stem}_{count}")
         kernels[key] = known = kernel
         module.body.block.add_op(kernel)
-    call = CallOp(known.sym_name.data, operands, [value.type for value in results], location=_root(group).location)
+    call = CallOp(known.sym_name.data, operands, [value.type for value in results], location=group.root.location)
     Rewriter.insert_op(call, InsertPoint.after(last))
     for old, new in zip(results, call.results, strict=True):
         new.name_hint = old.name_hint
@@ -111,22 +112,15 @@ def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], count
         Rewriter.erase_op(op, safe_erase=False)
 
 
-def _root(group: Group) -> Operation:
-    """The op that gives a kernel its name: the first that is no view."""
-    plain = [op for op in group.ops if op.name not in ("graph.reshape", "graph.transpose", "graph.slice")]
-    return plain[0] if plain else group.ops[0]
-
-
 def _stem(group: Group) -> str:
-    """`conv`, `matmul`, ...; clusters of elementwise ops are named by their first two."""
-    root = _root(group).name.removeprefix("graph.")
-    others = [op.name.removeprefix("graph.") for op in group.ops if op is not _root(group)]
-    return "_".join([root, *others[-1:]])
+    """`conv`, `matmul_gelu`, ...: the root, and the last op where that is another one."""
+    ends = dict.fromkeys((group.root, group.ops[-1]))
+    return "_".join(op.name.removeprefix("graph.") for op in ends)
 
 
 def _build_kernel(group: Group, operands: list[SSAValue], results: list[SSAValue]) -> KernelOp:
     types = [value.type for value in operands]
-    kernel = KernelOp("", types, [value.type for value in results], location=_root(group).location)
+    kernel = KernelOp("", types, [value.type for value in results], location=group.root.location)
     block = kernel.body.block
     mapped: dict[SSAValue, SSAValue] = dict(zip(operands, block.args, strict=True))
     for op in group.ops:

@@ -57,14 +57,15 @@ FREE = (WeightOp, ConstantOp, ReshapeOp, ReturnOp)
 
 @dataclass
 class Group:
-    """Ops that become one kernel of `family`, in order; `shape` is that of its elementwise ops."""
+    """Ops that become one kernel of `family`, in order: `root` and those that ride along."""
 
     family: str
-    ops: list[Operation]
-    members: set[Operation] = field(default_factory=set[Operation])
+    root: Operation
+    ops: list[Operation] = field(init=False)
+    members: set[Operation] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.members = set(self.ops)
+        self.ops, self.members = [self.root], {self.root}
 
     def results(self) -> list[SSAValue]:
         """Values that are used outside of the group."""
@@ -102,8 +103,7 @@ def form_groups(block: Block, fuse: bool, target: TargetAttr) -> list[Group]:
     groups: list[Group] = []
 
     def add(op: Operation) -> None:
-        family = family_of(op, weights)
-        group = Group(family, [op])
+        group = Group(family_of(op, weights), op)
         if fuse:
             _take_views(group, op, taken)
             _take_epilogue(group, op, order, taken)
@@ -131,35 +131,22 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
         return
     for operand in root.operands[: 2 if isinstance(root, MatmulOp) else 3]:
         chain: list[Operation] = []
-        value = operand
+        base = operand
         while (
-            isinstance(owner := value.owner, Operation)
-            and isinstance(owner, ReshapeOp | TransposeOp | SliceOp)
+            isinstance(owner := base.owner, ReshapeOp | TransposeOp | SliceOp)
             and owner not in taken
-            and value.has_one_use()
+            and base.has_one_use()
+            and strided_view(operand, stop=owner.operands[0]).base is owner.operands[0]
         ):
             chain.append(owner)
-            value = owner.operands[0]
-        view = strided_view(operand)
-        inner_is_dense = view.strides[-1] == 1 or isinstance(root, MatmulOp)
+            base = owner.operands[0]
         # Reshapes stay in main, where they cost nothing, so a chain is only worth having down to its last mover.
         while chain and isinstance(chain[-1], ReshapeOp):
-            value = chain.pop().results[0]
-        if chain and inner_is_dense and _window_base(operand, len(chain)) is value:
-            for op in chain:
-                group.ops.insert(0, op)
-                group.members.add(op)
-
-
-def _window_base(operand: SSAValue, length: int) -> SSAValue | None:
-    """The value that `length` views back from `operand` is the base of one strided window."""
-    chain: list[Operation] = []
-    value = operand
-    for _ in range(length):
-        assert isinstance(value.owner, Operation)
-        chain.append(value.owner)
-        value = value.owner.operands[0]
-    return value if strided_view(operand, stop=value).base is value else None
+            base = chain.pop().results[0]
+        inner_is_dense = strided_view(operand, stop=base).strides[-1] == 1
+        if inner_is_dense or isinstance(root, MatmulOp):
+            group.ops[:0] = reversed(chain)
+            group.members.update(chain)
 
 
 def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:

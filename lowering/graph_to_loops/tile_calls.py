@@ -137,4 +137,6 @@ def _rows(form: ContractionForm) -> int:
     shape = shape_of(form.root.results[0])
     if isinstance(form.root, ConvOp):
         return prod(shape[:-1]) if conv_geometry(form.root).pointwise else shape[-2]
-    return prod(shape[:-1]) if len(shape_of(form.root.rhs)) == 2 else shape[-2]
+    rhs = (*[1] * len(shape), *shape_of(form.root.rhs))[-len(shape) :]
+    shared = [size for size, matrices in zip(shape[:-2], rhs[:-2], strict=True) if matrices == 1]
+    return prod(shared) * shape[-2]

@@ -29,6 +29,8 @@ class TileClass:
 
 def split(total: int, largest: int) -> list[int]:
     """`total` in the fewest nearly equal parts of at most `largest`."""
+    if total == 0:
+        return []
     count = -(-total // largest)
     base, longer = divmod(total, count)
     return [base + 1] * longer + [base] * (count - longer)

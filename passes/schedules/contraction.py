@@ -9,12 +9,16 @@ K >= 64), so nothing is blocked further.
 
 from __future__ import annotations
 
+from math import prod
+
 from xdsl.dialects.builtin import f32
 
+from ...dialects.errors import CompileError
 from ...dialects.graph import (
     AbsOp,
     AddOp,
     ClipOp,
+    ConvOp,
     HardSigmoidOp,
     KernelOp,
     LeakyReluOp,
@@ -26,6 +30,7 @@ from ...dialects.graph import (
     NegOp,
     ReluOp,
     SubOp,
+    describe,
     element_type_of_value,
     ints,
     shape_of,
@@ -53,13 +58,15 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     nr = 2 * lanes
     mr = max(1, (target.registers.data - 3) // 2)
     packed = _packed_operands(kernel, form)
-    per_thread = 0 if packed else _panel_bytes(form, nr, size)
+    per_thread = 0 if packed else _panel_bytes(form.root, nr, size)
     extra: dict[str, int] = {}
     if form.pool is not None:
         extra["band"], per_thread = _band(form, form.pool, size, target)
     elif form.prologue:
-        extra["block"] = BLOCK_TILES * mr
-        per_thread = -(-extra["block"] * shape_of(form.lhs)[-1] * size // CACHE_LINE) * CACHE_LINE
+        *rows, depth = shape_of(form.lhs)
+        fitting = target.l2.data // 2 // (depth * size)
+        extra["block"] = max(1, min(BLOCK_TILES * mr, prod(rows), fitting))
+        per_thread = -(-extra["block"] * depth * size // CACHE_LINE) * CACHE_LINE
     inline = runs_inline(form)
     # Rows are addressed by their own strides on both sides; a packed panel copies those of a computed one.
     readers = [form.root, *form.prologue, *form.epilogue]
@@ -104,14 +111,9 @@ def _packed_operands(kernel: KernelOp, form: ContractionForm) -> list[int]:
     return [argument_index(kernel, form.rhs)] if one_matrix and form.rhs in weights else []
 
 
-def _panel_bytes(form: ContractionForm, nr: int, size: int) -> int:
-    """One panel of the right-hand side, in whole cache lines."""
-    root = form.root
-    if isinstance(root, MatmulOp):
-        depth = shape_of(root.lhs)[-2 if root.transpose_a is not None else -1]
-    else:
-        weight = shape_of(root.weight)
-        depth = 1
-        for extent in weight[1:]:
-            depth *= extent
-    return -(-depth * nr * size // 64) * 64
+def _panel_bytes(root: MatmulOp | ConvOp, nr: int, size: int) -> int:
+    """One panel of a right-hand side that is computed, in whole cache lines."""
+    if isinstance(root, ConvOp):
+        raise CompileError(f"{describe(root)}: its weight must be known when the model is compiled")
+    depth = shape_of(root.lhs)[-2 if root.transpose_a is not None else -1]
+    return -(-depth * nr * size // CACHE_LINE) * CACHE_LINE
