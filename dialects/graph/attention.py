@@ -65,7 +65,8 @@ class AttentionOp(GraphOp):
         q, k, v = shape_of(self.query), shape_of(self.key), shape_of(self.value)
         require(len(q) == len(k) == len(v) == 4, "query, key and value need four dimensions")
         require(q[0] == k[0] == v[0], f"batches {q[0]}, {k[0]} and {v[0]} of query, key and value differ")
-        require(k[1] == v[1] and q[1] % k[1] == 0, f"{q[1]} query heads on {k[1]} key and {v[1]} value heads")
+        grouped = k[1] == v[1] and k[1] > 0 and q[1] % k[1] == 0
+        require(grouped, f"{q[1]} query heads on {k[1]} key and {v[1]} value heads")
         require(k[2] == v[2], f"{k[2]} keys, but {v[2]} values")
         require(q[3] == k[3], f"queries of {q[3]} elements, but keys of {k[3]}")
         if self.mask is not None:
