@@ -87,6 +87,7 @@ def _repeats(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
 
 
 def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], counts: dict[str, int]) -> None:
+    _separate_weights(group)
     operands = external_operands(group.ops)
     results = group.results()
     last = group.ops[-1]
@@ -110,6 +111,18 @@ def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], count
         old.replace_all_uses_with(new)
     for op in reversed(group.ops):
         Rewriter.erase_op(op, safe_erase=False)
+
+
+def _separate_weights(group: Group) -> None:
+    """A weight that a group reads more than once becomes several, as one of them may be packed and the others not."""
+    seen: set[SSAValue] = set()
+    for op in group.ops:
+        for index, operand in enumerate(op.operands):
+            if operand in seen and isinstance(weight := operand.owner, WeightOp):
+                again = weight.clone()
+                Rewriter.insert_op(again, InsertPoint.after(weight))
+                op.operands[index] = again.result
+            seen.add(operand)
 
 
 def _stem(group: Group) -> str:

@@ -50,7 +50,8 @@ from ..dialects.kernel import TargetAttr
 from .contraction_form import conv_geometry, is_contraction, is_depthwise
 from .strided_views import strided_view
 
-# The longest chain of elementwise ops in one kernel: gelu spelled out has 8, and code grows with it.
+# How many ops may follow each other before a group is down to one result again (gelu spelled out has 8), and how many
+# a prologue may have.
 LONGEST_CHAIN = 16
 FREE = (WeightOp, ConstantOp, ReshapeOp, ReturnOp)
 
@@ -79,11 +80,11 @@ class Group:
 
 def family_of(op: Operation, weights: Container[SSAValue]) -> str:
     """The code family whose root `op` is; `map` takes what no other does."""
-    if is_depthwise(op) and isinstance(op, ConvOp):
-        return "depthwise" if op.weight in weights else "map"
     if is_contraction(op):
         # A convolution's weight is packed ahead of time; one that is computed goes the slow way.
-        return "map" if isinstance(op, ConvOp) and op.weight not in weights else "contraction"
+        if isinstance(op, ConvOp) and op.weight not in weights:
+            return "map"
+        return "depthwise" if is_depthwise(op) else "contraction"
     if isinstance(op, AttentionOp):
         return "attention"
     if isinstance(op, LstmOp):
