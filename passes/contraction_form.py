@@ -61,13 +61,11 @@ def is_contraction(op: Operation) -> bool:
     """Whether the contraction family has code for `op`: f32 or f64, convolutions channels-last of rank 1 or 2."""
     if not isinstance(op, MatmulOp | ConvOp) or element_type_of_value(op.results[0]) not in (f32, f64) or _is_empty(op):
         return False
-    if isinstance(op, MatmulOp):
-        return min(len(shape_of(value)) for value in op.operands) >= 2
-    return op.layout.data == "NHWC" and len(shape_of(op.results[0])) in (3, 4)
+    return isinstance(op, MatmulOp) or (op.layout.data == "NHWC" and len(shape_of(op.result)) in (3, 4))
 
 
 def is_depthwise(op: Operation) -> bool:
-    """Whether the depthwise family has code for `op`: f32, channels-last of rank 2, one filter of some taps per channel."""
+    """Whether the depthwise family has code for `op`: f32, channels-last of rank 2, one small filter per channel."""
     if not is_contraction(op) or not isinstance(op, ConvOp):
         return False
     if element_type_of_value(op.result) != f32 or len(shape_of(op.result)) != 4:
