@@ -5,8 +5,8 @@
 
     check([product, ...], Target(bits=256, threads=2))
 
-Several cases become one module, compiled once. Inputs and results lie against a page that can't be touched, so that
-code which reads or writes behind them dies at once; other memory that nobody has written holds NaNs.
+Several cases become one module, compiled once. Inputs, results and the arena end where a page begins that can't be
+touched, so code that reads or writes behind them dies at once. What nobody has written holds NaNs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mini_infer.dialects.graph import (
     tensor,
 )
 from mini_infer.dialects.graph.base import named_location
-from mini_infer.dialects.kernel import CallOp, TargetAttr
+from mini_infer.dialects.kernel import CallOp, ScheduleAttr, TargetAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.build import build_plan, target_attribute
 from mini_infer.runtime.engine import EngineConfig
@@ -111,16 +111,21 @@ Case: TypeAlias = "Callable[[Model], SSAValue | Sequence[SSAValue]]"
 
 @dataclass(frozen=True)
 class Target:
-    """What a test compiles for; `l2` in bytes sets thresholds of fusion, 0 takes the host's."""
+    """What a test compiles for, and which passes run. `l2`, in bytes, sets thresholds of fusion; 0 takes the host's."""
 
     bits: int = 512
     threads: int = 1
     l2: int = 0
     fuse: bool = True
+    plan: bool = True
 
     def config(self) -> EngineConfig:
         """The engine's options."""
         return EngineConfig(threads=self.threads, vector_bits=self.bits)
+
+
+THREE = (Target(512, 1), Target(256, 2), Target(128, 5))
+EVERY = tuple(Target(bits, threads) for bits in (512, 256, 128) for threads in (1, 2, 5))
 
 
 @dataclass
@@ -141,9 +146,20 @@ class Run:
         (found,) = [op for op in self.module.ops if isinstance(op, KernelOp) and op.sym_name.data == name]
         return found
 
+    @property
+    def families(self) -> list[str]:
+        """The families of the kernels that run, in order."""
+        return [schedule_of(self.kernel(name)).family.data for name in self.names]
+
     def calls(self) -> list[CallOp]:
         """The calls of kernels on buffers, in order."""
         return [op for op in main_of(self.module).body.block.ops if isinstance(op, CallOp)]
+
+
+def schedule_of(kernel: KernelOp) -> ScheduleAttr:
+    """A kernel's schedule."""
+    assert isinstance(kernel.schedule, ScheduleAttr)
+    return kernel.schedule
 
 
 def build(cases: Sequence[Case], seed: int = 0) -> Model:
@@ -170,10 +186,17 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
         threads=host.threads.data,
     )
     kernels = pipelines.KERNELS if target.fuse else pipelines.PLAIN_KERNELS
-    down = [pipelines.Phase("kernels", kernels), pipelines.Phase("buffers", pipelines.BUFFERS)]
+    buffers = pipelines.BUFFERS if target.plan else pipelines.PLAIN_BUFFERS
+    down = [pipelines.Phase("kernels", kernels), pipelines.Phase("buffers", buffers)]
     pipelines.run_phases(m.ctx, module, down)
-    buffers = module.clone()
-    return build_plan(module, m.ctx, config), buffers
+    seen = module.clone()
+    return build_plan(module, m.ctx, config), seen
+
+
+def spread(cases: Sequence[Case], targets: Sequence[Target] = THREE, bound: float = 4e-6) -> list[Run]:
+    """Checks each case for one of the targets, so that all of them get a share of the cases."""
+    shares = [cases[index :: len(targets)] for index in range(len(targets))]
+    return [check(share, target, bound=bound)[0] for share, target in zip(shares, targets, strict=True) if share]
 
 
 def check(cases: Sequence[Case], *targets: Target, bound: float = 4e-6, seed: int = 0) -> list[Run]:
@@ -184,7 +207,7 @@ def check(cases: Sequence[Case], *targets: Target, bound: float = 4e-6, seed: in
     m = build(cases, seed)
     expected = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
     runs: list[Run] = []
-    for target in targets or (Target(),):
+    for target in targets:
         plan, module = compiled(m, target)
         runs.append(Run(plan, module, execute(plan, m.inputs)))
         for name, reference in expected.items():

@@ -1,0 +1,221 @@
+"""Matrix products and convolutions: sizes that fit no tile, all kinds of operands, borders, groups, element types."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_runs import EVERY, Case, Model, Target, build, check, execute, spread
+from graph_runs import compiled as compiled_graph
+from kernel_runs import kernel_of
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.graph import ConcatOp, ConvOp, ExpOp, MatmulOp, MiniContext, ReluOp, SoftmaxOp, TanhOp
+from mini_infer.lowering import pipelines
+from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+from mini_infer.passes.choose_schedule import ChooseSchedule
+from mini_infer.runtime.build import target_attribute
+from mini_infer.runtime.cpu import emit_assembly, host_target
+
+ROWS, DEPTHS, COLUMNS = (1, 2, 3, 7, 14, 15, 197), (1, 3, 64, 1000), (1, 15, 16, 31, 32, 33, 100)
+
+
+def product(
+    rows: int,
+    depth: int,
+    columns: int,
+    *,
+    a: bool = False,
+    b: bool = False,
+    left: tuple[int, ...] = (),
+    right: tuple[int, ...] = (),
+    weight: bool = False,
+    dtype: Any = np.float32,
+) -> Case:
+    """[*left, rows, depth] x [*right, depth, columns]; `a` and `b` say which of them lies transposed."""
+
+    def case(m: Model) -> SSAValue:
+        shape = (*right, columns, depth) if b else (*right, depth, columns)
+        lhs = m.input(*left, *((depth, rows) if a else (rows, depth)), dtype=dtype)
+        return m(MatmulOp(lhs, m.weight(*shape, dtype=dtype) if weight else m.input(*shape, dtype=dtype), a, b))
+
+    return case
+
+
+def conv(
+    shape: tuple[int, ...],
+    filters: int,
+    kernel: tuple[int, ...],
+    *,
+    strides: tuple[int, ...] | None = None,
+    pads: tuple[int, ...] | None = None,
+    dilations: tuple[int, ...] | None = None,
+    groups: int = 1,
+    bias: bool = True,
+    layout: str = "NHWC",
+    dtype: Any = np.float32,
+) -> Case:
+    """A convolution on [batch, spatial..., channels]."""
+
+    def case(m: Model) -> SSAValue:
+        batch, *spatial, channels = shape
+        x = m.input(*shape, dtype=dtype) if layout == "NHWC" else m.input(batch, channels, *spatial, dtype=dtype)
+        weight = m.weight(filters, channels // groups, *kernel, dtype=dtype)
+        given = m.weight(filters, dtype=dtype) if bias else None
+        window: dict[str, Any] = {"strides": strides, "pads": pads, "dilations": dilations}
+        return m(ConvOp(x, weight, given, **window, groups=groups, layout=layout))
+
+    return case
+
+
+SIZES = [product(m, k, n, weight=True) for m in ROWS for k in DEPTHS for n in COLUMNS]
+BOTH = (False, True)
+FLAGS = [(a, b) for a in BOTH for b in BOTH]
+BATCHES = [((2,), (2,)), ((3, 1), (1, 2)), ((), (4,)), ((4,), ()), ((2, 3), (3,)), ((1, 2), (5, 1, 1)), ((30,), (1,))]
+OPERANDS = [
+    *(product(m, k, n, a=a, b=b, weight=w) for m, k, n in ((5, 33, 17), (16, 7, 64)) for a, b in FLAGS for w in BOTH),
+    *(product(5, 33, 17, left=left, right=right) for left, right in BATCHES),
+    *(product(1, 33, 17, left=left, right=right) for left, right in BATCHES),
+    *(product(5, 33, 17, a=a, b=b, left=x, right=y) for a, b in FLAGS[1:] for x, y in BATCHES[:2]),
+    *(product(5, 33, 17, a=a, b=b, left=(2, 3), right=r, weight=True) for a, b in FLAGS for r in ((), (1, 1), (3,))),
+]
+KERNELS = [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (1, 7), (7, 1)]
+PADS = [(4, 4, 4, 4), (0, 5, 0, 0), (0, 0, 5, 0), (5, 0, 0, 5), (0, 0, 0, 1)]
+WINDOWS = [
+    *(conv((1, 9, 11, 5), 17, k, pads=(k[0] // 2, k[1] // 2) * 2) for k in KERNELS),
+    *(conv((1, 9, 11, 5), 17, k, strides=(2, 2), pads=(k[0] // 2, k[1] // 2) * 2, bias=False) for k in KERNELS),
+    *(conv((2, 10, 13, 3), 7, k, strides=s, pads=(0, 1, 2, 1)) for k in KERNELS[:3] for s in ((1, 2), (2, 1), (3, 3))),
+    *(conv((1, 6, 5, 4), 33, k, pads=p) for k in ((1, 1), (3, 3), (2, 3)) for p in PADS),
+    *(conv((1, 6, 5, 4), 8, k, pads=p, strides=(2, 3)) for k in ((1, 1), (3, 3), (2, 3)) for p in PADS),
+    *(
+        conv((1, 12, 13, 4), 8, (3, 3), pads=(p,) * 4, dilations=d, strides=s)
+        for p in (0, 2, 4)
+        for d in ((2, 2), (3, 1), (1, 3))
+        for s in ((1, 1), (2, 2))
+    ),
+]
+SHAPES = [
+    *(conv((1, 7, 9, 8), n * g, (3, 3), pads=(1,) * 4, groups=g) for g in (2, 4) for n in (1, 2, 33)),
+    *(conv((2, 7, 9, 8), n * g, (1, 1), strides=(s, s), groups=g) for g in (2, 4, 8) for n in (2, 16) for s in (1, 2)),
+    *(conv((1, h, w, 3), 5, (3, 3), pads=(1,) * 4) for h, w in ((1, 1), (1, 7), (7, 1), (2, 2))),
+    *(conv((3, h, h, 1), n, (h, h)) for h, n in ((1, 1), (2, 1), (4, 40))),
+    conv((1, 20, 3), 5, (3,), pads=(1, 1)),
+    conv((2, 33, 8), 16, (5,), strides=(2,), pads=(2, 2), groups=2),
+    conv((2, 17, 4), 4, (3,), pads=(2, 2), dilations=(2,), groups=4),
+    conv((1, 16, 5), 40, (1,)),
+    conv((2, 16, 5), 40, (1,), strides=(2,), bias=False),
+    conv((1, 16, 5), 4, (1,), pads=(1, 2)),
+    conv((1, 5, 5), 4, (7,), pads=(8, 8), dilations=(3,)),
+    conv((1, 40, 16), 16, (32,), pads=(16, 16), groups=4),
+]
+GROUPS = {"operands": OPERANDS, "windows": WINDOWS, "shapes": SHAPES}
+
+
+def test_sizes_of_products() -> None:
+    chosen = [SIZES[index] for index in range(0, len(SIZES), 9)]
+    runs = spread(chosen)
+    assert {name.partition("_")[0] for run in runs for name in run.names} == {"matmul"}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_contractions(group: str) -> None:
+    spread(GROUPS[group])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", EVERY, ids=str)
+def test_contractions_on_every_target(target: Target) -> None:
+    for cases in (SIZES, *GROUPS.values()):
+        for start in range(0, len(cases), 20):
+            check(cases[start : start + 20], target)
+
+
+def test_double_precision() -> None:
+    double: list[Case] = [product(5, 33, 17, a=a, b=b, left=(2,), right=(2,), dtype=np.float64) for a, b in FLAGS]
+    double.append(product(19, 33, 37, weight=True, dtype=np.float64))
+    double.append(conv((1, 9, 11, 5), 17, (3, 3), pads=(1,) * 4, dtype=np.float64))
+    double.append(conv((1, 9, 11, 8), 8, (3, 3), pads=(1,) * 4, groups=8, dtype=np.float64))
+    for run in spread(double, bound=1e-14):
+        assert set(run.families) == {"contraction"}
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8, np.int64, np.float16])
+def test_other_types_are_slow_but_right(dtype: Any) -> None:
+    cases = [
+        product(5, 33, 17, dtype=dtype),
+        product(5, 33, 17, b=True, weight=True, dtype=dtype),
+        *(conv((1, 5, 6, 4), 6, (3, 3), pads=(1,) * 4, groups=2, layout=x, dtype=dtype) for x in ("NHWC", "NCHW")),
+        conv((1, 5, 6, 4), 4, (3, 3), pads=(1,) * 4, groups=4, dtype=dtype),
+    ]
+    for run in spread(cases, bound=2e-3):
+        assert set(run.families) == {"map"}
+
+
+def test_empty_operands() -> None:
+    empty = [product(0, 3, 4), product(3, 0, 4), product(3, 4, 0, weight=True), conv((0, 5, 5, 3), 4, (3, 3))]
+    check(empty, Target())
+
+
+def test_what_other_families_take() -> None:
+    def computed(m: Model) -> SSAValue:
+        return m(ConvOp(m.input(2, 5, 6, 3), m(TanhOp(m.input(4, 3, 3, 3))), m.input(4), pads=(1,) * 4, layout="NHWC"))
+
+    def depthwise(m: Model) -> SSAValue:
+        return m(ConvOp(m.input(2, 5, 6, 4), m(TanhOp(m.input(4, 1, 3, 3))), groups=4, layout="NHWC"))
+
+    large = conv((1, 9, 9, 20), 20, (13, 13), pads=(6,) * 4, groups=20)  # too many taps for the depthwise family
+    (run,) = check([computed, depthwise, conv((1, 5, 6, 4), 6, (3, 3), layout="NCHW"), large], Target())
+    assert sorted(run.families) == ["contraction", *["map"] * 5]
+
+
+def test_planning_memory_changes_no_bit() -> None:
+    """Parts of a concatenation are written with its strides, and how the sums are cut must not depend on that."""
+
+    def joined(rows: int, axis: int, kernel: int) -> Case:
+        def case(m: Model) -> SSAValue:
+            x = m(ExpOp(m.input(2, 8, rows, 6, scale=0.3)))
+            if kernel:
+                y = m(ConvOp(x, m.weight(6, 6, kernel, kernel), pads=(kernel // 2,) * 4, layout="NHWC"))
+            else:
+                y = m(MatmulOp(x, m.weight(6, 6)))
+            return m(SoftmaxOp(m(ConcatOp([y, m(ReluOp(x))], axis)), 3))
+
+        return case
+
+    m = build([joined(rows, axis, kernel) for rows in (1, 3, 5) for axis, kernel in ((2, 0), (3, 0), (1, 1), (2, 3))])
+    planned, bufferised = (compiled_graph(m, Target(plan=plan))[0] for plan in (True, False))
+    assert len(planned.calls) < len(bufferised.calls)
+    expected = execute(bufferised, m.inputs)
+    for name, result in execute(planned, m.inputs).items():
+        np.testing.assert_array_equal(result, expected[name], name)
+
+
+def test_a_weight_by_hand_must_be_known() -> None:
+    """form-kernels gives such a convolution to another family; a kernel written by hand may still say this one."""
+    arrays = [np.zeros((1, 5, 5, 4), np.float32), np.zeros((4, 4, 3, 3), np.float32)]
+    kernel = kernel_of("contraction", lambda w: w(ConvOp(w[0], w[1], layout="NHWC")), arrays)
+    with pytest.raises(CompileError, match=r"^tested \(graph.conv\): its weight must be known when the model is comp"):
+        ChooseSchedule().apply(MiniContext(), ModuleOp([kernel]))
+
+
+@pytest.mark.skipif(host_target().vector_bits < 512, reason="the tile of 14 x 32 needs AVX-512")
+def test_the_inner_loop_of_the_widest_tile() -> None:
+    """28 sums stay in registers: each step loads two vectors, broadcasts 14 numbers and does nothing else."""
+    m = build([product(28, 64, 64, weight=True)])
+    m.module.attributes["kernel.target"] = target_attribute(Target().config())
+    pipelines.run_phases(m.ctx, m.module, pipelines.phases()[1:])
+    host = host_target()
+    text = emit_assembly(emit_llvm_ir(m.module), host.cpu, host.features)
+    tile = text.partition("kernel_matmul_0_tile_14x32:")[2].partition("ret")[0]
+    loop = re.search(r"^(\.\w+):(.*?)\n\s+j\w+\s+\1\n", tile, re.MULTILINE | re.DOTALL)
+    assert loop is not None
+    sums = re.findall(r"vfmadd\w+\s.*%(zmm\d+)$", loop[2], re.MULTILINE)
+    assert len(sums) == len(set(sums)) == 28
+    broadcasts = len(re.findall(r"vbroadcastss|\{1to16\}", loop[2]))
+    assert broadcasts >= 14
+    assert "rsp" not in loop[2] and "rbp" not in loop[2]
+    assert len(re.findall(r"vmovup\w\s.*\(", loop[2])) == 2
