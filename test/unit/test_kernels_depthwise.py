@@ -1,0 +1,119 @@
+"""Depthwise convolutions: windows, strides, borders on all sides, channels that fill no register, shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from graph_runs import EVERY, Case, Model, Target, check, schedule_of, spread
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph import AddOp, ConcatOp, ConvOp, ExpOp, ReduceSumOp, ReluOp, SliceOp, SoftmaxOp, shape_of
+
+Pair = tuple[int, int]
+Four = tuple[int, int, int, int]
+
+
+def filtered(
+    m: Model,
+    x: SSAValue,
+    kernel: Pair,
+    strides: Pair = (1, 1),
+    pads: Four | None = None,
+    dilations: Pair = (1, 1),
+    bias: bool = True,
+) -> SSAValue:
+    """One filter per channel of x [batch, height, width, channels]; half the kernel is padded unless `pads` say."""
+    channels = shape_of(x)[-1]
+    weight = m.weight(channels, 1, *kernel, scale=0.3)
+    around = (kernel[0] // 2, kernel[1] // 2) * 2 if pads is None else pads
+    given = m.weight(channels) if bias else None
+    window: dict[str, Any] = {"strides": strides, "pads": around, "dilations": dilations}
+    return m(ConvOp(x, weight, given, **window, groups=channels, layout="NHWC"))
+
+
+def depthwise(
+    shape: Four, kernel: Pair, strides: Pair = (1, 1), pads: Four | None = None, dilations: Pair = (1, 1)
+) -> Case:
+    """A depthwise convolution of an input; one without padding has no bias either."""
+    return lambda m: filtered(m, m.input(*shape), kernel, strides, pads, dilations, pads is None or any(pads))
+
+
+CHANNELS = (5, 37, 64)  # a part of a register, several and a part, whole ones
+KERNELS = [
+    depthwise((1, 9, 11, CHANNELS[(k + stride) % 3]), (k, k), (stride, stride)) for k in (3, 5, 7) for stride in (1, 2)
+]
+BORDERS = [
+    depthwise((2, 14, 15, 2 if stride == 3 else 16), (3, 3), (stride, stride), pads, dilations)
+    for stride in (1, 3)
+    for pads in ((0, 0, 0, 0), (2, 0, 1, 3), (5, 5, 5, 5))
+    for dilations in ((1, 1), (2, 3))
+]
+SHAPES = [
+    depthwise((1, 1, 1, 7), (3, 3)),
+    depthwise((1, 1, 20, 7), (1, 7)),
+    depthwise((1, 20, 1, 7), (7, 1)),
+    depthwise((1, 2, 2, 7), (7, 7)),
+    depthwise((1, 8, 8, 7), (1, 1)),
+    depthwise((1, 8, 8, 20), (1, 1), (2, 2)),
+    depthwise((1, 8, 8, 20), (1, 1), pads=(1, 1, 1, 1)),
+    depthwise((1, 30, 7, 33), (3, 3), (2, 1)),
+    depthwise((2, 7, 6, 20), (3, 2), (1, 2), pads=(0, 1, 0, 0)),
+]
+GROUPS = {"kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_depthwise(group: str) -> None:
+    for run in spread(GROUPS[group]):
+        assert set(run.families) == {"depthwise"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", EVERY, ids=str)
+def test_depthwise_on_every_target(target: Target) -> None:
+    for cases in GROUPS.values():
+        check(cases, target)
+
+
+def test_channels_are_shared_by_many_threads() -> None:
+    """A small picture with many channels has too few tiles for the threads, so channels are cut, not always evenly."""
+    (run,) = check([depthwise((1, 7, 7, 5 * 16), (3, 3))], Target(512, 5))
+    assert schedule_of(run.kernel(run.names[0])).get("chunks") == 5
+    (run,) = check([depthwise((1, 4, 4, 97), (3, 3))], Target(128, 5))
+    assert schedule_of(run.kernel(run.names[0])).get("chunks") > 5
+
+
+def test_strided_and_shared_buffers() -> None:
+    def cut(axis: int) -> Case:
+        """Parts of one buffer are read, and the results are parts of another."""
+
+        def case(m: Model) -> SSAValue:
+            shape = (2, 6, 8, 12)
+            x = m(ExpOp(m.input(*shape, scale=0.3)))
+            ends = [(size // 2 if i == axis else size) for i, size in enumerate(shape)]
+            starts = [(size // 2 if i == axis else 0) for i, size in enumerate(shape)]
+            parts = [m(SliceOp(x, [0] * 4, ends, [1] * 4)), m(SliceOp(x, starts, shape, [1] * 4))]
+            joined = m(ConcatOp([m(ReluOp(filtered(m, part, (3, 3)))) for part in parts], axis))
+            return m(SoftmaxOp(joined, 3))
+
+        return case
+
+    for run in spread([cut(axis) for axis in (1, 2, 3)]):
+        assert [name[:9] for name in run.names] == ["exp_0", *["conv_relu"] * 2, "softmax_0"]  # nothing is copied
+
+
+def test_residuals_in_place() -> None:
+    def other(m: Model) -> SSAValue:
+        residual = m(ExpOp(m.input(1, 6, 6, 20, scale=0.3)))
+        return m(ReduceSumOp(m(AddOp(filtered(m, m.input(1, 6, 6, 20), (3, 3)), residual)), (1, 2), False))
+
+    def picture(m: Model) -> SSAValue:
+        """A picture can't be written over while it is read."""
+        x = m(ExpOp(m.input(1, 6, 6, 20, scale=0.3)))
+        return m(ReduceSumOp(m(AddOp(filtered(m, x, (3, 3)), x)), (1, 2), False))
+
+    for case, in_place in ((other, True), (picture, False)):
+        (run,) = check([case], Target())
+        (call,) = [call for call in run.calls() if call.callee.string_value() == "conv_add_0"]
+        assert (call.outs[0] in call.ins) == in_place
