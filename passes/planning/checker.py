@@ -5,8 +5,9 @@ It recomputes everything that a plan claims from the problem alone: liveness, by
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
-import numpy.typing as npt
 
 from .problem import Plan, PlanError, Problem
 
@@ -20,8 +21,8 @@ def check(problem: Problem, plan: Plan) -> None:
     """
     _check_placement(problem, plan)
     _check_height(problem, plan)
-    _check_bound(problem, plan)
     _check_pairs(problem, plan)
+    _check_bound(problem, plan)
 
 
 def _check_placement(problem: Problem, plan: Plan) -> None:
@@ -85,6 +86,8 @@ def _check_pairs(problem: Problem, plan: Plan) -> None:
     owners: list[int] = []
     rows: list[tuple[int, int, int, int]] = []  # birth, death, start, end
     for index, buffer in enumerate(problem.buffers):
+        if not buffer.size:
+            continue
         start = plan.offsets[buffer.id]
         edges = [buffer.birth]
         for low, high in buffer.gaps:
@@ -95,19 +98,19 @@ def _check_pairs(problem: Problem, plan: Plan) -> None:
             rows.append((edges[position], edges[position + 1], start, start + buffer.size))
     if not rows:
         return
-    table: npt.NDArray[np.int64] = np.array(rows, dtype=np.int64)
-    order = np.argsort(table[:, 0], kind="stable")
-    owner = np.array(owners, dtype=np.int64)[order]
-    birth, death, start, end = table[order, 0], table[order, 1], table[order, 2], table[order, 3]
-    later = np.searchsorted(birth, death)  # for each row, the first one that is born when it is dead
+    order = sorted(range(len(rows)), key=lambda row: rows[row][0])
+    births = [rows[row][0] for row in order]
+    owner = np.array([owners[row] for row in order], dtype=np.int64)
+    start = np.array([rows[row][2] for row in order], dtype=np.int64)
+    end = np.array([rows[row][3] for row in order], dtype=np.int64)
     for row in range(len(rows)):
-        rest = slice(row + 1, int(later[row]))
+        rest = slice(row + 1, bisect_left(births, rows[order[row]][1]))
         clash = (start[rest] < end[row]) & (start[row] < end[rest]) & (owner[rest] != owner[row])
         if clash.any():
             other = row + 1 + int(np.flatnonzero(clash)[0])
             a, b = problem.buffers[int(owner[row])], problem.buffers[int(owner[other])]
             raise PlanError(
                 f"{a.name} [{start[row]}, {end[row]}) and {b.name} [{start[other]}, {end[other]}) "
-                f"are live together at step {birth[other]} and share bytes",
+                f"are live together at step {births[other]} and share bytes",
                 [a.name, b.name],
             )

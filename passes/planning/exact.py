@@ -23,6 +23,7 @@ from .tables import Ints, Tables, make_state, make_tables
 
 RUN = 1000  # steps of the shortest run: searches that succeed mostly take a few times the number of buffers
 NOISE = (0.02, 0.04)  # spread of the ranks, as a part of their number; of those from 0 to 0.1 the best on hard problems
+TRAIL = 64  # changes per buffer that a search may record before it is run again with more room
 SHARE = 4  # one question may take this part of the steps that are left; that of the lowest height, half of them
 
 
@@ -73,7 +74,7 @@ class Searcher:
         self._tables = make_tables(scaled) if self._free else None
         self._orders = _orders(scaled, self._tables) if self._tables else []
         self._runs: dict[int, int] = {}
-        self._trail = 64 * len(instance) + 1024
+        self._trail = TRAIL * len(instance) + 1
 
     def ask(self, height: int, budget: Budget, steps: int) -> Verdict:
         """Is there a plan of at most `height` units? Takes about the given number of steps at most."""
@@ -101,7 +102,7 @@ class Searcher:
         if self._tables is None:
             return search.FEASIBLE, offsets, 0
         tables = self._tables._replace(rank=self._rank(run))
-        choice = search.LOWEST if run // 4 % 2 == 0 else search.TIGHTEST
+        choice = search.BY_RANK if run // 4 % 2 == 0 else search.TIGHTEST
         while True:
             state = make_state(tables, self._trail)
             answer, taken = search.search(tables, state, height, steps, choice, stop)

@@ -12,14 +12,14 @@ _njit = cast(Callable[..., Callable[[Any], Any]], numba.njit)
 
 
 def compiled(function: Function) -> Function:
-    """A function for other compiled functions to call. It runs without the interpreter's lock."""
-    return _njit(nogil=True)(function)
+    """A function for other compiled functions to call. It becomes a part of them, as passing many arrays costs more."""
+    return _njit(nogil=True, forceinline=True)(function)
 
 
 def compiled_entry(function: Function) -> Function:
-    """A function for Python to call, with all it calls; compiled at its first call and kept on disk from then on.
+    """A function for Python to call, without the interpreter's lock; compiled at its first call and kept on disk.
 
-    All of it must stand in one file: numba looks only at the entry's file to see whether what it kept is still good.
+    What it calls must stand in the same file: numba looks at no other to see whether what it kept is still good.
     Where neither the folder of the source nor the user's cache folder can be written, each process compiles anew.
     """
     try:

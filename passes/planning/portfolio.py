@@ -39,17 +39,18 @@ QUICK: tuple[tuple[str, Callable[[Instance], list[int]], greedy.Fit], ...] = (
 
 
 def plan_parts(instance: Instance, goal: Goal, budget: Budget, planner: Planner) -> Outcome:
-    """Plan each component by itself. `goal` is a height in units below which nothing is gained."""
+    """Plan each component by itself. The method named is that of the highest, and there of the one that cost most."""
     offsets = [0] * len(instance)
-    method, proven = "", 0
+    method, most, proven = "", (-1, -1), 0
     for members in components(instance):
         piece = part(instance, members)
+        before = budget.used
         outcome = planner(piece, goal, budget)
         for index, offset in zip(members, outcome.offsets, strict=True):
             offsets[index] = offset
         height = piece.height(outcome.offsets)
-        if not method or height >= goal.enough:
-            method = outcome.method
+        if (height, budget.used - before) > most:
+            method, most = outcome.method, (height, budget.used - before)
         proven = max(proven, outcome.proven)
         goal = replace(goal, enough=max(goal.enough, height))
     return Outcome(offsets, method, proven)

@@ -19,15 +19,12 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import compiled, compiled_entry
-from .tables import Ints, State, Tables
+from .tables import CLEAN, LOWEST, REST, Ints, State, Tables
 
 INFEASIBLE, FEASIBLE, OUT_OF_STEPS, OUT_OF_TRAIL, STOPPED = 0, 1, 2, 3, 4
-LOWEST, TIGHTEST = (
-    0,
-    1,
-)  # which of several buffers at one height is asked first: by rank, or that in the fullest section
+BY_RANK, TIGHTEST = 0, 1  # which of the buffers at one height is asked first: by rank, or that in the fullest section
 
-_OFFSET, _PLACE, _BOUND, _REFUSED = 0, 1, 2, 3
+_OFFSET, _PLACE, _BOUND, _REFUSED, _LIFTER, _LIFT, _REST = 0, 1, 2, 3, 4, 5, 6  # the windows of `cells`, in order
 _NONE = 1 << 62
 
 # The columns of a frame; the first four are those of a group: its buffers from, to, its sections from, to.
@@ -155,8 +152,8 @@ def _set(state: State, cell: int, value: int) -> None:
 
 
 @compiled
-def _set_buffer(state: State, kind: int, buffer: int, value: int) -> None:
-    _set(state, kind * len(state.offset) + buffer, value)
+def _set_buffer(state: State, window: int, buffer: int, value: int) -> None:
+    _set(state, window * len(state.offset) + buffer, value)
 
 
 @compiled
@@ -171,12 +168,17 @@ def _undo(state: State, mark: int) -> None:
 @compiled
 def _fit(tables: Tables, buffer: int, offset: int) -> int:
     """The lowest offset from the given one on that is aligned and clear of the pinned ranges the buffer meets."""
-    unit = tables.align[buffer]
-    offset = (offset + unit - 1) // unit * unit
+    offset = _aligned(tables, buffer, offset)
     for block in range(tables.block_start[buffer], tables.block_start[buffer + 1], 2):
         if offset + tables.size[buffer] > tables.blocks[block] and offset < tables.blocks[block + 1]:
-            offset = (tables.blocks[block + 1] + unit - 1) // unit * unit
+            offset = _aligned(tables, buffer, tables.blocks[block + 1])
     return offset
+
+
+@compiled
+def _aligned(tables: Tables, buffer: int, offset: int) -> int:
+    unit = tables.align[buffer]
+    return offset if unit == 1 else (offset + unit - 1) // unit * unit
 
 
 @compiled
@@ -186,8 +188,8 @@ def _put_down(tables: Tables, state: State, buffer: int) -> None:
     end = state.place[buffer] + tables.size[buffer]
     for k in range(tables.section_start[buffer], tables.section_start[buffer + 1]):
         section = tables.sections[k]
-        _set(state, 4 * len(state.offset) + section, state.rest[section] - tables.size[buffer])
-        state.dirty[section] = True
+        _set(state, _REST * len(state.offset) + section, state.rest[section] - tables.size[buffer])
+        state.dirty[section] = LOWEST if state.lowest[section] == buffer else max(REST, state.dirty[section])
     for k in range(tables.neighbour_start[buffer], tables.neighbour_start[buffer + 1]):
         other = tables.neighbours[k]
         if state.offset[other] < 0 and state.place[other] < end:
@@ -197,6 +199,7 @@ def _put_down(tables: Tables, state: State, buffer: int) -> None:
                 _raise_bound(tables, state, other, place)
             elif place < state.bound[other]:
                 _set_buffer(state, _REFUSED, other, place)
+                _set_buffer(state, _LIFTER, other, -1)
 
 
 @compiled
@@ -206,6 +209,7 @@ def _refuse(tables: Tables, state: State, buffer: int) -> None:
     while buffer >= 0:
         if state.offset[buffer] < 0 and state.place[buffer] == place:
             _set_buffer(state, _REFUSED, buffer, place)
+            _set_buffer(state, _LIFTER, buffer, -1)
         buffer = tables.twin[buffer]
 
 
@@ -213,19 +217,35 @@ def _refuse(tables: Tables, state: State, buffer: int) -> None:
 def _raise_bound(tables: Tables, state: State, buffer: int, bound: int) -> None:
     _set_buffer(state, _BOUND, buffer, bound)
     for k in range(tables.section_start[buffer], tables.section_start[buffer + 1]):
-        state.dirty[tables.sections[k]] = True
+        if state.lowest[tables.sections[k]] == buffer:
+            state.dirty[tables.sections[k]] = LOWEST
+
+
+@compiled
+def _lowest_end(tables: Tables, state: State, lifter: int, place: int) -> int:
+    """Where the lifter ends at the lowest if it reaches above the place."""
+    return max(place + 1, state.bound[lifter] + tables.size[lifter])
 
 
 @compiled
 def _lifted(tables: Tables, state: State, buffer: int) -> int:
     """Where a refused buffer starts at the lowest: on a neighbour that reaches into its place; -1 if none can."""
     place = state.place[buffer]
-    best = _NONE
-    for k in range(tables.neighbour_start[buffer], tables.neighbour_start[buffer + 1]):
-        other = tables.neighbours[k]
-        if state.offset[other] < 0 and state.bound[other] < place + tables.size[buffer]:
-            best = min(best, max(place + 1, state.bound[other] + tables.size[other]))
-    return -1 if best == _NONE else _fit(tables, buffer, best)
+    lifter = state.lifter[buffer]
+    best = state.lift[buffer]
+    if lifter < 0 or state.offset[lifter] >= 0 or _lowest_end(tables, state, lifter, place) > best:
+        lifter, best = -1, _NONE
+        for k in range(tables.neighbour_start[buffer], tables.neighbour_start[buffer + 1]):
+            other = tables.neighbours[k]
+            if state.offset[other] < 0 and state.bound[other] < place + tables.size[buffer]:
+                end = _lowest_end(tables, state, other, place)
+                if end < best:
+                    lifter, best = other, end
+        if lifter < 0:
+            return -1
+        _set_buffer(state, _LIFTER, buffer, lifter)
+        _set_buffer(state, _LIFT, buffer, best)
+    return _fit(tables, buffer, best)
 
 
 @compiled
@@ -235,15 +255,15 @@ def _propagate(tables: Tables, state: State, buffers: Ints, frame: Ints, height:
     while changed:
         changed = False
         for section in range(frame[FIRST], frame[LAST]):
-            if state.dirty[section] and not _check_section(tables, state, section, height):
-                state.dirty[frame[FIRST] : frame[LAST]] = False
+            if state.dirty[section] != CLEAN and not _check_section(tables, state, section, height):
+                _forget_changes(state, frame)
                 return False
         for position in range(frame[FROM], frame[TO]):
             buffer = buffers[position]
             if state.offset[buffer] < 0 and state.refused[buffer] == state.place[buffer]:
                 bound = _lifted(tables, state, buffer)
                 if bound < 0 or bound + tables.size[buffer] > height:
-                    state.dirty[frame[FIRST] : frame[LAST]] = False
+                    _forget_changes(state, frame)
                     return False
                 if bound > state.bound[buffer]:
                     _raise_bound(tables, state, buffer, bound)
@@ -252,16 +272,28 @@ def _propagate(tables: Tables, state: State, buffers: Ints, frame: Ints, height:
 
 
 @compiled
+def _forget_changes(state: State, frame: Ints) -> None:
+    """They are about to be undone."""
+    for section in range(frame[FIRST], frame[LAST]):
+        state.dirty[section] = CLEAN
+
+
+@compiled
 def _check_section(tables: Tables, state: State, section: int, height: int) -> bool:
     """Whether what is to come in the section fits between the least bound of it and the height."""
-    state.dirty[section] = False
+    search_lowest = state.dirty[section] == LOWEST
+    state.dirty[section] = CLEAN
     if state.rest[section] == 0:
         return True
-    floor = _NONE
-    for k in range(tables.member_start[section], tables.member_start[section + 1]):
-        buffer = tables.members[k]
-        if state.offset[buffer] < 0 and state.bound[buffer] < floor:
-            floor = state.bound[buffer]
+    lowest = state.lowest[section]
+    if search_lowest:
+        lowest = -1
+        for k in range(tables.member_start[section], tables.member_start[section + 1]):
+            buffer = tables.members[k]
+            if state.offset[buffer] < 0 and (lowest < 0 or state.bound[buffer] < state.bound[lowest]):
+                lowest = buffer
+        _set(state, _REST * len(state.offset) + len(state.rest) + section, lowest)
+    floor = state.bound[lowest]
     need = floor + state.rest[section]
     for wall in range(tables.wall_start[section], tables.wall_start[section + 1], 2):
         need += max(0, tables.walls[wall + 1] - max(floor, tables.walls[wall]))

@@ -12,6 +12,8 @@ from .instance import Instance
 
 Ints = npt.NDArray[np.int64]
 
+CLEAN, REST, LOWEST = 0, 1, 2
+
 
 class Tables(NamedTuple):
     """What stays as it is. Lists of lists are flat: those of i are `flat[start[i]:start[i + 1]]`.
@@ -38,17 +40,20 @@ class Tables(NamedTuple):
 
 
 class State(NamedTuple):
-    """What the search changes. The first five arrays are windows on `cells`, so that one trail can undo them all."""
+    """What the search changes. The arrays before `cells` are windows on it, so that one trail undoes them all."""
 
     offset: Ints  # of a buffer: where it was placed, -1 while it isn't
     place: Ints  # of a buffer: the lowest offset above the placed buffers that it meets
     bound: Ints  # of a buffer: it can't start lower than this
     refused: Ints  # of a buffer: equal to `place` where it may not take that place and must be lifted by a neighbour
+    lifter: Ints  # of a refused buffer: the neighbour that may lift it least; -1 where that must be looked for
+    lift: Ints  # of a refused buffer: the lowest end of that neighbour
     rest: Ints  # of a section: the sizes of its buffers that aren't placed
+    lowest: Ints  # of a section: the one among these with the least bound
     cells: Ints
     trail: Ints  # cell, old value, cell, old value, ...
     trail_length: Ints  # one number
-    dirty: npt.NDArray[np.bool_]  # of a section: a bound or the rest changed since it was last checked
+    dirty: npt.NDArray[np.int8]  # of a section: what changed since it was last checked, CLEAN, REST or LOWEST
 
 
 def make_tables(instance: Instance) -> Tables:
@@ -97,23 +102,24 @@ def make_tables(instance: Instance) -> Tables:
 def make_state(tables: Tables, trail_length: int) -> State:
     """Nothing placed yet."""
     buffers, sections = len(tables.size), len(tables.member_start) - 1
-    cells = np.zeros(4 * buffers + sections, dtype=np.int64)
-    offset, place, bound, refused = (cells[k * buffers : (k + 1) * buffers] for k in range(4))
-    rest = cells[4 * buffers :]
-    offset[:] = -1
-    refused[:] = -1
-    sizes = tables.size[tables.members]
-    rest[:] = np.add.reduceat(sizes, tables.member_start[:-1])
+    cells = np.zeros(6 * buffers + 2 * sections, dtype=np.int64)
+    offset, place, bound, refused, lifter, lift = (cells[k * buffers : (k + 1) * buffers] for k in range(6))
+    rest, lowest = cells[6 * buffers : 6 * buffers + sections], cells[6 * buffers + sections :]
+    offset[:] = refused[:] = lifter[:] = -1
+    rest[:] = np.add.reduceat(tables.size[tables.members], tables.member_start[:-1])
     return State(
         offset=offset,
         place=place,
         bound=bound,
         refused=refused,
+        lifter=lifter,
+        lift=lift,
         rest=rest,
+        lowest=lowest,
         cells=cells,
         trail=np.empty(2 * trail_length, dtype=np.int64),
         trail_length=np.zeros(1, dtype=np.int64),
-        dirty=np.ones(sections, dtype=np.bool_),
+        dirty=np.full(sections, LOWEST, dtype=np.int8),
     )
 
 
