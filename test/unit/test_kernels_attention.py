@@ -1,0 +1,160 @@
+"""Attention: sizes that fit no tile, causal rows, masks of every shape, shared key heads, rows that keep no key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_runs import EVERY, Case, Model, Target, check, spread
+from kernel_runs import kernel_of
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.graph import (
+    AddOp,
+    Array,
+    AttentionOp,
+    MiniContext,
+    ReluOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
+from mini_infer.passes.choose_schedule import ChooseSchedule
+
+
+def attention(
+    heads: tuple[int, int],
+    queries: int,
+    keys: int,
+    depth: int,
+    width: int,
+    *,
+    mask: Array | None = None,
+    mask_shape: tuple[int, ...] | None = None,
+    mask_type: Any = np.float32,
+    causal: bool = False,
+    dtype: Any = np.float32,
+) -> Case:
+    """[2, heads, rows, depth or width], with (query heads, key heads); the mask is random unless given."""
+
+    def case(m: Model) -> SSAValue:
+        given = None
+        if mask is not None or mask_shape is not None:
+            given = m.input(*(mask_shape or ()), data=mask, dtype=mask_type)
+        q = m.input(2, heads[0], queries, depth, dtype=dtype)
+        k, v = m.input(2, heads[1], keys, depth, dtype=dtype), m.input(2, heads[1], keys, width, dtype=dtype)
+        return m(AttentionOp(q, k, v, given, scale=depth**-0.5, causal=causal))
+
+    return case
+
+
+def by_tokens(heads: tuple[int, int], tokens: int, size: int, causal: bool = False) -> Case:
+    """The heads are cut out of [tokens, heads * size] and put back, all through views of one projection."""
+
+    def case(m: Model) -> SSAValue:
+        queries, keys = heads
+        packed = m.input(2, tokens, (queries + 2 * keys) * size)
+        start, parts = 0, list[SSAValue]()
+        for count in (queries, keys, keys):
+            end = start + count * size
+            part = m(SliceOp(packed, (0, 0, start), (2, tokens, end), (1, 1, 1)))
+            parts.append(m(TransposeOp(m(ReshapeOp(part, (2, tokens, count, size))), (0, 2, 1, 3))))
+            start = end
+        joined = m(TransposeOp(m(AttentionOp(*parts, scale=size**-0.5, causal=causal)), (0, 2, 1, 3)))
+        return m(ReshapeOp(joined, (2, tokens, queries * size)))
+
+    return case
+
+
+SIZES = [
+    (33, 33, 16, 16),
+    (1, 7, 20, 20),
+    (64, 64, 64, 64),
+    (14, 15, 3, 5),
+    (5, 100, 33, 47),
+    (3, 1, 1, 1),
+    (0, 2, 3, 3),
+]
+PLAIN = [attention((2, 2), *sizes) for sizes in SIZES]
+CAUSAL = [attention((2, 1), *sizes, causal=True) for sizes in [*SIZES, (40, 20, 8, 8), (20, 40, 8, 8)]]
+MASKS = [
+    *((37,), (20, 1), (20, 37), (1, 37), (1, 1, 1, 37), (2, 1, 1, 37), (1, 4, 20, 37)),
+    *((2, 4, 20, 37), (4, 1, 1), (4, 20, 1), (2, 1, 20, 37), (1,), ()),
+]
+FLOAT_MASKS = [attention((4, 2), 20, 37, 8, 8, mask_shape=shape) for shape in MASKS]
+BOOL_MASKS = [attention((4, 2), 20, 37, 8, 8, mask_shape=shape, mask_type=np.bool_, causal=True) for shape in MASKS]
+HEADS = [by_tokens((6, keys), 20, size, causal) for keys, size, causal in ((1, 8, False), (2, 5, True), (6, 16, False))]
+GROUPS = {"plain": PLAIN, "causal": CAUSAL, "float masks": FLOAT_MASKS, "bool masks": BOOL_MASKS, "heads": HEADS}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_attention(group: str) -> None:
+    for run in spread(GROUPS[group]):
+        assert set(run.families) == {"attention"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", EVERY, ids=str)
+def test_attention_on_every_target(target: Target) -> None:
+    for cases in GROUPS.values():
+        check(cases, target)
+
+
+def test_rows_that_keep_no_key_are_zero() -> None:
+    kept = np.random.default_rng(0).random((2, 1, 20, 37)) < 0.5
+    kept[0, 0, 3] = False
+    kept[1, 0, :, 0] = False  # a causal first row has only this key
+    added = np.where(kept, 0, -np.inf).astype(np.float32)
+    cases = [attention((2, 2), 20, 37, 8, 8, mask=m, causal=causal) for m in (kept, added) for causal in (False, True)]
+    for run in check(cases, Target(512, 1), Target(128, 5)):
+        for name, result in run.results.items():
+            assert not result[0, :, 3].any()
+            assert not result[1, :, 0].any() or name[5:6] in "02"
+            assert result[0, :, 4].any()
+
+
+def test_double_precision() -> None:
+    cases = [
+        attention((2, 2), 20, 37, 8, 8, causal=True, dtype=np.float64),
+        attention((2, 1), 20, 37, 9, 5, mask_shape=(37,), mask_type=np.float64, dtype=np.float64),
+    ]
+    check(cases, Target(512, 2), Target(256, 1), bound=1e-14)
+
+
+def test_what_stands_around() -> None:
+    """Nothing elementwise joins attention; views do as far as they keep elements of a row side by side."""
+
+    def followed(m: Model) -> SSAValue:
+        q, k, v = (m.input(1, 2, 9, 8) for _ in range(3))
+        return m(ReluOp(m(AddOp(m(AttentionOp(q, k, v, scale=0.3)), q))))
+
+    def turned(m: Model) -> list[SSAValue]:
+        values = m(TransposeOp(m.input(1, 2, 5, 8), (0, 1, 3, 2)))
+        back = m(TransposeOp(values, (0, 1, 3, 2)))
+        result = m(AttentionOp(m.input(1, 2, 7, 8), m.input(1, 2, 5, 8), back, scale=0.3))
+        return [m(TransposeOp(result, (0, 2, 3, 1))), m(ReluOp(values))]
+
+    (run,) = check([followed, turned], Target())
+    assert sorted(run.families) == ["attention", "attention", *["map"] * 5]
+    names = {name for name in run.names if name.startswith("attention")}
+    assert names == {"attention_0", "attention_1"}
+    (run,) = check([HEADS[0]], Target())
+    assert run.names == ["attention_transpose_0"]
+
+
+def test_scratch_does_not_grow_with_the_square_of_the_keys() -> None:
+    (small,) = check([attention((1, 1), 64, 64, 8, 8)], Target())
+    (large,) = check([attention((1, 1), 256, 256, 8, 8)], Target())
+    assert large.plan.arena_bytes == 4 * small.plan.arena_bytes > 0
+
+
+def test_only_floats_of_32_and_64_bits_have_code() -> None:
+    arrays = [np.zeros((1, 1, 2, 4), np.float16) for _ in range(3)]
+    kernel = kernel_of("attention", lambda w: w(AttentionOp(w[0], w[1], w[2], scale=1.0)), arrays)
+    with pytest.raises(
+        CompileError, match=r"^tested \(graph.attention\): attention on f16 has no code; only f32 and f64"
+    ):
+        ChooseSchedule().apply(MiniContext(), ModuleOp([kernel]))
