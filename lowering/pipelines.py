@@ -69,12 +69,14 @@ def phases(
     planner: str = "auto",
     capacity: int | None = None,
     disable_inplace: Sequence[str] = (),
+    poison: bool = False,
 ) -> tuple[Phase, ...]:
     """The whole way down, for the CPU.
 
     Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are used twice.
     With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
     strategy of plan-arena; kernels with an op of `disable_inplace` write no result over an operand.
+    With `poison` a buffer's bytes are overwritten when it dies.
     """
     limit = "" if capacity is None else f" capacity={capacity}"
     planning = f"strategy={planner if plan_memory else 'naive'} alignment={alignment}{limit}"
@@ -87,7 +89,7 @@ def phases(
         Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
         Phase("buffers", buffers),
         Phase("arena", arena),
-        Phase("loops", f"{LOOPS},profile-kernels" if profile else LOOPS),
+        Phase("loops", f"{'poison-dead,' if poison else ''}{LOOPS}{',profile-kernels' if profile else ''}"),
         Phase("llvm", LLVM),
     )
 

@@ -47,6 +47,7 @@ PASSES = {
     "verify-arena": "mini_infer.passes.verify_arena:VerifyArena",
     "insert-barriers": "mini_infer.passes.insert_barriers:InsertBarriers",
     "place-weights": "mini_infer.passes.place_weights:PlaceWeights",
+    "poison-dead": "mini_infer.passes.poison_dead:PoisonDead",
     # arena -> loops -> llvm
     "lower-kernels": "mini_infer.lowering.graph_to_loops.lower_kernels:LowerKernels",
     "profile-kernels": "mini_infer.lowering.graph_to_loops.profile_kernels:ProfileKernels",

@@ -126,6 +126,7 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         planner=config.planner,
         capacity=config.max_workspace_size,
         disable_inplace=tuple(config.disable_inplace),
+        poison=config.check_memory,
     )
 
 

@@ -1,8 +1,9 @@
 """Memory checking: every inference is run on poisoned memory and compared with one that reuses no byte.
 
 An engine with `check_memory` runs each call four times: by its plan and by one without any reuse of memory, each on an
-arena full of 0xFF (NaN in every float type, -1 in every integer) and on one full of other garbage. Whoever reads bytes
-that nobody has written, or that somebody has overwritten too early, gives another answer. Arena and outputs lie between
+arena full of 0xFF (NaN in every float type, -1 in every integer) and on one full of other garbage; and a buffer's bytes
+are filled with 0xFF when it dies. Whoever reads bytes that nobody has written, or after their buffer's death, or that
+somebody has overwritten too early, gives another answer. Arena and outputs lie between
 guards; these, the bytes of the arena that belong to no buffer, and the inputs must be the same afterwards.
 """
 
