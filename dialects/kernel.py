@@ -14,7 +14,7 @@ are chosen for one `#kernel.target`. The memory passes read the interface and no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Self, cast
 
 from typing_extensions import override
 from xdsl.dialects.builtin import (
@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     SymbolRefAttr,
+    TensorType,
     i64,
 )
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue
@@ -41,10 +42,12 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure, SymbolTable
+from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from .errors import CompileError
 from .graph.blobs import BlobAttr
+from .graph.structure import KernelOp
 
 
 def _parse_keyed_ints(parser: AttrParser, keys: Sequence[str]) -> list[IntAttr]:
@@ -115,6 +118,15 @@ class TargetAttr(ParametrizedAttribute):
             for key, value in zip(TARGET_KEYS, ints, strict=True):
                 printer.print_string(f", {key} = {value.data}")
 
+    @override
+    def verify(self) -> None:
+        bits = self.vector_bits.data
+        if bits < 8 or bits & (bits - 1):
+            raise VerifyException(f"vectors have {bits} bits; it must be a power of two of at least 8")
+        for key, value in (("registers", self.registers), ("threads", self.threads)):
+            if value.data < 1:
+                raise VerifyException(f"there are {value.data} {key}; it must be at least 1")
+
     def lanes(self, element_bits: int) -> int:
         """How many elements of `element_bits` one vector register holds."""
         return max(1, self.vector_bits.data // element_bits)
@@ -136,9 +148,10 @@ class ScheduleAttr(ParametrizedAttribute):
         return cls(StringAttr(family), DictionaryAttr(values))
 
     def get(self, key: str) -> int:
-        """The option `key`; raises KeyError when the schedule has none."""
-        value = self.options.data[key]
-        assert isinstance(value, IntegerAttr)
+        """The option `key`; raises CompileError where the schedule has none."""
+        value = self.options.data.get(key)
+        if not isinstance(value, IntegerAttr):
+            raise CompileError(f"the schedule '{self.family.data}' has no number '{key}'")
         return value.value.data
 
     @override
@@ -293,6 +306,33 @@ class InterfaceAttr(ParametrizedAttribute):
             printer.print_string(", ".join(parts))
 
 
+class _CallSymbolUser(SymbolUserOpInterface):
+    @override
+    def verify(self, op: Operation) -> None:
+        assert isinstance(op, CallOp)
+        name = f"@{op.callee.string_value()}"
+        kernel = SymbolTable.lookup_symbol(op, op.callee)
+        if not isinstance(kernel, KernelOp):
+            raise VerifyException(f"{name} is not a kernel of this module")
+        if not op.outs:
+            raise VerifyException(f"the call of {name} writes no buffer")
+        types = kernel.function_type
+        for what, buffers, tensors in (("operand", op.ins, types.inputs), ("result", op.outs, types.outputs)):
+            if len(buffers) != len(tensors):
+                raise VerifyException(f"{len(buffers)} {what} buffers for the {len(tensors)} {what}s of {name}")
+            for number, (buffer, tensor) in enumerate(zip(buffers.types, tensors, strict=True)):
+                if not _holds(buffer, tensor):
+                    raise VerifyException(f"{what} {number} of {name} is {tensor}, and {buffer} can't hold it")
+
+
+def _holds(buffer: Attribute, tensor: Attribute) -> bool:
+    """Whether a buffer has the shape and element type of a tensor, with whatever strides."""
+    if not isinstance(buffer, MemRefType) or not isinstance(tensor, TensorType):
+        return False
+    memory, value = cast("MemRefType[Attribute]", buffer), cast("TensorType[Attribute]", tensor)
+    return memory.get_shape() == value.get_shape() and memory.element_type == value.element_type
+
+
 @irdl_op_definition
 class CallOp(IRDLOperation):
     """`kernel.call @k ins(%a : T) outs(%b : U) scratch(%s : V)`: run kernel @k on buffers.
@@ -306,6 +346,7 @@ class CallOp(IRDLOperation):
     outs = var_operand_def(MemRefType)
     scratch = var_operand_def(MemRefType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(_CallSymbolUser())
 
     def __init__(
         self,
@@ -348,14 +389,6 @@ class CallOp(IRDLOperation):
             printer.print_string(")")
         printer.print_op_attributes(self.attributes)
 
-    @override
-    def verify_(self) -> None:
-        if not self.outs:
-            raise VerifyException(f"call of @{self.callee.string_value()} writes no buffer")
-        table = SymbolTable.lookup_symbol(self, self.callee)
-        if table is None:
-            raise VerifyException(f"@{self.callee.string_value()} is not a kernel of this module")
-
 
 @irdl_op_definition
 class WeightOp(IRDLOperation):
@@ -365,7 +398,7 @@ class WeightOp(IRDLOperation):
     blob = prop_def(BlobAttr)
     result = result_def(MemRefType)
     traits = traits_def(Pure())
-    assembly_format = "$blob attr-dict `:` type($result)"
+    assembly_format = "qualified($blob) attr-dict `:` type($result)"
 
     def __init__(self, blob: BlobAttr, type: MemRefType[Attribute]) -> None:
         super().__init__(properties={"blob": blob}, result_types=[type])

@@ -18,7 +18,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // CHECK-SAME:   %same: memref<4x8xf32> {graph.name = "same", graph.role = "output"},
   // CHECK-SAME:   %again: memref<4x8xf32> {graph.name = "again", graph.role = "output"}) {
   func.func @main(%x: tensor<4x8xf32> {graph.name = "x"}) -> (tensor<4x8xf32> {graph.name = "y"}, tensor<32xf32> {graph.name = "flat"}, tensor<4x8xf32> {graph.name = "same"}, tensor<4x8xf32> {graph.name = "again"}) {
-    // CHECK-NEXT: %w = kernel.weight <"m.onnx", 0, 256, "d"> : memref<8x8xf32>
+    // CHECK-NEXT: %w = kernel.weight #graph.blob<"m.onnx", 0, 256, "d"> : memref<8x8xf32>
     %w = graph.weight #graph.blob<"m.onnx", 0, 256, "d"> : tensor<8x8xf32>
     // 100 bytes for all and 64 for each of 3 threads. What is returned two calls later is made in place from here on.
     // CHECK-NEXT: %[[S:.*]] = memref.alloc() {kernel.scratch, name = "gemm1"} : memref<292xi8>

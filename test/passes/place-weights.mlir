@@ -10,8 +10,8 @@ func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) {
   // CHECK-NEXT: memref.view %weights[%[[NEXT]]][] : memref<1088xi8> to memref<16xf32>
   // Equal bytes share a place, whatever they are read as.
   // CHECK-NEXT: memref.view %weights[%[[FIRST]]][] : memref<1088xi8> to memref<10x25xf32>
-  %w = kernel.weight <"m.onnx", 4096, 1000, "d1"> : memref<250xf32>
-  %v = kernel.weight <"m.onnx", 8192, 64, "d2"> : memref<16xf32>
-  %u = kernel.weight <"n.onnx", 0, 1000, "d1"> : memref<10x25xf32>
+  %w = kernel.weight #graph.blob<"m.onnx", 4096, 1000, "d1"> : memref<250xf32>
+  %v = kernel.weight #graph.blob<"m.onnx", 8192, 64, "d2"> : memref<16xf32>
+  %u = kernel.weight #graph.blob<"n.onnx", 0, 1000, "d1"> : memref<10x25xf32>
   func.return
 }

@@ -1,0 +1,52 @@
+// The kernel dialect is read back as it is written.
+// RUN: mini-opt %s | filecheck %s
+// RUN: mini-opt %s | mini-opt | filecheck %s
+
+// CHECK: kernel.target = #kernel.target<"cpu", "znver5", vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "znver5", vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>} {
+  // CHECK-LABEL: func.func @main
+  func.func @main(%x: memref<2x3xf32>) {
+    // CHECK-NEXT: %[[W:.*]] = kernel.weight #graph.blob<"model.onnx", 64, 12, "digest"> : memref<3xf32>
+    %w = kernel.weight #graph.blob<"model.onnx", 64, 12, "digest"> : memref<3xf32>
+    %y = memref.alloc() : memref<2x3xf32>
+    %s = memref.alloc() : memref<128xi8>
+    // CHECK: kernel.call @add ins(%x, %[[W]] : memref<2x3xf32>, memref<3xf32>) outs(%[[Y:.*]] : memref<2x3xf32>) scratch(%{{.*}} : memref<128xi8>)
+    kernel.call @add ins(%x, %w : memref<2x3xf32>, memref<3xf32>) outs(%y : memref<2x3xf32>) scratch(%s : memref<128xi8>)
+    // CHECK-NEXT: kernel.barrier
+    kernel.barrier
+    // A buffer in ins and outs is written in place; strides are the buffer's own affair.
+    %part = memref.reinterpret_cast %y to offset: [0], sizes: [2, 3], strides: [3, 1] : memref<2x3xf32> to memref<2x3xf32, strided<[3, 1]>>
+    // CHECK: kernel.call @add ins(%[[P:.*]], %[[W]] : memref<2x3xf32, strided<[3, 1]>>, memref<3xf32>) outs(%[[P]] : memref<2x3xf32, strided<[3, 1]>>) {note = "in place"}
+    kernel.call @add ins(%part, %w : memref<2x3xf32, strided<[3, 1]>>, memref<3xf32>) outs(%part : memref<2x3xf32, strided<[3, 1]>>) {note = "in place"}
+    // A call may read nothing.
+    // CHECK-NEXT: kernel.call @one outs(%x : memref<2x3xf32>)
+    kernel.call @one outs(%x : memref<2x3xf32>)
+    func.return
+  }
+
+  // CHECK: graph.kernel @add
+  // CHECK-SAME: schedule = #kernel.schedule<"contraction", {mr = 14, nr = 32}>
+  // CHECK-SAME: interface = #kernel.interface<inplace = {{\[\[}}0, 0]], strided_operands = [0, 1], strided_results = [0], packed = [1], scratch = 64, per_thread = 16>
+  graph.kernel @add(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> attributes {
+    schedule = #kernel.schedule<"contraction", {mr = 14, nr = 32}>,
+    interface = #kernel.interface<inplace = [[0, 0]], strided_operands = [0, 1], strided_results = [0], packed = [1], scratch = 64, per_thread = 16>
+  } {
+    %c = graph.add %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    graph.yield %c : tensor<2x3xf32>
+  }
+
+  // CHECK: graph.kernel @one
+  // CHECK-SAME: schedule = #kernel.schedule<"map">, interface = #kernel.interface<>
+  graph.kernel @one() -> tensor<2x3xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+    %c = graph.constant dense<1.0> : tensor<2x3xf32>
+    graph.yield %c : tensor<2x3xf32>
+  }
+
+  // CHECK: graph.kernel @renamed
+  // CHECK-SAME: interface = #kernel.interface<views = {{\[\[}}0, 0], [1, 1]]>
+  graph.kernel @renamed(%a: tensor<2x3xf32>, %b: tensor<4xf32>) -> (tensor<6xf32>, tensor<2x2xf32>) attributes {interface = #kernel.interface<views = [[0, 0], [1, 1]]>} {
+    %c = graph.reshape %a {shape = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
+    %d = graph.reshape %b {shape = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<2x2xf32>
+    graph.yield %c, %d : tensor<6xf32>, tensor<2x2xf32>
+  }
+}

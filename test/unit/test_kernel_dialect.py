@@ -1,0 +1,92 @@
+"""The kernel dialect from Python: attributes of plain values, what they answer, and their text."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.graph import MiniContext
+from mini_infer.dialects.kernel import InterfaceAttr, Kernel, ScheduleAttr, TargetAttr, target_of
+
+INDICES = st.lists(st.integers(0, 5), max_size=3)
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=3)
+BYTES = st.integers(0, 1 << 40)
+
+
+def reread(attribute: Attribute) -> Attribute:
+    """An attribute, printed and parsed."""
+    context = MiniContext()
+    context.load_dialect(Kernel)
+    stream = StringIO()
+    Printer(stream).print_attribute(attribute)
+    return Parser(context, stream.getvalue()).parse_attribute()
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "inplace": PAIRS,
+            "views": PAIRS,
+            "strided_operands": INDICES,
+            "strided_results": INDICES,
+            "packed": INDICES,
+            "scratch": BYTES,
+            "per_thread": BYTES,
+        }
+    )
+)
+def test_every_interface_is_read_back(values: dict[str, object]) -> None:
+    interface = InterfaceAttr.of(**values)  # pyright: ignore[reportArgumentType]
+    assert reread(interface) == interface
+
+
+@given(st.dictionaries(st.from_regex("[a-z_]+", fullmatch=True), st.integers(-(1 << 40), 1 << 40), max_size=4))
+def test_every_schedule_is_read_back(options: dict[str, int]) -> None:
+    schedule = ScheduleAttr.of("contraction", **options)
+    assert reread(schedule) == schedule
+    assert {key: schedule.get(key) for key in options} == options
+
+
+def test_what_a_schedule_does_not_say() -> None:
+    with pytest.raises(CompileError, match=r"^the schedule 'contraction' has no number 'mr'$"):
+        ScheduleAttr.of("contraction", nr=32).get("mr")
+
+
+def test_interface_in_plain_values() -> None:
+    interface = InterfaceAttr.of(inplace=[(2, 0)], views=[(0, 1), (1, 0)], scratch=100, per_thread=64)
+    assert interface.inplace_pairs == [(2, 0)]
+    assert interface.view_pairs == [(0, 1), (1, 0)]
+    assert interface.scratch_bytes(3) == 100 + 3 * 64
+
+
+def test_target() -> None:
+    target = TargetAttr.of(vector_bits=512, cpu="znver5")
+    assert (target.lanes(32), target.lanes(64), target.lanes(1024)) == (16, 8, 1)
+    assert reread(target) == target
+    module = ModuleOp([])
+    assert target_of(module) == TargetAttr.of()
+    module.attributes["kernel.target"] = target
+    assert target_of(module) == target
+
+
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        ({"vector_bits": 384}, "vectors have 384 bits"),
+        ({"vector_bits": 0}, "vectors have 0 bits"),
+        ({"threads": 0}, "there are 0 threads"),
+        ({"registers": 0}, "there are 0 registers"),
+    ],
+)
+def test_impossible_targets(options: dict[str, int], fact: str) -> None:
+    with pytest.raises(VerifyException, match=fact):
+        TargetAttr.of(**options)  # pyright: ignore[reportArgumentType]
