@@ -1,0 +1,29 @@
+// RUN: mini-opt %s -p lower-kernels | filecheck %s
+
+// Heads are read in [tokens, heads * size] as they lie, and written back so.
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+  func.func @main(%q: memref<1x6x2x8xf32>, %k: memref<1x2x5x8xf32>, %y: memref<1x6x2x8xf32>, %s: memref<448xi8>) {
+    kernel.call @attention_0 ins(%q, %k : memref<1x6x2x8xf32>, memref<1x2x5x8xf32>) outs(%y : memref<1x6x2x8xf32>) scratch(%s : memref<448xi8>)
+    func.return
+  }
+
+  graph.kernel @attention_0(%x: tensor<1x6x2x8xf32>, %k: tensor<1x2x5x8xf32>) -> tensor<1x6x2x8xf32> attributes {schedule = #kernel.schedule<"attention", {mr = 6, nr = 8, lanes = 4, bytes = 4}>, interface = #kernel.interface<per_thread = 448>} {
+    %q = graph.transpose %x {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x6x2x8xf32>) -> tensor<1x2x6x8xf32>
+    %a = graph.attention %q, %k, %k {scale = 0.5 : f64} : (tensor<1x2x6x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x2x6x8xf32>
+    %t = graph.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x2x6x8xf32>) -> tensor<1x6x2x8xf32>
+    graph.yield %t : tensor<1x6x2x8xf32>
+  }
+}
+
+// A row of queries is 16 elements away from the next, and so is a row of the result.
+// CHECK-LABEL: func.func private @kernel_attention_0_scores_tile_6x8(
+// CHECK-SAME:    memref<1x6x1x8xf32, strided<[0, 16, 0, 1], offset: ?>>
+// CHECK-LABEL: func.func private @kernel_attention_0_product_tile_6x8(
+// CHECK-SAME:    memref<6x8xf32, strided<[16, 1], offset: ?>>
+// CHECK-LABEL: func.func private @kernel_attention_0(
+// The keys are packed once for each head.
+// CHECK:         scf.for
+// CHECK:           func.call @kernel_attention_0_pack_keys
+// CHECK:           func.call @kernel_attention_0_scores_tile_6x8
+// CHECK:           func.call @kernel_attention_0_softmax
+// CHECK:           func.call @kernel_attention_0_product_tile_6x8

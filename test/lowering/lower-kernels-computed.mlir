@@ -1,0 +1,26 @@
+// RUN: mini-opt %s -p lower-kernels | filecheck %s
+
+// A right-hand side that is computed is packed, a panel at a time, into the scratch of the thread that needs it.
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
+  func.func @main(%x: memref<4x8xf32>, %b: memref<12x8xf32>, %y: memref<4x12xf32>, %s: memref<512xi8>) {
+    kernel.call @matmul_0 ins(%x, %b : memref<4x8xf32>, memref<12x8xf32>) outs(%y : memref<4x12xf32>) scratch(%s : memref<512xi8>)
+    func.return
+  }
+
+  graph.kernel @matmul_0(%a: tensor<4x8xf32>, %b: tensor<12x8xf32>) -> tensor<4x12xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<per_thread = 256>} {
+    %m = graph.matmul %a, %b {transpose_b} : (tensor<4x8xf32>, tensor<12x8xf32>) -> tensor<4x12xf32>
+    graph.yield %m : tensor<4x12xf32>
+  }
+}
+
+// CHECK-LABEL: func.func private @kernel_matmul_0(
+// CHECK-SAME:    %[[X:[0-9]+]]: memref<4x8xf32>, %[[B:[0-9]+]]: memref<12x8xf32>, %{{[0-9]+}}: memref<4x12xf32>, %[[S:[0-9]+]]: memref<512xi8>, %[[THREAD:[0-9]+]]: index
+// CHECK:         %[[BYTES:.*]] = arith.constant 256 : index
+// CHECK:         %[[AT:.*]] = arith.muli %[[THREAD]], %[[BYTES]]
+// CHECK-NEXT:    %[[PANEL:.*]] = memref.view %[[S]][%[[AT]]][] : memref<512xi8> to memref<8x8xf32>
+// CHECK:         memref.store %{{.*}}, %[[PANEL]]
+// The twelve columns are a panel of eight and one of four.
+// CHECK:         scf.if
+// CHECK:           func.call @kernel_matmul_0_tile_4x4
+// CHECK:         } else {
+// CHECK:           func.call @kernel_matmul_0_tile_4x8

@@ -1,0 +1,25 @@
+// RUN: mini-opt %s -p lower-kernels | filecheck %s
+
+// No padded copy is made: tiles at the left and right border leave out taps, calls at the top and bottom filter rows.
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+  func.func @main(%x: memref<1x6x12x3xf32>, %w: memref<1x1x27x8xf32>, %y: memref<1x6x12x8xf32>) {
+    kernel.call @conv_0 ins(%x, %w : memref<1x6x12x3xf32>, memref<1x1x27x8xf32>) outs(%y : memref<1x6x12x8xf32>)
+    func.return
+  }
+
+  graph.kernel @conv_0(%x: tensor<1x6x12x3xf32>, %p: tensor<1x1x27x8xf32>) -> tensor<1x6x12x8xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<packed = [1]>} {
+    %w = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 3, 3, 3>} : (tensor<1x1x27x8xf32>) -> tensor<8x3x3x3xf32>
+    %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x6x12x3xf32>, tensor<8x3x3x3xf32>) -> tensor<1x6x12x8xf32>
+    graph.yield %c : tensor<1x6x12x8xf32>
+  }
+}
+
+// CHECK-LABEL: func.func private @kernel_conv_0_tile_4x8_1to4_0to4_0to4(
+// In the middle the taps of a filter row lie side by side and are one loop of nine.
+// CHECK-LABEL: func.func private @kernel_conv_0_tile_4x8(
+// CHECK-SAME:    memref<3x4x1x9xf32, strided<[36, 3, 3, 1], offset: ?>>
+// A call says how many filter rows it visits.
+// CHECK-SAME:    %[[COUNT:[0-9]+]]: index
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[COUNT]] step
+// CHECK-LABEL: func.func private @kernel_conv_0_tile_4x8_0to4_0to4_0to3(
+// CHECK-LABEL: func.func private @kernel_conv_0(

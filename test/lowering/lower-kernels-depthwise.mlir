@@ -1,0 +1,21 @@
+// RUN: mini-opt %s -p lower-kernels | filecheck %s
+
+// Four channels of one row of two pixels: both pixels and the three taps share the inputs.
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+  func.func @main(%x: memref<1x1x4x6xf32>, %w: memref<2x3x4xf32>, %y: memref<1x1x2x6xf32>) {
+    kernel.call @conv_0 ins(%x, %w : memref<1x1x4x6xf32>, memref<2x3x4xf32>) outs(%y : memref<1x1x2x6xf32>)
+    func.return
+  }
+
+  graph.kernel @conv_0(%x: tensor<1x1x4x6xf32>, %p: tensor<2x3x4xf32>) -> tensor<1x1x2x6xf32> attributes {schedule = #kernel.schedule<"depthwise", {rows = 1, columns = 2, nr = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+    %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 6, 1, 1, 3>} : (tensor<2x3x4xf32>) -> tensor<6x1x1x3xf32>
+    %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 6 : i64, layout = "NHWC"} : (tensor<1x1x4x6xf32>, tensor<6x1x1x3xf32>) -> tensor<1x1x2x6xf32>
+    graph.yield %c : tensor<1x1x2x6xf32>
+  }
+}
+
+// The last two channels are half a register, so inputs are loaded through a mask: four pixels for six products.
+// CHECK-LABEL:    func.func private @kernel_conv_0_patch_1x2_0(
+// CHECK-COUNT-4:  vector.maskedload
+// CHECK-NOT:      vector.maskedload
+// CHECK-LABEL:    func.func private @kernel_conv_0(
