@@ -4,7 +4,7 @@ A partial plan is ranked by its peak, then by the rank of the plan it extends, t
 Width 1 therefore is first fit. A buffer may be put on the floor, on any buffer already placed, or as much higher as
 some of the buffers still to come are tall together, so that these fit below it. In a plan pushed down as far as it
 goes every buffer lies on such a height: a width beyond all states is exhaustive (for buffers without pinned ones or
-alignments of their own).
+alignments of their own). Narrow beams seldom gain on first fit: what costs height later has not raised the peak yet.
 """
 
 from __future__ import annotations
@@ -16,74 +16,72 @@ import numpy as np
 import numpy.typing as npt
 
 from .instance import Instance
-from .occupancy import Range, merged
+from .occupancy import merged
 
-Heights = npt.NDArray[np.int64]
+Units = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class State:
-    """A partial plan: one link per placed buffer."""
+    """A partial plan: the pinned buffers and the first of the order, with their offsets."""
 
-    peak: int
-    index: int
-    offset: int
-    parent: State | None
+    peak: int  # units
+    offsets: Units
 
 
 def beam(instance: Instance, width: int) -> tuple[list[int], int]:
     """Offsets in units, and how many placements were tried."""
-    order = instance.free_by_birth()
-    pinned = instance.pinned_indices()
-    peak = max((instance.pinned[i] + instance.sizes[i] for i in pinned), default=0)
-    root: State | None = None
-    for index in pinned:
-        root = State(peak, index, instance.pinned[index], root)
-    raises = _sums_to_come(instance, order, width)
-    states: list[State | None] = [root]
+    pinned, free = instance.pinned_indices(), instance.free_by_birth()
+    order = [*pinned, *free]
+    sizes: Units = np.array([instance.sizes[index] for index in order], dtype=np.int64)
+    raises = _sums_to_come(instance, free, width)
+    start: Units = np.array([instance.pinned[index] for index in pinned], dtype=np.int64)
+    states = [State(int((start + sizes[: len(pinned)]).max(initial=0)), start)]
     steps = 0
-    for position, index in enumerate(order):
-        grown: list[tuple[int, int, int]] = []  # peak, rank of the parent, offset
+    for position, index in enumerate(free, len(pinned)):
+        placed = sizes[:position]
+        met = np.array([_meet(instance, index, other) for other in order[:position]], dtype=np.bool_) & (placed > 0)
+        grown: list[tuple[int, int, int]] = []  # peak, rank of the state that is extended, offset
         for rank, state in enumerate(states):
-            base = state.peak if state else 0
-            for offset in _positions(instance, state, index, raises[position], width):
-                grown.append((max(base, offset + instance.sizes[index]), rank, offset))
+            for offset in _positions(
+                instance, index, state.offsets, placed, met, raises[position - len(pinned)], width
+            ):
+                grown.append((max(state.peak, offset + instance.sizes[index]), rank, offset))
         steps += len(grown)
         grown.sort()
-        states = [State(peak, index, offset, states[rank]) for peak, rank, offset in grown[:width]]
+        states = [State(peak, np.append(states[rank].offsets, offset)) for peak, rank, offset in grown[:width]]
     offsets = [0] * len(instance)
-    state = states[0]
-    while state is not None:
-        offsets[state.index] = state.offset
-        state = state.parent
+    for index, offset in zip(order, states[0].offsets, strict=True):
+        offsets[index] = int(offset)
     return offsets, steps
 
 
-def _sums_to_come(instance: Instance, order: Sequence[int], width: int) -> list[Heights]:
+def _sums_to_come(instance: Instance, order: Sequence[int], width: int) -> list[Units]:
     """For each position of the order, the least `width` sums of the sizes of any buffers after it."""
-    sums = np.zeros(1, dtype=np.int64)
-    result: list[Heights] = []
+    sums: Units = np.zeros(1, dtype=np.int64)
+    result: list[Units] = []
     for index in reversed(order):
         result.append(sums)
         sums = np.union1d(sums, sums + instance.sizes[index])[:width]
     return result[::-1]
 
 
-def _positions(instance: Instance, state: State | None, index: int, raises: Heights, width: int) -> list[int]:
-    """The lowest `width` offsets at which the buffer may stand."""
-    taken: list[Range] = []
-    floors = [0]
-    link = state
-    while link is not None:
-        if instance.sizes[link.index]:
-            floors.append(link.offset + instance.sizes[link.index])
-            if _meet(instance, link.index, index):
-                taken.append((link.offset, floors[-1]))
-        link = link.parent
-    bases = np.unique(np.array(floors, dtype=np.int64))
+def _positions(
+    instance: Instance,
+    index: int,
+    offsets: Units,
+    sizes: Units,
+    met: npt.NDArray[np.bool_],
+    raises: Units,
+    width: int,
+) -> list[int]:
+    """The lowest `width` offsets at which the buffer may stand, given what is placed and which of that it meets."""
+    ends = offsets + sizes
+    bases = np.unique(np.append(ends, 0))
     unit = instance.aligns[index]
     heights = np.unique(-(-np.add.outer(bases, raises).ravel() // unit) * unit)
-    blocks = np.array(merged(taken), dtype=np.int64).reshape(-1, 2)
+    taken = merged(list(zip(offsets[met].tolist(), ends[met].tolist(), strict=True)))
+    blocks: Units = np.array(taken, dtype=np.int64).reshape(-1, 2)
     above = np.searchsorted(blocks[:, 1], heights, side="right")  # the first block that ends above the height
     ceiling = np.append(blocks[:, 0], np.iinfo(np.int64).max)[above]
     return [int(height) for height in heights[heights + instance.sizes[index] <= ceiling][:width]]

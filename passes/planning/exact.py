@@ -22,7 +22,7 @@ from .instance import Instance, part
 from .tables import Ints, Tables, make_state, make_tables
 
 RUN = 1000  # steps of the shortest run: searches that succeed mostly take a few times the number of buffers
-NOISE = (0.02, 0.04)  # spread of the ranks, as a part of their number; of those from 0 to 0.1 the best on hard problems
+NOISE = 0.02  # spread of the ranks, as a part of their number; of those from 0.01 to 0.1 the quickest on hard problems
 TRAIL = 64  # changes per buffer that a search may record before it is run again with more room
 SHARE = 4  # one question may take this part of the steps that are left; that of the lowest height, half of them
 
@@ -118,7 +118,7 @@ class Searcher:
         order = self._orders[run % 4]
         if run >= 8:
             rng = random.Random(run)
-            spread = NOISE[run // 8 % 2] * len(order) * 12**0.5
+            spread = NOISE * len(order) * 12**0.5
             noisy = {buffer: rank + rng.random() * spread for rank, buffer in enumerate(order)}
             order = sorted(order, key=lambda buffer: (noisy[buffer], buffer))
         rank = np.empty(len(order), dtype=np.int64)
