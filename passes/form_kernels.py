@@ -142,7 +142,10 @@ def _build_kernel(group: Group, operands: list[SSAValue], results: list[SSAValue
                 copy = ConstantOp(owner.value)
                 block.add_op(copy)
                 mapped[operand] = copy.results[0]
-        block.add_op(op.clone(mapped))
+        copy = op.clone(mapped)
+        for result in copy.results:
+            result.name_hint = None  # a kernel is shared by values of any name
+        block.add_op(copy)
     block.add_op(YieldOp(*[mapped[value] for value in results]))
     kernel.attributes["family"] = StringAttr(group.family)
     constant = [i for i, value in enumerate(operands) if isinstance(value.owner, WeightOp)]

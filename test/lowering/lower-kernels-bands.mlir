@@ -15,7 +15,7 @@ builtin.module attributes {kernel.target = #target} {
   // CHECK-LABEL: func.func private @kernel_relu_matmul(
   // CHECK:         scf.for
   // CHECK:           func.call @kernel_relu_matmul_prologue_4
-  // CHECK-NEXT:      scf.for
+  // CHECK:           scf.for
   // CHECK:             func.call @kernel_relu_matmul_tile_4x8
   graph.kernel @relu_matmul(%a: tensor<8x8xf32>, %p: tensor<2x8x8xf32>) -> tensor<8x16xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0, block = 4}>, interface = #kernel.interface<packed = [1], per_thread = 128>} {
     %r = graph.relu %a : tensor<8x8xf32>
