@@ -69,6 +69,7 @@ class Searcher:
         self._instance = instance
         self._free = [i for i in range(len(instance)) if instance.pinned[i] < 0 and instance.sizes[i]]
         fixed = [i for i in range(len(instance)) if instance.pinned[i] >= 0 and instance.sizes[i]]
+        self._top = max((instance.pinned[i] + instance.sizes[i] for i in fixed), default=0)
         self.grid = _grid(instance, [*self._free, *fixed])
         scaled = _scaled(part(instance, [*self._free, *fixed]), self.grid)
         self._tables = make_tables(scaled) if self._free else None
@@ -78,8 +79,7 @@ class Searcher:
 
     def ask(self, height: int, budget: Budget, steps: int) -> Verdict:
         """Is there a plan of at most `height` units? Takes about the given number of steps at most."""
-        top = max((self._instance.pinned[i] + s for i, s in enumerate(self._instance.sizes)), default=0)
-        if top > height:
+        if self._top > height:
             return Verdict(None, refuted=True)
         last = budget.used + max(steps, RUN)
         with _guard(budget) as stop:

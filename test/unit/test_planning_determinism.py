@@ -19,15 +19,15 @@ from mini_infer.tools.bench.planning_scale import model_like
 
 packing = perfect_packing(4, height=1000, steps=40, cuts=60)
 named = Problem(tuple(Buffer(f"t{b.id}", b.size, b.birth, b.death) for b in packing.buffers), alignment=1)
-for problem in (named, model_like(300)):
+for problem in (named, model_like(60)):
     for strategy in STRATEGIES:
-        print(solve(problem, strategy, budget=20_000))
+        print(solve(problem, strategy, budget=2000))
 """
 
 
 def test_plans_do_not_depend_on_hashes() -> None:
     outputs: set[str] = set()
-    for seed in ("0", "1", "2"):
+    for seed in ("0", "1"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr

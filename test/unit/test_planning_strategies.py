@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from planning_problems import GAP, problem_of, problems
 
 from mini_infer.passes.planning import STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
@@ -114,6 +114,7 @@ def test_beam_of_width_one_is_first_fit() -> None:
 
 
 @given(problems(20))
+@settings(max_examples=40)
 def test_beam_of_width_one_is_first_fit_on_any_problem(problem: Problem) -> None:
     try:
         expected = solve(problem, "first-fit").offsets
