@@ -10,10 +10,11 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
 
-# All checks are run, whichever fails; pytest's summary comes last.
+# All checks are run, whichever fails, on as many processes as there are cores; pytest's summary comes last.
+# A process that dies has its test's name reported and the others go on.
 test test-all: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory --keep-going checks; checks=$$?; \
-	$(BIN)/python -m pytest -q $(if $(filter test,$@),-m "not slow") && exit $$checks
+	@$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 checks; checks=$$?; \
+	$(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow") && exit $$checks
 
 checks: check-format check-lint check-types check-layers check-lit
 

@@ -1,8 +1,9 @@
 """How lit runs our tests: inside its worker processes, with everything imported already.
 
 Starting Python and importing xDSL takes longer than nearly every test. So where RUN lines are made only of
-mini-opt, filecheck and `not`, joined by pipes, these are called as functions; a test that holds anything
-else goes to lit's own shell. The test's folder is the working directory, and %t lies below .lit/.
+mini-opt, filecheck and `not`, joined by pipes, these are called as functions, in a process forked for the test
+so that a crash or an endless loop has the test's name; a test that holds anything else goes to lit's own shell.
+The test's folder is the working directory, and %t lies below .lit/.
 """
 
 from __future__ import annotations
@@ -16,18 +17,24 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 import lit.Test
 from filecheck.main import main as filecheck
+from isolated import Died, isolated
 from lit.formats import ShTest
 from typing_extensions import override
 
+from mini_infer.lowering.registry import DIALECTS, PASSES
+from mini_infer.runtime.cpu import host_target
 from mini_infer.tools.mini_opt import main as mini_opt
 
 RUN_LINE = re.compile(r"RUN:\s*(.*)")
 LIT_FEATURES = re.compile(r"\b(REQUIRES|UNSUPPORTED|XFAIL|DEFINE|REDEFINE|ALLOW_RETRIES|END):")
+SECONDS = 120  # for one test; the slowest take some seconds on a busy machine
 MERGE_STREAMS = "\0merge"  # stands for 2>&1 while a line is taken apart
 
 
@@ -166,17 +173,33 @@ class MiniLit(ShTest):  # pyright: ignore[reportUntypedBaseClass]
         if not pipelines or None in pipelines or LIT_FEATURES.search(text):
             return super().execute(test, litConfig)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         scratch.parent.mkdir(parents=True, exist_ok=True)
-        back = Path.cwd()
-        os.chdir(source.parent)
+        complaint = run_test(cast("list[list[Command]]", pipelines), source.parent)
+        return (lit.Test.FAIL, complaint) if complaint else (lit.Test.PASS, "")
+
+
+def run_test(pipelines: Sequence[Sequence[Command]], folder: Path, seconds: int = SECONDS) -> str:
+    """Runs pipelines in `folder`, in a process of their own; the empty string when all went well."""
+
+    def run() -> str:
+        os.chdir(folder)
         try:
-            for pipeline in pipelines:
-                if complaint := run_pipeline(cast("list[Command]", pipeline)):
-                    return lit.Test.FAIL, complaint
+            return next((told for pipeline in pipelines if (told := run_pipeline(pipeline))), "")
         except Exception:
-            return lit.Test.FAIL, traceback.format_exc()
-        finally:
-            os.chdir(back)
-        return lit.Test.PASS, ""
+            return traceback.format_exc()
+
+    import_tools()
+    try:
+        return cast("str", isolated(run, seconds))
+    except Died as end:
+        return str(end)
+
+
+@cache
+def import_tools() -> None:
+    """Imports what tests use, once for all processes forked later."""
+    for entry in (*PASSES.values(), *DIALECTS.values(), "numpy", "onnx", "mini_infer.runtime.build"):
+        import_module(entry.partition(":")[0])
+    host_target()
 
 
 def _substitute(line: str, source: Path, scratch: Path) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+import mini_lit
 import pytest
-from mini_lit import parse_run_line, run_lines, run_pipeline
+from isolated import Died, isolated
+from mini_lit import parse_run_line, run_lines, run_pipeline, run_test
 
 
 def run(line: str) -> str:
@@ -67,3 +73,36 @@ def test_redirections(checked: Path, tmp_path: Path) -> None:
     assert run(f"filecheck {checked} < {tmp_path}/out.mlir") == ""
     assert run(f"not mini-opt {checked} -p nothing 2>&1 > {tmp_path}/errors") == ""
     assert "no pass" in (tmp_path / "errors").read_text()
+
+
+def kill(*_: object) -> int:
+    """Ends this process as a crash does, without the report that pytest prints of a crash."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return 0
+
+
+def test_a_function_in_a_process_of_its_own_answers_or_raises() -> None:
+    assert isolated(os.getpid, 60) != os.getpid()
+    with pytest.raises(ZeroDivisionError):
+        isolated(lambda: 1 // 0, 60)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (kill, "killed by SIGKILL"),
+        (partial(os._exit, 7), "ended with exit status 7"),
+        (partial(time.sleep, 60), "timed out after 1 s"),
+    ],
+)
+def test_a_process_that_dies_is_told(function: Callable[[], object], told: str) -> None:
+    with pytest.raises(Died, match=told):
+        isolated(function, 1)
+
+
+def test_a_crash_of_a_tool_fails_its_test_alone(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = parse_run_line(f"mini-opt {checked}")
+    assert pipeline is not None
+    assert run_test([pipeline], checked.parent) == ""
+    monkeypatch.setitem(mini_lit.PROGRAMS, "mini-opt", kill)
+    assert run_test([pipeline], checked.parent) == "killed by SIGKILL"
