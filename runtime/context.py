@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
-from .plan import InferencePlan, TensorSpec
+from .plan import InferencePlan, Stationary, TensorSpec
 from .storage import Array, Storage, Tensor, as_array
 
 
@@ -23,7 +23,7 @@ class KernelTime:
     nanoseconds: int
 
 
-class ExecutionContext:
+class ExecutionContext(Stationary):
     """Runs a plan on memory of its own. A context serves one thread at a time; make one for each.
 
     Buffers may be bound (`bind_input`, `bind_output`) and `execute` called many times, without a copy and without an
@@ -101,6 +101,8 @@ class ExecutionContext:
     def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
         """`run` on one array for each input, in the model's order, to arrays in the model's order."""
         plan, pointers = self.plan, self._run_pointers
+        if len(inputs) != len(plan.inputs):
+            raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
         arrays = [checked(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
         if not self.arena.owned:
             self._check_outside_arena(arrays)
@@ -151,7 +153,7 @@ def _converted(spec: TensorSpec, value: Any) -> Array:
         both_integers = natural.dtype.kind in "iu" and spec.dtype.kind in "iu"
         if both_integers or np.can_cast(natural.dtype, spec.dtype, "same_kind"):
             return np.asarray(value, spec.dtype)
-    except (OverflowError, TypeError, ValueError) as error:
+    except (BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise InvalidInputError(f"input '{spec.name}': {error}") from None
     return natural
 

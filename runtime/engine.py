@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
 from ..dialects.errors import ConfigError, InvalidInputError
 from .context import ExecutionContext
-from .plan import InferencePlan
+from .plan import InferencePlan, Stationary
 from .storage import Array
 
 if TYPE_CHECKING:
@@ -76,9 +76,11 @@ class EngineConfig:
                 f"vector_bits is {self.vector_bits}; it must be one of {', '.join(map(str, VECTOR_BITS))}"
             )
         self._check_planning()
-        for name, size in self.dims.items():
+        for name, size in _mapping("dims", self.dims, "dimensions to sizes").items():
             _check_integer(f"dims: '{name}'", size, 0)
-        for name, shape in self.shapes.items():
+        for name, shape in _mapping("shapes", self.shapes, "inputs to shapes").items():
+            if isinstance(shape, (str, bytes)) or not isinstance(cast("object", shape), Iterable):
+                raise ConfigError(f"shapes: '{name}' is {shape!r}; it must be a sequence of sizes")
             for size in shape:
                 _check_integer(f"shapes: a dimension of '{name}'", size, 0)
 
@@ -106,12 +108,18 @@ class EngineConfig:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _mapping(what: str, value: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    if not isinstance(cast("object", value), Mapping):
+        raise ConfigError(f"{what} is {value!r}; it must be a mapping from names of {kind}")
+    return value
+
+
 def _check_integer(what: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ConfigError(f"{what} is {value!r}; it must be an integer of at least {least}")
 
 
-class Engine:
+class Engine(Stationary):
     """A compiled model: `engine(x)` runs it. Safe from many threads; inputs are never changed, outputs are fresh.
 
     A mapping of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as
@@ -167,7 +175,7 @@ class Engine:
 
 
 def compile(model: ModelSource, threads: int | None = None, **options: Any) -> Engine:
-    """Compiles an ONNX model (a path, its bytes or a ModelProto); `options` are EngineConfig's.
+    """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
 
     Raises InvalidModelError, UnsupportedError, ConfigError, PlanError or CompileError, all of them MiniInferError.
     """

@@ -6,12 +6,12 @@ import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.errors import InvalidInputError
+from ..dialects.errors import InvalidInputError, UnsupportedError
 from ..passes.memory_report import MemoryPlan
 from .storage import Array
 
@@ -41,8 +41,19 @@ class KernelCall:
     node: str
 
 
+class Stationary:
+    """What holds machine code or memory that it points to: it stays in its process, and there is one of it."""
+
+    @override
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
+        raise UnsupportedError(
+            f"{type(self).__name__} can't be pickled or copied: it holds machine code loaded into this process. "
+            "Threads may share it; another process compiles the model itself"
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class InferencePlan:
+class InferencePlan(Stationary):
     """Code, weights and memory plan of a model for given shapes and options.
 
     `memory` says where every intermediate lies (`arena_bytes`, `lower_bound_bytes`, `tensors`). Contexts made from a
@@ -86,6 +97,8 @@ class InferencePlan:
     def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""
         names = self.input_names
+        if not isinstance(cast("object", inputs), Mapping):
+            raise InvalidInputError(f"inputs by name are expected as a mapping, got {type(inputs).__name__}")
         if missing := [name for name in names if name not in inputs]:
             raise InvalidInputError(f"input {_quoted(missing)} is missing")
         if len(inputs) > len(names):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 if TYPE_CHECKING:
     from onnx import ModelProto
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | ModelProto"
+ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | ModelProto"
 
 
 def import_onnx(

@@ -1,4 +1,4 @@
-"""Loading: from a path, bytes or a ModelProto to a model whose weights stay where they are.
+"""Loading: from a path, bytes, an open file or a ModelProto to a model whose weights stay where they are.
 
 Nothing here copies a weight. The raw data of initialisers in the `.onnx` file itself, and external
 data beside it, are given as (file, range) and mapped by whoever reads them. External data may only lie
@@ -11,6 +11,7 @@ import mmap
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -89,17 +90,28 @@ class ModelFile:
         return FileRange(path, ByteRange(offset, nbytes))
 
 
-def load_model(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
+def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) -> ModelFile:
     """Reads a model; raises InvalidModelError when there is none or it is broken."""
     if isinstance(model, ModelProto):
         loaded = ModelFile(model, "the model")
-    elif isinstance(model, bytes):
-        loaded = ModelFile(_parse(model, "the model"), "the model")
-    else:
+    elif isinstance(model, (str, os.PathLike)):
         loaded = _from_path(Path(model))
+    else:
+        loaded = ModelFile(_parse(_content(model), "the model"), "the model")
     if not loaded.proto.HasField("graph"):
         raise InvalidModelError(f"{loaded.label}: not an ONNX model: it has no graph")
     return loaded
+
+
+def _content(model: object) -> bytes:
+    """The bytes of a model that is neither a path nor a message: bytes already, or a file opened for reading."""
+    read = getattr(model, "read", None)
+    content = cast("Any", read() if callable(read) else model)
+    if isinstance(content, (bytes, bytearray, memoryview)):
+        return bytes(cast("bytes", content))
+    if read is not None:
+        raise InvalidModelError("the model's file is not opened in binary mode")
+    raise InvalidModelError(f"a model is a path, bytes, an open file or a ModelProto, not {type(model).__name__}")
 
 
 def _from_path(path: Path) -> ModelFile:

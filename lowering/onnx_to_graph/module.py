@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import BinaryIO
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 from xdsl.context import Context
@@ -28,7 +29,7 @@ from .types import element_type
 
 
 def import_module(
-    model: str | os.PathLike[str] | bytes | ModelProto,
+    model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto,
     dims: Mapping[str, int],
     shapes: Mapping[str, Sequence[int]],
     ctx: Context,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -172,16 +173,18 @@ def test_tensors_may_be_scalars_or_empty() -> None:
     assert (square.shape, float(square), nothing.shape) == ((), 9.0, (0, 3))
 
 
-@pytest.mark.parametrize("form", ["path", "text", "bytes", "proto"])
-def test_a_model_is_a_path_or_bytes_or_a_proto(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["path", "text", "bytes", "bytearray", "file", "memory file", "proto"])
+def test_a_model_is_a_path_or_bytes_or_a_file_or_a_proto(form: str, tmp_path: Path) -> None:
     model = perceptron()
     path = tmp_path / "model.onnx"
     path.write_bytes(model.SerializeToString())
-    source = {"path": path, "text": str(path), "bytes": path.read_bytes(), "proto": model}[form]
+    data = path.read_bytes()
+    memory = {"bytes": data, "bytearray": bytearray(data), "memory file": io.BytesIO(data)}
     x = inputs("perceptron")
-    np.testing.assert_array_equal(
-        *(run(x)["perceptron/gemm_4"] for run in (mi.compile(source, 1), engine("perceptron")))
-    )
+    with path.open("rb") as file:
+        source: Any = {"path": path, "text": str(path), "file": file, "proto": model, **memory}[form]
+        compiled = mi.compile(source, 1)
+    np.testing.assert_array_equal(*(run(x)["perceptron/gemm_4"] for run in (compiled, engine("perceptron"))))
 
 
 def test_dynamic_dimensions_are_bound_by_name_or_by_shape() -> None:

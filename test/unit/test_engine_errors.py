@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import os
-from typing import Any
+import pickle
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +17,14 @@ import mini_infer as mi
 from mini_infer.runtime.engine import EngineConfig
 
 IDS, SCALE = np.zeros(5, np.int64), np.ones((5, 1), np.float32)
+
+
+class Trained:
+    """Refuses to become an array, as a tensor that records gradients does."""
+
+    def __array__(self) -> None:
+        raise RuntimeError("it requires grad; call detach()")
+
 
 WRONG_INPUTS: dict[str, tuple[dict[str, Any], str]] = {
     "missing": ({"ids": IDS}, "input 'scale' is missing"),
@@ -32,6 +44,7 @@ WRONG_INPUTS: dict[str, tuple[dict[str, Any], str]] = {
     "ragged": ({"ids": IDS, "scale": [[1], [2, 3]]}, "input 'scale': .*inhomogeneous"),
     "text": ({"ids": IDS, "scale": "one"}, "input 'scale' has type <U3 instead of float32"),
     "None": ({"ids": IDS, "scale": None}, "input 'scale' has type object instead of float32"),
+    "trained": ({"ids": IDS, "scale": Trained()}, r"input 'scale': it requires grad; call detach\(\)"),
     "object": ({"ids": IDS, "scale": object()}, "input 'scale' has type object instead of float32"),
 }
 
@@ -85,12 +98,43 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"vector_bits": 64}, "vector_bits is 64; it must be one of 128, 256, 512"),
         ({"dims": {"rows": -1}}, "dims: 'rows' is -1; it must be an integer of at least 0"),
         ({"shapes": {"x": (4, "n")}}, "shapes: a dimension of 'x' is 'n'; it must be an integer"),
+        ({"dims": None}, "dims is None; it must be a mapping from names of dimensions to sizes"),
+        ({"shapes": [1, 2]}, r"shapes is \[1, 2\]; it must be a mapping from names of inputs to shapes"),
+        ({"shapes": {"x": 4}}, "shapes: 'x' is 4; it must be a sequence of sizes"),
+        ({"shapes": {"x": "4"}}, "shapes: 'x' is '4'; it must be a sequence of sizes"),
         ({"treads": 2}, "there is no option treads; there are check_memory, device, device_id, dims, "),
     ],
 )
 def test_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
     with pytest.raises(mi.ConfigError, match=f"^{message}"):
         mi.compile(perceptron(), **options)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_ordered_inputs_are_counted(count: int) -> None:
+    context = engine("lookup").plan.create_execution_context()
+    with pytest.raises(mi.InvalidInputError, match=f"^{count} inputs are given; the model has 2$"):
+        context.run_ordered([IDS, SCALE, SCALE][:count])
+
+
+def test_inputs_by_name_are_a_mapping() -> None:
+    context = engine("lookup").plan.create_execution_context()
+    with pytest.raises(mi.InvalidInputError, match=r"^inputs by name are expected as a mapping, got list$"):
+        context.run(cast("Any", [IDS, SCALE]))
+
+
+@pytest.mark.parametrize("model", [None, 7, ["model.onnx"], io.StringIO("model")])
+def test_what_is_no_model_is_refused(model: Any) -> None:
+    with pytest.raises(mi.InvalidModelError, match=r"^(a model is a path, bytes, |the model's file is not opened)"):
+        mi.compile(model)
+
+
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_machine_code_stays_in_its_process(duplicate: Callable[[object], object]) -> None:
+    plan = engine("perceptron").plan
+    for each in (engine("perceptron"), plan, plan.create_execution_context()):
+        with pytest.raises(mi.UnsupportedError, match=f"^{type(each).__name__} can't be pickled or copied"):
+            duplicate(each)
 
 
 def test_unknown_planner_is_named() -> None:
