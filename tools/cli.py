@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -182,6 +183,7 @@ def demo(
 ) -> None:
     """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
     from . import planning, running
+    from .command_names import shell_name
     from .demo_model import resnet50
     from .reports.tables import size_text
     from .whole_file import whole_file
@@ -193,8 +195,9 @@ def demo(
     out.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
     compiled = running.run_compiled(model, _options(threads, None, True, True), [], 0, 20, None, out)
     planning.show_summary(compiled.engine.plan.memory, out)
-    look = Text.assemble("look inside: ", (f"mini-opt {model} --to kernels", "bold"))
-    out.print(Text.assemble("\nNow yours: ", ("mini-infer run YOUR.onnx", "bold"), ", or ", look))
+    yours, inside = f"{shell_name('mini-infer')} run YOUR.onnx", f"{shell_name('mini-opt')} {quote(model)} --to kernels"
+    hint = Text.assemble("\nNow yours: ", (yours, "bold"), "\nLook inside: ", (inside, "bold"))
+    out.print(hint, soft_wrap=True)
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
 """Where a tool's output goes: to standard output, or to files that appear whole or not at all.
 
 A module's new weights can't stand in its text. They go to a file beside it, X.weights for X.mlir, and the
-text names that; weights that lie in other files are named relative to the folder that the text goes to.
+text names that; weights that lie in other files are named relative to the folder that the text goes to. Only a
+name that ends in .mlir has such a file, and nothing else ends in .weights, so that no two outputs share one.
+Where there is no file to lie beside, new weights are left out of the text, which is then for reading only.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -20,17 +22,21 @@ from ..dialects.errors import ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, BlobStore, blobs_of
 
 STANDARD_STREAM = "-"
+MODULE, WEIGHTS = ".mlir", ".weights"  # how the names of a module and of the weights beside it end
 
 
 class Destination:
     """Standard output for "-", or else a file; used as a context that cleans up what was not committed."""
 
-    def __init__(self, output: str) -> None:
-        self._file = None if output == STANDARD_STREAM else Path(output).resolve()
+    def __init__(self, output: str, source: str) -> None:
+        self._file = None if output == STANDARD_STREAM else _resolved(Path(output))
+        self._replaces_source = source != STANDARD_STREAM and self._file == Path(source).resolve()
+        if self._file is not None and self._file.suffix == WEIGHTS:
+            raise ConfigError(f"-o {output}: {WEIGHTS} is for the weights beside a module; write it to FILE{MODULE}")
         self._staging: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Destination:
-        if self._file is not None and (self._file.is_file() or not self._file.exists()):
+        if self._file is not None and not _is_special(self._file):
             try:
                 self._staging = tempfile.TemporaryDirectory(prefix=f".{self._file.name}.", dir=self._file.parent)
             except OSError as error:
@@ -43,27 +49,48 @@ class Destination:
         if self._staging is not None:
             self._staging.cleanup()
 
-    def settle_weights(self, module: ModuleOp, store: BlobStore, inherited: set[BlobAttr]) -> None:
+    def keep_off(self, blobs: Iterable[BlobAttr], store: BlobStore) -> None:
+        """Raises ConfigError where the output would replace a file in which some of these blobs lie."""
+        if any(blob.file.data and _place(blob, store) == self._file for blob in blobs):
+            raise ConfigError(f"-o {self._file}: weights of the module lie in that file; write it to another")
+
+    def settle_weights(self, module: ModuleOp, store: BlobStore, inherited: set[BlobAttr]) -> int:
         """Makes the module name its blobs as seen from here, after writing those that are only in memory.
 
-        `inherited` blobs came with the module's own text, so no file is owed for them. Raises ConfigError
-        where there is no file beside which new weights could lie.
+        `inherited` blobs came with the input, so no file is owed for those of them that have none. Gives the bytes
+        of new weights that are left out, there being no file beside which they could lie. Raises ConfigError where
+        there is one, but not of a kind that has weights, or where another module's weights would be lost.
         """
-        weights = None if self._staging is None else _weights_beside(self._file)
-        _name_blobs_from(weights.parent if weights else Path.cwd(), module, store, replaced=weights)
+        weights = None if self._staging is None or self._file is None else self._file.with_suffix(WEIGHTS)
         new = {blob for blob in blobs_of(module) if not blob.file.data} - inherited
-        if not new:
-            return
-        if weights is None or self._staging is None:
-            size = sum(blob.nbytes.data for blob in new)
-            raise ConfigError(
-                f"the module has {size} bytes of new weights, which can't stand in its text; "
-                "write it with -o FILE.mlir, and they go to FILE.weights"
-            )
+        _name_blobs_from(weights.parent if weights else Path.cwd(), module, store, replaced=weights if new else None)
+        size = sum(blob.nbytes.data for blob in new)
+        if not new or weights is None or self._staging is None:
+            return size
+        self._check_weights_are_its_own(weights, size, store, inherited)
         staged = Path(self._staging.name, weights.name)
         if staged.exists():
             raise ConfigError("several modules with new weights can't go to one file")
         store.write(module, staged)
+        return 0
+
+    def _check_weights_are_its_own(self, weights: Path, size: int, store: BlobStore, inherited: set[BlobAttr]) -> None:
+        """That `weights` don't exist, or belong to the module that is about to be replaced and to no other."""
+        assert self._file is not None
+        if self._file.suffix != MODULE:
+            raise ConfigError(
+                f"the module has {size} bytes of new weights, which lie beside a {MODULE} file; "
+                f"write it with -o FILE{MODULE}, and they go to FILE{WEIGHTS}"
+            )
+        if not weights.exists():
+            return
+        its_own = self._file.exists() and f'"{weights.name}"'.encode() in self._file.read_bytes()
+        others = not self._replaces_source and any(_place(blob, store) == weights for blob in inherited)
+        if others or not its_own:
+            raise ConfigError(
+                f"the new weights would replace {weights}, which is not (or not only) {self._file.name}'s; "
+                "choose another name with -o"
+            )
 
     def commit(self, text: str) -> None:
         """Puts the text, and the weights written for it, in their places."""
@@ -76,7 +103,7 @@ class Destination:
                 return
             staged = Path(self._staging.name)
             (staged / self._file.name).write_text(text, encoding="utf-8")
-            weights = _weights_beside(self._file)
+            weights = self._file.with_suffix(WEIGHTS)
             if (staged / weights.name).exists():
                 (staged / weights.name).chmod((staged / self._file.name).stat().st_mode)
                 os.replace(staged / weights.name, weights)
@@ -85,9 +112,18 @@ class Destination:
             raise MiniInferError(f"can't write {self._file}: {error.strerror}") from error
 
 
-def _weights_beside(file: Path | None) -> Path:
-    assert file is not None
-    return file.with_name(f"{file.stem}.weights")
+def _is_special(path: Path) -> bool:
+    """Whether it is a device, a pipe or a folder: there, but no file that could be replaced."""
+    return path.exists() and not path.is_file()
+
+
+def _resolved(path: Path) -> Path:
+    return path if _is_special(path) else path.resolve()  # what /dev/stdout leads to may have no path of its own
+
+
+def _place(blob: BlobAttr, store: BlobStore) -> Path:
+    """The file in which a blob lies."""
+    return (store.base_dir / blob.file.data).resolve()
 
 
 def _write_to_standard_output(text: str) -> None:
@@ -108,7 +144,7 @@ def _name_blobs_from(folder: Path, module: ModuleOp, store: BlobStore, replaced:
     def renamed(blob: BlobAttr) -> BlobAttr:
         if not blob.file.data:
             return blob
-        place = (store.base_dir / blob.file.data).resolve()
+        place = _place(blob, store)
         if place == replaced:
             return store.add(store.bytes(blob))
         if Path(blob.file.data).is_absolute():

@@ -126,15 +126,22 @@ class _Tool:
         if options.pass_pipeline is not None and options.to is not None:
             raise ConfigError("-p/--pass-pipeline and --to exclude each other")
         self.frontend = self._frontend()
+        self.left_out = 0  # bytes of weights
+        same = options.input != STANDARD_STREAM and Path(options.output).resolve() == Path(options.input).resolve()
+        if same and not self.frontend == options.target == "mlir":
+            raise ConfigError(f"-o {options.output}: that is the input, which only a module may replace")
         if options.dim and self.frontend != "onnx":
             raise ConfigError("--dim is for ONNX models; the shapes of a module are fixed")
         self.passes = None if options.pass_pipeline is None else parse_passes(options.pass_pipeline)
 
     def run(self) -> None:
         """Reads, transforms and writes; raises what is to be reported."""
-        with Destination(self.options.output) as destination:
+        with Destination(self.options.output, self.options.input) as destination:
             texts = [self._output_of(part, destination) for part in self._parts()]
             destination.commit(f"{SEPARATOR}\n".join(texts))
+        if self.left_out:
+            note = f"{self.left_out:,} bytes of new weights are left out; -o FILE.mlir puts them into FILE.weights"
+            print(f"mini-opt: note: {note}", file=sys.stderr)
         if self.options.statistics:
             print(pass_statistics(self.ctx).format(), end="", file=sys.stderr)
 
@@ -165,7 +172,8 @@ class _Tool:
     def _output_of(self, part: tuple[bytes, int], destination: Destination) -> str:
         try:
             module = self._import_onnx(part[0]) if self.frontend == "onnx" else self._parse(*part)
-            inherited = set[BlobAttr](blobs_of(module)) if self.frontend == "mlir" else set[BlobAttr]()
+            inherited = {blob for blob in blobs_of(module) if self.frontend == "mlir" or blob.file.data}
+            destination.keep_off(inherited, self.ctx.blobs)
             self._transform(module)
             return self._emit(module, destination, inherited)
         except (DiagnosticException, MiniInferError, ParseError) as error:
@@ -226,7 +234,7 @@ class _Tool:
                 f"this one is at the {level_of(module)} level"
             )
         if self.options.target == "mlir":
-            destination.settle_weights(module, self.ctx.blobs, inherited)
+            self.left_out += destination.settle_weights(module, self.ctx.blobs, inherited)
             return print_module(self.ctx, module, generic=self.options.print_op_generic)
         return target.emit(self.ctx, module)
 

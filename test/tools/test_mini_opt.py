@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from models.build import ModelBuilder
 
 from mini_infer.dialects.graph import BlobStore
 from mini_infer.tools.mini_opt import main
@@ -148,15 +150,27 @@ func.func @main() -> tensor<4096xf32> {{
 WEIGHT = np.arange(4096, dtype=np.float32)
 
 
-def test_new_weights_are_refused_on_standard_output(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
+NOTE = "mini-opt: note: 16,384 bytes of new weights are left out; -o FILE.mlir puts them into FILE.weights\n"
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout", "/dev/null"])
+def test_new_weights_are_left_out_where_no_file_can_lie_beside(output: str, module: Path) -> None:
     module.write_text(FOLDABLE.format(blob=in_file(module.parent / "w.bin", WEIGHT, "w.bin")))
-    assert main([str(module), "-p", "fold-constants,dce"]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == (
-        "mini-opt: error: the module has 16384 bytes of new weights, which can't stand in its text; "
-        "write it with -o FILE.mlir, and they go to FILE.weights\n"
-    )
+    result = run(module, "-p", "fold-constants,dce", "-o", output)
+    assert (result.returncode, result.stderr) == (0, NOTE)
+    digest = BlobStore().add(-WEIGHT).digest.data
+    assert (f'graph.weight #graph.blob<"", 0, 16384, "{digest}">' in result.stdout) == (output != "/dev/null")
+    assert files_in(module.parent) == ["module.mlir", "w.bin"]
+
+
+def test_weights_that_were_left_out_are_missed_where_they_are_read(
+    module: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module.write_text(FOLDABLE.format(blob='#graph.blob<"", 0, 16384, "abc">'))
+    assert main([str(module), "-p", "cse"]) == 0
+    assert capsys.readouterr().err == ""  # they are not missed a second time
+    assert main([str(module), "-p", "fold-constants"]) == 1
+    assert "blob abc was only in memory and is gone; write it beside the module" in capsys.readouterr().err
 
 
 def test_new_weights_go_to_a_file_beside_the_output(module: Path, tmp_path: Path) -> None:
@@ -190,3 +204,82 @@ def test_several_modules_with_new_weights_are_refused(
     assert main([str(module), "--split-input-file", "-p", "fold-constants,dce", "-o", str(output)]) == 1
     assert "several modules with new weights" in capsys.readouterr().err
     assert files_in(tmp_path) == ["in"]
+
+
+def folded(module: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Folds a module of new weights to `output`, which must fail and change no file; the complaint."""
+    before = {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()}
+    assert main([str(module), "-p", "fold-constants,dce", "-o", str(output)]) == 1
+    assert {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()} == before
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    return captured.err.removeprefix("mini-opt: error: ").rstrip("\n")
+
+
+def test_weights_lie_beside_a_module_only(module: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module.write_text(FOLDABLE.format(blob=in_file(module.parent / "w.bin", WEIGHT, "w.bin")))
+    assert main([str(module), "-p", "fold-constants,dce", "-o", str(tmp_path / "out.mlir")]) == 0
+    refused = "the module has 16384 bytes of new weights, which lie beside a .mlir file; "
+    for name in ("out.txt", "out", "out.mlir.txt"):
+        assert folded(module, tmp_path / name, capsys).startswith(refused)
+    for name in ("out.weights", "other.weights"):
+        error = f"-o {tmp_path / name}: .weights is for the weights beside a module; write it to FILE.mlir"
+        assert folded(module, tmp_path / name, capsys) == error
+
+
+def test_what_has_no_new_weights_goes_to_any_name(module: Path, tmp_path: Path) -> None:
+    assert main([str(module), "-o", str(tmp_path / "out.txt")]) == 0
+    assert main([str(module), "-o", str(tmp_path / "out")]) == 0
+    assert files_in(tmp_path) == ["in", "out", "out.txt"]
+
+
+def test_files_that_the_module_reads_are_never_replaced(
+    module: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module.write_text(FOLDABLE.format(blob=in_file(tmp_path / "w.bin", WEIGHT, "../w.bin")))
+    error = f"-o {tmp_path / 'w.bin'}: weights of the module lie in that file; write it to another"
+    assert folded(module, tmp_path / "w.bin", capsys) == error
+    assert main([str(module), "-t", "mlir", "--to", "graph", "-o", str(tmp_path / "w.bin")]) == 1
+
+
+def test_weights_of_others_are_never_replaced(module: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = f"the new weights would replace {tmp_path / 'out.weights'}, which is not (or not only) out.mlir's; "
+    blob = in_file(tmp_path / "out.weights", WEIGHT, "../out.weights")
+    module.write_text(FOLDABLE.format(blob=blob))  # reads them; there is no out.mlir
+    assert folded(module, tmp_path / "out.mlir", capsys).startswith(refused)
+    (tmp_path / "out.mlir").write_text(FOLDABLE.format(blob=blob.replace("../", "")))  # both read them
+    assert folded(module, tmp_path / "out.mlir", capsys).startswith(refused)
+    module.write_text(FOLDABLE.format(blob=in_file(module.parent / "w.bin", WEIGHT, "w.bin")))
+    (tmp_path / "out.mlir").write_text(MODULE)  # it does not read them
+    assert folded(module, tmp_path / "out.mlir", capsys).startswith(refused)
+
+
+def onnx_with_data_beside(folder: Path) -> Path:
+    """net.onnx, whose weight lies in net.weights."""
+    b = ModelBuilder("net")
+    y = b.node("MatMul", b.input("x", [2, 32]), b.weight(32, 64))
+    path = folder / "net.onnx"
+    onnx.save_model(b.model([y]), path, save_as_external_data=True, location="net.weights", size_threshold=0)  # pyright: ignore[reportUnknownMemberType]
+    return path
+
+
+def test_external_data_of_a_model_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = onnx_with_data_beside(tmp_path)
+    before = (tmp_path / "net.weights").read_bytes()
+    assert main([str(model), "--to", "kernels", "-o", str(tmp_path / "net.mlir")]) == 1
+    assert "the new weights would replace" in capsys.readouterr().err
+    assert (tmp_path / "net.weights").read_bytes() == before and files_in(tmp_path) == ["net.onnx", "net.weights"]
+    assert main([str(model), "--to", "kernels", "-o", str(tmp_path / "packed.mlir")]) == 0
+    assert files_in(tmp_path) == ["net.onnx", "net.weights", "packed.mlir", "packed.weights"]
+
+
+@pytest.mark.parametrize("arguments", [["net.onnx", "--to", "graph"], ["net.onnx", "-t", "llvm-ir"]])
+def test_a_model_is_not_replaced_by_a_module(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = onnx_with_data_beside(tmp_path).read_bytes()
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments, "-o", "./net.onnx"]) == 1
+    expected = "mini-opt: error: -o ./net.onnx: that is the input, which only a module may replace\n"
+    assert capsys.readouterr().err == expected
+    assert (tmp_path / "net.onnx").read_bytes() == before
