@@ -203,25 +203,35 @@ def _rewrite(module: ModuleOp, program: _Program) -> None:
     _raise_allocations(program)
     copies = CopyKernels(module)
     views: dict[SSAValue, SSAValue] = {}
-    vanishing = {copy.step: copy for copy in program.copies if copy.vanished}
+    by_step = {copy.step: copy for copy in program.copies}
     for step, call in enumerate(program.calls):
-        if step in vanishing:
-            _rewrite_copy(program, copies, vanishing[step])
+        places = [_located(program, value) for value in call.operands]
+        copy = by_step.get(step)
+        # A copy touches windows of what it is given, and nothing but the windows is sure to have a place.
+        if copy is not None and (copy.vanished or None in places):
+            _rewrite_copy(program, copies, copy)
             continue
-        for index, value in enumerate(call.operands):
-            place = program.places[value]
-            if place.root not in program.model.buffers:
-                continue
-            buffer, box = program.model.locate(place.root, place.box)
-            if buffer.root is place.root:
+        for index, (value, place) in enumerate(zip(call.operands, places, strict=True)):
+            assert place is not None, "buffers are merged only where all that is accessed has a place"
+            root, box = place
+            if root is program.places[value].root:
                 continue
             if value not in views:
-                view = cast_to(buffer.root, box, _name(value))
+                view = cast_to(root, box, _name(value))
                 view.result.name_hint = value.name_hint
                 insert_before(view, call)
                 views[value] = view.result
             call.operands[index] = views[value]
     _sweep(program)
+
+
+def _located(program: _Program, value: SSAValue) -> tuple[SSAValue, Box] | None:
+    """The root whose bytes a call's operand now is, and which; None where that is no box."""
+    place = program.places[value]
+    if place.root not in program.model.buffers:
+        return place.root, place.box
+    found = program.model.locate(place.root, place.box)
+    return None if found is None else (found[0].root, found[1])
 
 
 def _rewrite_copy(program: _Program, copies: CopyKernels, copy: _Copy) -> None:

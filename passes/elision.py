@@ -88,12 +88,16 @@ class Elision:
         """The most bytes live at one step."""
         return max(self.live, default=0)
 
-    def locate(self, root: SSAValue, box: Box) -> tuple[Buffer, Box]:
-        """The buffer that a root is now part of, and where in it a box of the root lies."""
+    def locate(self, root: SSAValue, box: Box) -> tuple[Buffer, Box] | None:
+        """The buffer that a root is now part of, and where in it a box of the root lies.
+
+        None where it is no box any more, which no access is, but more of the buffer than is accessed may be.
+        """
         buffer = self.buffers[root]
         while buffer.part_of is not None and buffer.home is not None:
             moved = placed(box, buffer.home)
-            assert moved is not None, "buffers are merged only where all that is accessed can be placed"
+            if moved is None:
+                return None
             buffer, box = self.buffers[buffer.part_of], moved
         return buffer, box
 
