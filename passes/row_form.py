@@ -6,11 +6,12 @@ transposes and reshapes. choose-schedule and the code generator read kernels thr
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ..dialects.graph import (
     ArgExtremumOp,
@@ -89,17 +90,20 @@ def row_form(kernel: KernelOp) -> RowForm | None:
     if len(roots) != 1 or any(not _fits(op, roots[0]) for op in kernel.body.block.ops):
         return None
     form = RowForm(roots[0], _axes(roots[0]))
-    behind: set[SSAValue] = set(roots[0].results)
+    # How elements have been rearranged on the way from the root to each value behind it.
+    behind: dict[SSAValue, tuple[Attribute, ...]] = dict.fromkeys(roots[0].results, ())
     for op in kernel.body.block.ops:
         fed = [operand for operand in op.operands if operand in behind]
         if not fed or isinstance(op, YieldOp):
             continue
-        keeps = isinstance(op, TransposeOp | ReshapeOp) or (
-            isinstance(op, ElementwiseOp) and all(shape_of(value) == shape_of(op.results[0]) for value in fed)
-        )
-        if not keeps:
+        way = behind[fed[0]]
+        if isinstance(op, TransposeOp | ReshapeOp):
+            way = (*way, op.permutation if isinstance(op, TransposeOp) else op.result.type)
+        elif not isinstance(op, ElementwiseOp) or any(
+            shape_of(value) != shape_of(op.results[0]) or behind[value] != way for value in fed
+        ):
             return None
-        behind.update(op.results)
+        behind.update(dict.fromkeys(op.results, way))
     return form if all(_is_written(value, behind, form) for value in kernel.terminator.arguments) else None
 
 
@@ -107,7 +111,7 @@ def _fits(op: Operation, root: Operation) -> bool:
     return op is root or isinstance(op, ElementwiseOp | MovementOp | YieldOp) or op.name == "graph.constant"
 
 
-def _is_written(value: SSAValue, behind: set[SSAValue], form: RowForm) -> bool:
+def _is_written(value: SSAValue, behind: Container[SSAValue], form: RowForm) -> bool:
     """Whether a result is written with the root's: it comes from it, or has an element per element of x."""
     return value in behind or (form.keeps_shape and shape_of(value) == shape_of(form.root.x))
 

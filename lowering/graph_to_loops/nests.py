@@ -155,6 +155,8 @@ def loop_over(v: Values, low: int, high: int, body: Callable[[Expr], None]) -> N
 
 
 def _bounded(i: Index, low: int, high: int) -> Expr:
+    if high - low == 1:
+        return Expr.of(low)
     return Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, low, high - 1))
 
 

@@ -36,7 +36,7 @@ from .nests import Lanes, write_nest
 from .reductions import Reduction
 from .row_ops import Row, result_at, write_row
 from .row_sweep import Sweep
-from .values import Values
+from .values import Values, aligned
 
 
 def lower(k: KernelInstance) -> None:
@@ -150,10 +150,9 @@ class _RowWriter:
     def _emit(self, canvas: Canvas, outer: Expr, position: Expr | None, value: SSAValue) -> None:
         """Store every result whose element this is, given the root's (wide) element."""
         v, root = canvas.values, self.form.root
-        index = self._root_index(outer, position)
         target = element_type_of_value(root.result)
-        v.seed(root.result, index, convert(v.b, value, wide_float(target), target))
-        known = self._forward(index)
+        value = convert(v.b, value, wide_float(target), target)
+        known = self._forward(v, self._root_index(outer, position), value)
         places = [
             known[result] if result in known else self._x_index(outer, _given(position)) for result in self.k.yielded
         ]
@@ -161,13 +160,23 @@ class _RowWriter:
         for element, place, buffer in zip(computed, places, canvas.results, strict=True):
             v.store(element, buffer, linear(place, buffer.strides))
 
-    def _forward(self, index: Sequence[Expr]) -> dict[SSAValue, list[Expr]]:
-        """Where the root's element at `index` goes in each value behind the root."""
-        known: dict[SSAValue, list[Expr]] = {self.form.root.result: list(index)}
+    def _forward(self, v: Values, index: Sequence[Expr], value: SSAValue) -> dict[SSAValue, list[Expr]]:
+        """Where the root's element `value` at `index` goes in each value behind the root.
+
+        It is made known at all those places. Asked for under another index it would be computed again, from a row
+        that may have been written over.
+        """
+        root = self.form.root.result
+        known: dict[SSAValue, list[Expr]] = {root: aligned(index, shape_of(root))}
+        v.seed(root, known[root], value)
         for op in self.k.body:
-            source = next((known[operand] for operand in op.operands if operand in known), None)
-            if source is not None:
-                known[op.results[0]] = _moved(op, source)
+            source = next((operand for operand in op.operands if operand in known), None)
+            if source is None:
+                continue
+            result = op.results[0]
+            known[result] = aligned(_moved(op, known[source]), shape_of(result))
+            if isinstance(op, TransposeOp | ReshapeOp):
+                v.seed(result, known[result], v.at(source, known[source]))
         return known
 
 

@@ -49,6 +49,7 @@ class Values:
             argument: self.line(operand) for argument, operand in zip(kernel.arguments, operands, strict=True)
         }
         self._known: list[dict[Hashable, SSAValue]] = [{}]
+        self._seeded: set[SSAValue] = set()
 
     def line(self, buffer: SSAValue) -> Buffer:
         """A buffer as one line of elements."""
@@ -88,6 +89,8 @@ class Values:
             return self.load(buffer, linear(index, buffer.strides))
         op = value.owner
         assert isinstance(op, Operation)
+        if value in self._seeded:
+            raise CompileError(f"{describe(op)}: an element that is computed once for all was asked for again")
         if isinstance(op, ConstantOp):
             return self._constant(op, index)
         if is_elementwise(op):
@@ -112,7 +115,11 @@ class Values:
         return emit_elementwise(self.b, op, self.alike(operands), element_type_of_value(op.results[0]))
 
     def seed(self, value: SSAValue, index: Sequence[Expr], known: SSAValue) -> None:
-        """Say what an element is that has been computed already."""
+        """Say what an element is that has been computed already.
+
+        No element of this value is ever computed here then: what it depends on may have been overwritten.
+        """
+        self._seeded.add(value)
         self._known[-1][value, tuple(index)] = known
 
     @contextmanager

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_runs import Body, Result, Writer, check, kernel_of, reference
+from kernel_runs import Body, Result, Writer, check, kernel_of, loops_of, reference
+from xdsl.dialects.builtin import MemRefType, f32
+from xdsl.ir import Block
 
+from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph import (
     AddOp,
     ArgMaxOp,
@@ -32,8 +35,12 @@ from mini_infer.dialects.graph import (
     RmsNormOp,
     SliceOp,
     SoftmaxOp,
+    SubOp,
     TransposeOp,
 )
+from mini_infer.lowering.graph_to_loops.builder import LoopBuilder
+from mini_infer.lowering.graph_to_loops.index_expr import Expr
+from mini_infer.lowering.graph_to_loops.values import Values
 from mini_infer.passes.row_form import row_form
 
 Random = np.random.default_rng(0)
@@ -187,6 +194,36 @@ def test_other_types(dtype: Any) -> None:
     check("rows", lambda w: w(LayerNormOp(w[0], w[1], axis=1)), x, numbers(100, dtype=dtype), tolerance=tolerance)
 
 
+SINGLE_ROWS = [((34,), 0), ((1, 34), 1), ((1, 2, 17), 1), ((1, 1, 34), 1), ((2, 1, 34), 1), ((1, 34, 3), 1)]
+
+
+@pytest.mark.parametrize(("shape", "axis"), SINGLE_ROWS)
+def test_rows_along_axes_of_one_are_computed_once_and_in_place(shape: tuple[int, ...], axis: int) -> None:
+    """Axes of one element have one index; with two the norm was computed again, of a row half written over."""
+    x, scale = numbers(*shape), numbers(*shape[axis:])
+    bodies: list[Body] = [
+        lambda w: w(MulOp(w[0], w(LayerNormOp(w[0], w[1], axis=axis)))),
+        lambda w: w(SubOp(w(SoftmaxOp(w[0], axis)), w[0])),
+    ]
+    for body in bodies:
+        apart, over = (check("rows", body, x, scale, inplace=i, tolerance=1e-5) for i in (None, {0: 0}))
+        np.testing.assert_array_equal(over(x, scale)[0], apart(x, scale)[0])
+    module, _, _ = loops_of("rows", bodies[0], [x, scale], bits=128, threads=1, inplace={0: 0})
+    assert sum(op.name == "math.sqrt" for op in module.walk()) == 1
+
+
+def test_an_element_that_is_given_is_not_computed() -> None:
+    kernel = kernel_of("rows", lambda w: w(SoftmaxOp(w[0], 0)), [numbers(8)])
+    block = Block(arg_types=[MemRefType(f32, [8])])
+    v = Values(LoopBuilder(block), kernel, block.args)
+    root = kernel.terminator.arguments[0]
+    given = v.b.constant(1.0, f32)
+    v.seed(root, [Expr.of(3)], given)
+    assert v.at(root, [Expr.of(3)]) is given
+    with pytest.raises(CompileError, match=r"tested \(graph.softmax\): an element that is computed once for all"):
+        v.at(root, [Expr.of(4)])
+
+
 def test_which_bodies_are_rows() -> None:
     def is_row(body: Body, *arrays: Array) -> bool:
         return row_form(kernel_of("rows", body, arrays)) is not None
@@ -196,3 +233,14 @@ def test_which_bodies_are_rows() -> None:
     assert not is_row(lambda w: w(SoftmaxOp(w(SoftmaxOp(w[0], 1)), 1)), x)
     assert not is_row(lambda w: w(SliceOp(w(SoftmaxOp(w[0], 1)), [0, 2], [4, 9])), x)
     assert not is_row(lambda w: w(AddOp(w[0], w(ReduceSumOp(w[0], [1], True)))), x)
+
+    def turned(w: Writer, both: bool) -> Result:
+        """Two ways of the softmax's elements: turned around and as they are, or both turned around."""
+        root = w(SoftmaxOp(w[0], 1))
+        one, other = (w(TransposeOp(root, [1, 0])) for _ in range(2))
+        return w(AddOp(one, other if both else root))
+
+    assert is_row(lambda w: turned(w, both=True), numbers(5, 5))
+    assert not is_row(lambda w: turned(w, both=False), numbers(5, 5))
+    for both in (False, True):
+        check("rows", lambda w, both=both: turned(w, both), numbers(5, 5))
