@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     VectorType,
-    f16,
     f32,
     i1,
     i32,
@@ -20,10 +19,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import llvm as llvm_extensions
-from . import bfloat16
+from . import halves
 from .body import FunctionBody, Handler, fail
 from .instructions import NO_FAST_MATH
-from .types import bytes_of, element_of, lanes_of, truth_type
+from .types import bytes_of, element_of, is_half, lanes_of, truth_type, with_element
 
 _INTEGER = {
     "arith.addi": llvm.AddOp,
@@ -122,7 +121,7 @@ def _float(body: FunctionBody, op: Operation) -> None:
     def compute(operands: Sequence[SSAValue]) -> SSAValue:
         return body.emit(_FLOAT[op.name], operands, operands[0].type, flags)
 
-    body.values[op.results[0]] = bfloat16.computed(body, body.lowered(op.operands), compute)
+    body.values[op.results[0]] = halves.computed(body, op, compute)
 
 
 def _intrinsic(body: FunctionBody, op: Operation) -> None:
@@ -131,19 +130,32 @@ def _intrinsic(body: FunctionBody, op: Operation) -> None:
     def compute(operands: Sequence[SSAValue]) -> SSAValue:
         return body.overloaded(_INTRINSICS[op.name], operands, flags)
 
-    body.values[op.results[0]] = bfloat16.computed(body, body.lowered(op.operands), compute)
+    body.values[op.results[0]] = halves.computed(body, op, compute)
+
+
+def _sign(body: FunctionBody, op: Operation) -> None:
+    if is_half(op.operands[0].type):
+        body.values[op.results[0]] = halves.with_sign(body, op)
+    elif op.name in _FLOAT:
+        _float(body, op)
+    else:
+        _intrinsic(body, op)
 
 
 def _cast(body: FunctionBody, op: Operation) -> None:
+    """Between a 16-bit float and anything else by way of f32."""
     (value,) = body.lowered(op.operands)
-    target = body.types.convert(op.results[0].type)
-    if not bfloat16.is_bfloat16(target):
-        body.values[op.results[0]] = body.emit(_CASTS[op.name], (value,), target)
+    source, target = op.operands[0].type, op.results[0].type
+    instruction = _CASTS[op.name]
+    if is_half(source):
+        value = halves.widened(body, value, source)
+    if not is_half(target):
+        wanted = body.types.convert(target)
+        body.values[op.results[0]] = value if value.type == wanted else body.emit(instruction, (value,), wanted)
         return
     if element_of(value.type) != f32:
-        instruction = llvm.FPExtOp if element_of(value.type) == f16 else _CASTS[op.name]
-        value = body.emit(instruction, (value,), bfloat16.with_element(f32, value.type))
-    body.values[op.results[0]] = bfloat16.rounded(body, value)
+        value = body.emit(instruction, (value,), with_element(f32, value.type))
+    body.values[op.results[0]] = halves.rounded(body, value, target)
 
 
 def _constant(body: FunctionBody, op: Operation) -> None:
@@ -151,6 +163,8 @@ def _constant(body: FunctionBody, op: Operation) -> None:
     value_type = body.types.convert(result.type)
     if isinstance(value, IntegerAttr):
         body.values[result] = body.integer(value.value.data, value_type)
+    elif is_half(result.type):
+        body.values[result] = body.constant(halves.as_integers(value), value_type)
     elif isinstance(element_of(result.type), IndexType):
         # An index constant has the bytes of an i64 one.
         data = cast("DenseIntOrFPElementsAttr", value).data
@@ -168,10 +182,12 @@ def _cmpi(body: FunctionBody, op: Operation) -> None:
 
 
 def _cmpf(body: FunctionBody, op: Operation) -> None:
-    operands = body.lowered(op.operands)
     properties = {"predicate": op.properties["predicate"], "fastmathFlags": body.fast_math(op)}
-    result_type = truth_type(operands[0].type)
-    body.values[op.results[0]] = body.emit(llvm_extensions.FCmpOp, operands, result_type, properties)
+
+    def compute(operands: Sequence[SSAValue]) -> SSAValue:
+        return body.emit(llvm_extensions.FCmpOp, operands, truth_type(operands[0].type), properties)
+
+    body.values[op.results[0]] = halves.computed(body, op, compute)
 
 
 def _select(body: FunctionBody, op: Operation) -> None:
@@ -231,11 +247,13 @@ def _ceil_division_unsigned(body: FunctionBody, op: Operation) -> None:
 
 
 def _rsqrt(body: FunctionBody, op: Operation) -> None:
-    operands = body.lowered(op.operands)
-    root = body.overloaded("llvm.sqrt", operands, body.fast_math(op))
-    one = body.number(1.0, root.type)
-    flags = {"fastmathFlags": body.fast_math(op)}
-    body.values[op.results[0]] = body.emit(llvm.FDivOp, (one, root), root.type, flags)
+    flags = body.fast_math(op)
+
+    def compute(operands: Sequence[SSAValue]) -> SSAValue:
+        root = body.overloaded("llvm.sqrt", operands, flags)
+        return body.emit(llvm.FDivOp, (body.number(1.0, root.type), root), root.type, {"fastmathFlags": flags})
+
+    body.values[op.results[0]] = halves.computed(body, op, compute)
 
 
 def _absolute_integer(body: FunctionBody, op: Operation) -> None:
@@ -251,8 +269,8 @@ def _library(body: FunctionBody, op: Operation) -> None:
     operands = body.lowered(op.operands)
     value_type = operands[0].type
     element = element_of(value_type)
-    if bytes_of(element) < 4:
-        fail(op, f"not available for {element}; expand-math computes it in f32")
+    if is_half(op.operands[0].type):
+        fail(op, f"not available for {element_of(op.operands[0].type)}; expand-math computes it in f32")
     name = _LIBRARY[op.name] + ("f" if element == f32 else "")
     body.extern[name] = llvm.LLVMFunctionType([element] * len(operands), element)
 
@@ -288,6 +306,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(_CASTS, _cast),
     **dict.fromkeys(_INTRINSICS, _intrinsic),
     **dict.fromkeys(_LIBRARY, _library),
+    **dict.fromkeys(("arith.negf", "math.absf", "math.copysign"), _sign),
     "arith.constant": _constant,
     "arith.cmpi": _cmpi,
     "arith.cmpf": _cmpf,

@@ -74,16 +74,20 @@ def float_literal(value: float, float_type: Attribute) -> str:
         case Float32Type():
             value = ctypes.c_float(value).value
         case Float16Type():
-            return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+            return f"0xH{half_bits(value, float_type):04X}"
         case BFloat16Type():
-            return f"0xR{_bfloat16_bits(value):04X}"
+            return f"0xR{half_bits(value, float_type):04X}"
         case _:
             pass
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def _bfloat16_bits(value: float) -> int:
+def half_bits(value: float, float_type: Attribute) -> int:
+    """The bits of the f16 or bf16 nearest to `value`, ties to even."""
     bits: int
+    if isinstance(float_type, Float16Type):
+        (bits,) = struct.unpack("<H", struct.pack("<e", value))
+        return bits
     (bits,) = struct.unpack("<I", struct.pack("<f", ctypes.c_float(value).value))
     if value != value:
         return bits >> 16 | 0x40

@@ -33,7 +33,8 @@ from xdsl.passes import ModulePass
 from ...dialects.kernel import target_of
 from . import arith_ops, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
-from .types import POINTER, Types
+from .halves import as_integers
+from .types import POINTER, Types, is_half
 
 HANDLERS: dict[str, Handler] = {
     **arith_ops.HANDLERS,
@@ -169,7 +170,7 @@ def _global(op: memref.GlobalOp, types: Types) -> llvm.GlobalOp:
         op.sym_name,
         "internal",
         constant=True,
-        value=value,
+        value=as_integers(value) if is_half(op.type.element_type) else value,
         alignment=op.alignment.value.data if op.alignment else 64,
     )
     made.location = op.location

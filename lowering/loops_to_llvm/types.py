@@ -1,4 +1,5 @@
-"""Types of the loops level in LLVM: index is i64, a memref is a bare pointer, i1 takes a byte in memory.
+"""Types of the loops level in LLVM: index is i64, a memref is a bare pointer, i1 takes a byte in memory. Floats of
+16 bits are i16; halves.py says why.
 
 The pointer of a memref is the address of its first element: an offset in the memref's layout is already in
 it. Strides are static.
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i1,
     i8,
+    i16,
     i64,
 )
 from xdsl.dialects.llvm import LLVMPointerType
@@ -28,7 +30,6 @@ from xdsl.ir import Attribute
 from ...dialects.errors import CompileError
 
 POINTER = LLVMPointerType()
-_FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,20 @@ def element_of(value_type: Attribute) -> Attribute:
     return cast("VectorType[Attribute]", value_type).element_type if isinstance(value_type, VectorType) else value_type
 
 
+def with_element(element: Attribute, like: Attribute) -> Attribute:
+    """`element`, or a vector of it with as many lanes as `like`."""
+    lanes = lanes_of(like)
+    return element if lanes is None else vector_type(element, lanes)
+
+
 def truth_type(like: Attribute) -> Attribute:
     """i1, or a vector of it with as many lanes as `like`."""
-    lanes = lanes_of(like)
-    return i1 if lanes is None else vector_type(i1, lanes)
+    return with_element(i1, like)
+
+
+def is_half(value_type: Attribute) -> bool:
+    """Whether values of a type of the loops level, or their elements, are f16 or bf16."""
+    return isinstance(element_of(value_type), Float16Type | BFloat16Type)
 
 
 class Types:
@@ -110,10 +121,7 @@ class Types:
 
 def in_memory(llvm_type: Attribute) -> Attribute:
     """The type that values of `llvm_type` have in memory: i1 becomes i8."""
-    if element_of(llvm_type) != i1:
-        return llvm_type
-    lanes = lanes_of(llvm_type)
-    return i8 if lanes is None else vector_type(i8, lanes)
+    return with_element(i8, llvm_type) if element_of(llvm_type) == i1 else llvm_type
 
 
 def bytes_of(element: Attribute) -> int:
@@ -133,7 +141,9 @@ def _convert(source: Attribute) -> Attribute:
             lanes = lanes_of(source)
             assert lanes is not None
             return vector_type(_convert(element_of(source)), lanes)
-        case _ if isinstance(source, _FLOATS):
+        case _ if is_half(source):
+            return i16
+        case Float32Type() | Float64Type():
             return source
         case _:
             raise CompileError(f"{source} has no counterpart in LLVM")
@@ -145,8 +155,6 @@ def _suffix(llvm_type: Attribute) -> str:
             return f"v{lanes_of(llvm_type)}{_suffix(element_of(llvm_type))}"
         case LLVMPointerType():
             return "p0"
-        case BFloat16Type():
-            return "bf16"
         case IntegerType():
             return f"i{llvm_type.width.data}"
         case _:

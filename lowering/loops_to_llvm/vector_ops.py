@@ -1,5 +1,6 @@
 """vector operations on 1-D vectors of any length; LLVM splits and widens them to registers."""
 
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import llvm
@@ -19,7 +20,7 @@ from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.extensions.llvm import ExtractElementOp
-from . import bfloat16
+from . import halves
 from .body import FunctionBody, Handler, fail, integers_of
 from .instructions import fast_math_attr, integer_list
 from .memref_ops import access_alignment, from_memory, to_memory
@@ -74,8 +75,7 @@ def _broadcast(body: FunctionBody, op: Operation) -> None:
 
 
 def _fma(body: FunctionBody, op: Operation) -> None:
-    operands = body.lowered(op.operands)
-    body.values[op.results[0]] = bfloat16.computed(body, operands, lambda values: body.overloaded("llvm.fma", values))
+    body.values[op.results[0]] = halves.computed(body, op, lambda values: body.overloaded("llvm.fma", values))
 
 
 _REDUCTIONS = {
@@ -98,7 +98,11 @@ _REDUCTIONS = {
 
 def _reduction(body: FunctionBody, op: Operation) -> None:
     """Float elements are combined in the order that is fastest, which the operation leaves open."""
-    vector, *accumulator = body.lowered(op.operands)
+    body.values[op.results[0]] = halves.computed(body, op, lambda operands: _reduced(body, op, operands))
+
+
+def _reduced(body: FunctionBody, op: Operation, values: Sequence[SSAValue]) -> SSAValue:
+    vector, *accumulator = values
     element = element_of(vector.type)
     is_integer = isinstance(element, IntegerType)
     kind = cast(CombiningKindAttr, op.properties["kind"]).data
@@ -121,7 +125,7 @@ def _reduction(body: FunctionBody, op: Operation) -> None:
             result = body.overloaded(combine, pair, flags)
         else:
             result = body.emit(combine, pair, element)
-    body.values[op.results[0]] = result
+    return result
 
 
 def _position(body: FunctionBody, op: Operation, dynamic: list[SSAValue]) -> SSAValue:

@@ -35,16 +35,37 @@ func.func @library(%v: vector<2xf64>) -> vector<2xf64> {
   func.return %r : vector<2xf64>
 }
 
-// bf16 is computed in f32 and rounded by its bits.
-// CHECK-LABEL: llvm.func @bfloat
-// CHECK:         %[[A:.*]] = llvm.fpext %{{.*}} : bf16 to f32
-// CHECK-NEXT:    %[[B:.*]] = llvm.fpext %{{.*}} : bf16 to f32
+// 16-bit floats are integers that LLVM can't take for calls of a library; bf16 is widened to f32 and rounded by its bits.
+// CHECK-LABEL: llvm.func @bfloat(%{{.*}}: i16, %{{.*}}: i16) -> i16
+// CHECK:         llvm.zext %{{.*}} : i16 to i32
+// CHECK:         %[[A:.*]] = llvm.bitcast %{{.*}} : i32 to f32
+// CHECK:         %[[B:.*]] = llvm.bitcast %{{.*}} : i32 to f32
 // CHECK-NEXT:    %[[SUM:.*]] = llvm.fadd %[[A]], %[[B]] : f32
 // CHECK-NEXT:    llvm.bitcast %[[SUM]] : f32 to i32
-// CHECK:         llvm.bitcast %{{.*}} : i16 to bf16
+// CHECK:         llvm.trunc %{{.*}} : i32 to i16
 func.func @bfloat(%a: bf16, %b: bf16) -> bf16 {
   %r = arith.addf %a, %b : bf16
   func.return %r : bf16
+}
+
+// So are their vectors in memory, masked ones and constants too.
+// CHECK-LABEL: llvm.func @masked
+// CHECK:         llvm.mlir.constant(dense<16256> : vector<8xi16>) : vector<8xi16>
+// CHECK:         llvm.call_intrinsic "llvm.masked.store.v8i16.p0"
+func.func @masked(%y: memref<8xbf16>, %m: vector<8xi1>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant dense<1.0> : vector<8xbf16>
+  vector.maskedstore %y[%c0], %m, %one : memref<8xbf16>, vector<8xi1>, vector<8xbf16>
+  func.return
+}
+
+// A sign is one bit.
+// CHECK-LABEL: llvm.func @minus
+// CHECK:         llvm.xor %{{.*}}, %{{.*}} : i16
+// CHECK-NEXT:    llvm.return
+func.func @minus(%a: f16) -> f16 {
+  %r = arith.negf %a : f16
+  func.return %r : f16
 }
 
 // The declaration of the library function above.
