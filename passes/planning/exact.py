@@ -24,7 +24,8 @@ from .tables import Ints, Tables, make_state, make_tables
 RUN = 1000  # steps of the shortest run: searches that succeed mostly take a few times the number of buffers
 NOISE = 0.02  # spread of the ranks, as a part of their number; of those from 0.01 to 0.1 the quickest on hard problems
 TRAIL = 64  # changes per buffer that a search may record before it is run again with more room
-SHARE = 4  # one question may take this part of the steps that are left; that of the lowest height, half of them
+QUESTION = 50_000  # steps for a question in the first round; each round allows four times as many
+LOWEST = 4  # the question about the lowest height of interest may take so many times the steps of another
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, bu
     """Better offsets than those given, down to the goal or until they are proven to be the best.
 
     `proven` is a height in units that any plan needs; the second result is that, or more if the search proved more.
-    Heights are asked from the lowest of interest up, halving what is open; unanswered ones again while steps are left.
+    The lowest height of interest is asked first; then what is open above it is halved until nothing is. Questions that
+    stay unanswered are asked again in the next round, with more steps, while the budget lasts.
     """
     searcher = Searcher(instance)
     grid = searcher.grid
@@ -48,10 +50,11 @@ def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, bu
         if verdict.offsets is None:
             return offsets, goal.limit + 1 if verdict.refuted else proven
         offsets = verdict.offsets
+    steps = QUESTION
     while instance.height(offsets) > max(goal.enough, proven) and not budget.exhausted:
         question = floor = lowest = -(-max(goal.enough, proven) // grid) * grid
         while floor < instance.height(offsets) and not budget.exhausted:
-            verdict = searcher.ask(question, budget, budget.left // (2 if question == lowest else SHARE))
+            verdict = searcher.ask(question, budget, LOWEST * steps if question == lowest else steps)
             if verdict.offsets is not None:
                 offsets = verdict.offsets
             else:
@@ -59,6 +62,7 @@ def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, bu
             if verdict.refuted:
                 proven = max(proven, floor)
             question = (floor + instance.height(offsets) - grid) // 2 // grid * grid
+        steps *= 4
     return offsets, proven
 
 
@@ -81,7 +85,7 @@ class Searcher:
         """Is there a plan of at most `height` units? Takes about the given number of steps at most."""
         if self._top > height:
             return Verdict(None, refuted=True)
-        last = budget.used + max(steps, RUN)
+        last = budget.used + steps
         with _guard(budget) as stop:
             while True:
                 run = self._runs.get(height, 0)

@@ -33,6 +33,14 @@ def assert_fits(name: str) -> None:
     assert plan.height <= CAPACITY
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "height"), [("C", 1039360), ("D", 1017856), ("J", 1031168)])
+def test_below_the_capacity_the_search_goes_on(name: str, height: int) -> None:
+    """Bytes that `auto` gets to without a capacity, where the most that is live is less than the capacity."""
+    problem = Problem(read_problem(SUITE / f"{name}.csv").buffers, alignment=1)
+    assert solve(problem).height <= height
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_model_like_problems_meet_their_bound(seed: int) -> None:
     problem = model_like(1000, seed)
