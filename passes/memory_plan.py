@@ -30,6 +30,9 @@ class TensorRecord:
     kernel: str = ""
     buffer: int | None = None  # the BufferRecord that it lies in
     extent: int = 0  # from its first byte to one past its last: more than `bytes` where others lie in between
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()  # bytes
+    dtype: str = "uint8"  # numpy's name of the element type
 
     @property
     def end(self) -> int | None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypedDict, cast
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.errors import PlanError
-from ..dialects.graph import node_name
+from ..dialects.graph import node_name, numpy_dtype
 from ..dialects.kernel import CallOp, WeightOp
 from .boxes import Box
 from .buffers import (
@@ -204,7 +204,22 @@ class _Reader:
             kernel=tensor.kernel,
             buffer=key if inside else None,
             extent=tensor.box.end - tensor.box.offset,
+            **_layout(self.places, tensor.value),
         )
+
+
+class _Layout(TypedDict):
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+
+def _layout(places: Places, value: SSAValue) -> _Layout:
+    """How the elements of a memref lie, as a record tells it."""
+    place = places[value]
+    strides = tuple(stride * place.itemsize for stride in place.box.strides)
+    dtype = numpy_dtype(memref_type(value).element_type)
+    return {"shape": place.box.sizes, "strides": strides, "dtype": dtype.name}
 
 
 def _death(tensor: _Tensor, buffer: _Buffer) -> int:
@@ -233,12 +248,14 @@ def _records(main: func.FuncOp, calls: list[CallOp], places: Places) -> list[Ten
     for argument, name, role in zip(main.args, names, roles, strict=True):
         if role == "input" or role == "output":
             size = nbytes_of(memref_type(argument))
-            records.append(TensorRecord(name, size, 0, len(calls), True, role, None))
+            layout = _layout(places, argument)
+            records.append(TensorRecord(name, size, 0, len(calls), True, role, None, **layout))
     for op in main.body.walk():
         weights = isinstance(op, memref.ViewOp) and int_attribute(op, "buffer") is None
         if weights or isinstance(op, WeightOp):
             size = nbytes_of(memref_type(op.results[0]))
-            records.append(TensorRecord(label(op) or "weight", size, 0, len(calls), True, "weight", None))
+            layout = _layout(places, op.results[0])
+            records.append(TensorRecord(label(op) or "weight", size, 0, len(calls), True, "weight", None, **layout))
     found = [
         (tensor.birth, reader.record(tensor, buffer)) for buffer in reader.buffers.values() for tensor in buffer.tensors
     ]

@@ -33,6 +33,7 @@ class ExecutionContext(Stationary):
     def __init__(self, plan: InferencePlan, arena: object | None = None) -> None:
         self.plan = plan
         self.arena = _arena_storage(plan, arena)
+        self._arena_bytes = self.arena.data  # alive as long as native code may write there
         self._native = plan.entry
         self._names = (*plan.input_names, *plan.output_names)
         self._times = np.zeros(len(plan.calls) + 1, np.int64)
@@ -116,6 +117,18 @@ class ExecutionContext(Stationary):
             index += 1
         self._native(ctypes.addressof(pointers), plan.threads)
         return outputs
+
+    def tensor(self, name: str) -> Tensor:
+        """An intermediate by its name in the memory plan, where it lies in the arena.
+
+        Its bytes are others' before and after its lifetime, so after a run it holds what the run left there: look at
+        `plan.memory` for who that is, or compile with `enable_memory_planning=False` to keep every intermediate.
+        Raises InvalidInputError where the arena holds no tensor of that name.
+        """
+        for record in self.plan.memory.tensors:
+            if record.name == name and record.offset is not None:
+                return Tensor(self.arena, record.shape, record.dtype, record.offset, record.strides)
+        raise InvalidInputError(f"the arena holds no tensor '{name}'; plan.memory.tensors lists what it holds")
 
     def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
         """The caller lent the arena, so that an input may lie in it; it would be overwritten while being read."""

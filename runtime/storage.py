@@ -39,9 +39,13 @@ def as_array(memory: object) -> Array:
         raise InvalidInputError(f"DLPack memory that numpy can't take: {error}") from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Storage:
-    """Bytes on a device. `data` is a contiguous uint8 array; the storage keeps it alive."""
+    """Bytes on a device. `data` is a contiguous uint8 array; the storage keeps it alive.
+
+    The bytes may be exchanged (`set_external`) or given up (`reset`): tensors on this storage then see the new ones,
+    and raise InvalidInputError where these don't hold them.
+    """
 
     data: Array
     device: str = "cpu"
@@ -59,10 +63,25 @@ class Storage:
     @classmethod
     def borrow(cls, memory: object) -> Storage:
         """The caller's memory, without a copy: a contiguous numpy array or anything that speaks DLPack."""
+        storage = cls(np.empty(0, np.uint8))
+        storage.set_external(memory)
+        return storage
+
+    def set_external(self, memory: object) -> None:
+        """Lie over the caller's memory from now on, as `borrow` does; what was owned is freed once nobody sees it."""
         array = as_array(memory)
         if not array.flags.c_contiguous:
             raise InvalidInputError("memory to borrow must be contiguous")
-        return cls(_spanned_bytes(array)[0], owned=False)
+        self.data, self.owned = _spanned_bytes(array)[0], False
+
+    def reset(self) -> None:
+        """Give up the bytes, owned or borrowed: the storage is empty afterwards."""
+        self.data, self.owned = np.empty(0, np.uint8), True
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no bytes."""
+        return not self.capacity
 
     @property
     def capacity(self) -> int:
@@ -100,12 +119,33 @@ class Tensor:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     offset: int = 0
-    strides: tuple[int, ...] | None = None
+    strides: tuple[int, ...] = ()  # one for each dimension, also where the constructor is given none
 
-    def __post_init__(self) -> None:
-        self.dtype = np.dtype(self.dtype)
-        self.shape = tuple(self.shape)
-        self._check_bounds(self.storage, self.offset, self.shape, self.strides)
+    def __init__(
+        self,
+        storage: Storage,
+        shape: Sequence[int],
+        dtype: npt.DTypeLike,
+        offset: int = 0,
+        strides: Sequence[int] | None = None,
+    ) -> None:
+        self._place(storage, offset, shape, np.dtype(dtype), strides)
+
+    def _place(
+        self,
+        storage: Storage,
+        offset: int,
+        shape: Sequence[int],
+        dtype: np.dtype[Any],
+        strides: Sequence[int] | None = None,
+    ) -> None:
+        """Takes a place that lies within the storage; changes nothing where it doesn't."""
+        shape = tuple(shape)
+        if any(size < 0 for size in shape):
+            raise InvalidInputError(f"{list(shape)} is no shape")
+        steps = _row_major(shape, dtype.itemsize) if strides is None else tuple(strides)
+        _check_bounds(storage, offset, shape, dtype, steps)
+        self.storage, self.offset, self.shape, self.dtype, self.strides = storage, offset, shape, dtype, steps
 
     @classmethod
     def empty(cls, shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = DEFAULT_ALIGNMENT) -> Tensor:
@@ -135,31 +175,53 @@ class Tensor:
         """Whether the elements lie row-major without gaps."""
         return bool(self.numpy().flags.c_contiguous)
 
+    @property
+    def device(self) -> str:
+        """Where the bytes are."""
+        return self.storage.device
+
     def view(self, shape: Sequence[int]) -> Tensor:
         """The same elements under another shape, sharing storage."""
         if prod(shape) != prod(self.shape):
             raise InvalidInputError(f"{list(self.shape)} can't be viewed as {list(shape)}: other number of elements")
         if not self.is_contiguous:
             raise InvalidInputError(f"{list(self.shape)} can't be viewed as {list(shape)}: its elements have gaps")
-        return Tensor(self.storage, tuple(shape), self.dtype, self.offset)
+        return Tensor(self.storage, shape, self.dtype, self.offset)
+
+    def reshape(self, shape: Sequence[int]) -> Tensor:
+        """The same elements under another shape, of which one size may be -1: a view where they lie without gaps,
+        otherwise a row-major copy in storage of its own."""
+        unknown = [axis for axis, size in enumerate(shape) if size == -1]
+        known = prod(size for size in shape if size != -1)
+        count = prod(self.shape)
+        if len(unknown) > 1 or (unknown and (not known or count % known)):
+            raise InvalidInputError(f"{list(self.shape)} can't be reshaped to {list(shape)}")
+        whole = [count // known if size == -1 else size for size in shape]
+        if self.is_contiguous or prod(whole) != count:
+            return self.view(whole)
+        copy = Tensor.empty(self.shape, self.dtype)
+        copy.numpy()[...] = self.numpy()
+        return copy.view(whole)
 
     def set_shape_metadata(self, shape: Sequence[int]) -> None:
         """Another shape, row-major, at the same place; nothing is allocated, so it must fit the storage."""
-        self._check_bounds(self.storage, self.offset, shape, None)
-        self.shape, self.strides = tuple(shape), None
+        self._place(self.storage, self.offset, shape, self.dtype)
+
+    def set_dtype(self, dtype: npt.DTypeLike) -> None:
+        """Another element type for the same shape, row-major, at the same place; no element is converted."""
+        self._place(self.storage, self.offset, self.shape, np.dtype(dtype))
 
     def resize(self, shape: Sequence[int]) -> None:
         """Another shape, row-major; in new zeroed storage of its own where the present one is too small."""
-        needed = prod(shape) * self.dtype.itemsize
-        if needed > self.capacity:
-            self.storage, self.offset = Storage.allocate(needed), 0
-        self.set_shape_metadata(shape)
+        if any(size < 0 for size in shape) or prod(shape) * self.dtype.itemsize <= self.capacity:
+            self.set_shape_metadata(shape)
+        else:
+            self._place(Storage.allocate(prod(shape) * self.dtype.itemsize), 0, shape, self.dtype)
 
     def bind_external(self, memory: object, offset: int = 0) -> None:
         """Lie, row-major, in other memory from byte `offset` on: a Storage, a numpy array or DLPack memory."""
         storage = memory if isinstance(memory, Storage) else Storage.borrow(memory)
-        self._check_bounds(storage, offset, self.shape, None)
-        self.storage, self.offset, self.strides = storage, offset, None
+        self._place(storage, offset, self.shape, self.dtype)
 
     def to(self, device: str) -> Tensor:
         """The tensor on another device; raises ConfigError for one that is not there."""
@@ -169,6 +231,7 @@ class Tensor:
 
     def numpy(self) -> Array:
         """A numpy array over the same bytes."""
+        _check_bounds(self.storage, self.offset, self.shape, self.dtype, self.strides)
         return np.ndarray(self.shape, self.dtype, self.storage.data.data, self.offset, self.strides)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -177,32 +240,32 @@ class Tensor:
     def __dlpack_device__(self) -> tuple[Any, int]:
         return self.numpy().__dlpack_device__()
 
-    def _check_bounds(self, storage: Storage, offset: int, shape: Sequence[int], strides: Sequence[int] | None) -> None:
-        if any(size < 0 for size in shape):
-            raise InvalidInputError(f"{list(shape)} is no shape")
-        if strides is not None and len(strides) != len(shape):
-            raise InvalidInputError(f"{len(strides)} strides don't fit the {len(shape)} dimensions of {list(shape)}")
-        steps = _row_major(shape, self.dtype.itemsize) if strides is None else strides
-        first = last = offset
-        if prod(shape):
-            reaches = [(size - 1) * step for size, step in zip(shape, steps, strict=True)]
-            first += sum(min(reach, 0) for reach in reaches)
-            last += sum(max(reach, 0) for reach in reaches) + self.dtype.itemsize
-        if first < 0 or last > storage.capacity:
-            raise InvalidInputError(
-                f"a tensor of {self.dtype}{list(shape)} at byte {offset} reaches from {first} to {last}, "
-                f"but the storage has {storage.capacity} bytes"
-            )
+
+def _check_bounds(
+    storage: Storage, offset: int, shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int]
+) -> None:
+    if len(strides) != len(shape):
+        raise InvalidInputError(f"{len(strides)} strides don't fit the {len(shape)} dimensions of {list(shape)}")
+    first = last = offset
+    if prod(shape):
+        reaches = [(size - 1) * step for size, step in zip(shape, strides, strict=True)]
+        first += sum(min(reach, 0) for reach in reaches)
+        last += sum(max(reach, 0) for reach in reaches) + dtype.itemsize
+    if first < 0 or last > storage.capacity:
+        raise InvalidInputError(
+            f"a tensor of {dtype}{list(shape)} at byte {offset} reaches from {first} to {last}, "
+            f"but the storage has {storage.capacity} bytes"
+        )
 
 
-def _row_major(shape: Sequence[int], itemsize: int) -> list[int]:
+def _row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     """The strides, in bytes, of elements that lie row-major without gaps."""
     strides: list[int] = []
     step = itemsize
     for size in reversed(shape):
         strides.insert(0, step)
         step *= size
-    return strides
+    return tuple(strides)
 
 
 class _Memory:
