@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .runtime.context import ExecutionContext
     from .runtime.engine import Engine, EngineConfig, compile, plan_memory
     from .runtime.plan import InferencePlan
+    from .runtime.steps import Progress
     from .runtime.storage import Storage, Tensor
     from .tools.allocating import allocate
     from .tools.reports import plan_table, pool_table, write_report
@@ -47,6 +48,7 @@ _HOME = {
     "MemoryPlan": "passes.memory_plan",
     "MiniInferError": "dialects.errors",
     "PlanError": "dialects.errors",
+    "Progress": "runtime.steps",
     "Storage": "runtime.storage",
     "Tensor": "runtime.storage",
     "UnsupportedError": "dialects.errors",
@@ -73,6 +75,7 @@ __all__ = [
     "MemoryPlan",
     "MiniInferError",
     "PlanError",
+    "Progress",
     "Storage",
     "Tensor",
     "UnsupportedError",

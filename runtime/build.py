@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -14,12 +16,13 @@ from ..dialects.errors import CompileError
 from ..dialects.graph import BlobAttr, MiniContext, main_of, node_name, numpy_dtype
 from ..dialects.kernel import TargetAttr, target_of
 from ..lowering.levels import Level, argument_roles
-from ..lowering.pipelines import Observer, Phase, collection_paused, phases, remaining_phases, run_phases
+from ..lowering.pipelines import Observer, Phase, collection_paused, parse_passes, phases, remaining_phases, run_phases
 from ..passes.memory_report import MemoryPlan, memory_plan
 from ..passes.statistics import pass_statistics
 from .cpu import compile_to_object, host_target, load_object, load_openmp
 from .engine import Engine, EngineConfig
 from .plan import InferencePlan, KernelCall, TensorSpec
+from .steps import LOG, Progress, Steps
 from .storage import Array, aligned_bytes
 
 if TYPE_CHECKING:
@@ -29,11 +32,24 @@ WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 KERNEL_PREFIX = "kernel_"  # of the functions that lower-kernels makes
 
 
-def build_engine(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> Engine:
-    """Compiles `model`; `observer` is told of every pass."""
+def build_engine(
+    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None = None
+) -> Engine:
+    """Compiles `model`; `progress` is told of every step."""
+    start = time.perf_counter()
+    steps = Steps(("import", *pass_names(config), "machine code"), progress)
     with collection_paused():
         module, ctx = import_model(model, config)
-        return engine_of(module, ctx, config, observer)
+        steps.next()
+        engine = engine_of(module, ctx, config, steps)
+    steps.next()
+    LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, engine)
+    return engine
+
+
+def pass_names(config: EngineConfig) -> list[str]:
+    """The passes that a configuration runs, in order."""
+    return [each.name for phase in engine_phases(config) for each in parse_passes(phase.passes)]
 
 
 def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None) -> Engine:
@@ -87,6 +103,7 @@ def build_plan(
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
+        config=config,
         memory=memory,
         alignment=config.memory_alignment,
         threads=target.threads.data,

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import override
+
 from ..dialects.errors import ConfigError, InvalidInputError
 from .context import ExecutionContext
 from .plan import InferencePlan, Stationary
+from .steps import Progress
 from .storage import Array
+from .summary import html_table, one_line
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
@@ -163,6 +167,13 @@ class Engine(Stationary):
         finally:
             self._idle.append(context)
 
+    @override
+    def __repr__(self) -> str:
+        return one_line(self.plan, type(self).__name__)
+
+    def _repr_html_(self) -> str:
+        return html_table(self.plan)
+
     @property
     def input_names(self) -> tuple[str, ...]:
         """Names of the inputs, in the model's order."""
@@ -174,15 +185,22 @@ class Engine(Stationary):
         return self.plan.output_names
 
 
-def compile(model: ModelSource, threads: int | None = None, **options: Any) -> Engine:
+def compile(
+    model: ModelSource,
+    threads: int | None = None,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Engine:
     """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
 
-    Raises InvalidModelError, UnsupportedError, ConfigError, PlanError or CompileError, all of them MiniInferError.
+    `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
+    InvalidModelError, UnsupportedError, ConfigError, PlanError or CompileError, all of them MiniInferError.
     """
     config = EngineConfig.of(threads=threads, **options)
     from .build import build_engine
 
-    return build_engine(model, config)
+    return build_engine(model, config, progress)
 
 
 def plan_memory(model: ModelSource, threads: int | None = None, **options: Any) -> MemoryPlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
 
@@ -14,10 +14,12 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError, UnsupportedError
 from ..passes.memory_report import MemoryPlan
 from .storage import Array
+from .summary import html_table, one_line
 
 if TYPE_CHECKING:
     from .context import ExecutionContext
     from .cpu import LoadedCode
+    from .engine import EngineConfig
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Stationary:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class InferencePlan(Stationary):
     """Code, weights and memory plan of a model for given shapes and options.
 
@@ -62,13 +64,21 @@ class InferencePlan(Stationary):
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    config: EngineConfig
     memory: MemoryPlan
     alignment: int
     threads: int
     calls: tuple[KernelCall, ...]
     profiled: bool
-    weights: Array = field(repr=False)
-    code: LoadedCode = field(repr=False)
+    weights: Array
+    code: LoadedCode
+
+    @override
+    def __repr__(self) -> str:
+        return one_line(self, type(self).__name__)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:

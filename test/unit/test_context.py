@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from engine_cases import engine, inputs, perceptron
+from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array
@@ -38,6 +41,31 @@ def test_bound_buffers_are_read_and_written_in_place() -> None:
         run.execute()
         np.testing.assert_array_equal(y, expected(seed))
         np.testing.assert_array_equal(x, inputs(NAME, seed)["x"])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_intermediates_can_be_looked_at(kind: Any) -> None:
+    b = ModelBuilder("halves")
+    doubled = b.node("Add", *[b.input("x", [2, 6], kind)] * 2)
+    model = b.model([b.node("Transpose", doubled, perm=[1, 0])], [kind])
+    run = mi.compile(model, threads=1, enable_memory_planning=False, enable_graph_optimization=False)
+    context = run.plan.create_execution_context()
+    x = np.arange(12).reshape(2, 6).astype(kind)
+    context.run({"x": x})
+    (record,) = (each for each in run.plan.memory.tensors if each.offset is not None)
+    seen = context.tensor(record.name)
+    assert (seen.shape, seen.strides, seen.dtype) == ((2, 6), (6 * x.itemsize, x.itemsize), x.dtype)
+    np.testing.assert_array_equal(seen.numpy(), x + x)
+    for name in ("x", "nothing"):  # one is the caller's memory, the other isn't there
+        with pytest.raises(mi.InvalidInputError, match=f"^the arena holds no tensor '{name}'; plan.memory.tensors"):
+            context.tensor(name)
+
+
+def test_a_reset_arena_stays_alive_while_code_may_write_there() -> None:
+    run = context()
+    run.arena.reset()
+    gc.collect()
+    np.testing.assert_array_equal(run.run(inputs(NAME))[OUTPUT], expected())
 
 
 def test_tensors_and_dlpack_can_be_bound() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import logging
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -190,7 +192,8 @@ def test_a_model_is_a_path_or_bytes_or_a_file_or_a_proto(form: str, tmp_path: Pa
 def test_dynamic_dimensions_are_bound_by_name_or_by_shape() -> None:
     b = ModelBuilder("dynamic")
     model = b.model([b.node("Relu", b.input("x", ["rows", 3]))])
-    for options in ({"dims": {"rows": 5}}, {"shapes": {"x": (5, 3)}}):
+    either: list[dict[str, Any]] = [{"dims": {"rows": 5}}, {"shapes": {"x": (5, 3)}}]
+    for options in either:
         assert mi.compile(model, threads=1, **options).plan.inputs[0].shape == (5, 3)
 
 
@@ -205,7 +208,42 @@ def test_the_plan_says_what_there_is() -> None:
     assert plan.threads == run.config.threads == 1
     assert {"perceptron/gemm_0", "perceptron/gemm_2"} <= {call.node for call in plan.calls}
     assert {"x", "perceptron/gemm_4"} <= {tensor.name for tensor in plan.memory.tensors}
-    assert "weights" not in repr(plan)
+    assert plan.config is run.config
+
+
+def test_an_engine_shows_itself_in_a_line_and_in_a_table() -> None:
+    run = engine("perceptron")
+    line = (
+        r"\(x: float32\[4, 24\] -> perceptron/gemm_4: float32\[4, 8\]; kernel calls 3, weights 1\d\.\d\d kB, "
+        r"arena [\d.]+ k?B \(minimal\), threads 1\)"
+    )
+    assert re.fullmatch("Engine" + line, repr(run)) and re.fullmatch("InferencePlan" + line, repr(run.plan))
+    many = ModelBuilder("many")
+    copies = [many.node("Relu", many.input(f"<{i}>", [2])) for i in range(4)]
+    crowd = mi.compile(many.model(copies), threads=1)
+    assert repr(crowd).startswith("Engine(4 inputs -> 4 outputs; kernel calls ")
+    page = crowd._repr_html_()  # pyright: ignore[reportPrivateUsage]
+    assert page.count("<th>input</th>") == page.count("<th>output</th>") == 4
+    assert "<td>&lt;3&gt;: float32[2]</td>" in page and "<th>arena</th><td>" in page
+
+
+def test_progress_counts_the_steps(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[mi.Progress] = []
+    with caplog.at_level(logging.DEBUG, "mini_infer"):
+        made = mi.compile(perceptron(), threads=1, progress=told.append)
+    assert [each.done for each in told] == list(range(told[0].total + 1))
+    names = [each.step for each in told]
+    assert names[:2] == ["import", "infer-shapes"] and names[-2:] == ["machine code", "done"]
+    assert "lower-kernels" in names
+    logged = {record.levelname: record.getMessage() for record in caplog.records}
+    assert logged["INFO"].endswith(repr(made)) and re.fullmatch(r"lower-to-llvm: [\d.]+ s", logged["DEBUG"])
+
+
+def test_a_failure_ends_the_steps() -> None:
+    told: list[str] = []
+    with pytest.raises(mi.InvalidModelError):
+        mi.compile(b"\xff", progress=lambda each: told.append(each.step))
+    assert told == ["import"]
 
 
 def test_statistics_tell_what_the_passes_did() -> None:

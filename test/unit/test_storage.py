@@ -237,3 +237,71 @@ def test_tensor_is_on_the_cpu() -> None:
     assert tensor.to("cpu") is tensor and tensor.__dlpack_device__()[0] == 1
     with pytest.raises(mi.ConfigError, match="no device 'cuda' here: tensors are on 'cpu'"):
         tensor.to("cuda")
+
+
+def test_storage_can_be_given_other_bytes() -> None:
+    storage = mi.Storage.allocate(48)
+    seen = mi.Tensor(storage, [3, 4], F32)
+    array = rows()
+    storage.set_external(array)
+    assert not storage.owned and not storage.empty
+    np.testing.assert_array_equal(seen.numpy(), array)
+    seen.numpy()[0, 0] = 9
+    assert array[0, 0] == 9
+    with pytest.raises(mi.InvalidInputError, match="memory to borrow must be contiguous"):
+        storage.set_external(array.T)
+    assert storage.address == array.ctypes.data
+
+
+def test_a_storage_that_was_reset_is_empty_and_holds_no_tensor() -> None:
+    storage = mi.Storage.borrow(rows())
+    seen = mi.Tensor(storage, [3, 4], F32)
+    storage.reset()
+    assert storage.empty and storage.capacity == 0
+    with pytest.raises(mi.InvalidInputError, match="but the storage has 0 bytes"):
+        seen.numpy()
+    storage.set_external(rows())
+    assert seen.numpy()[2, 3] == 11
+
+
+def test_a_tensor_always_tells_its_strides_and_its_device() -> None:
+    tensor = mi.Tensor.empty([2, 3, 4], np.int16)
+    assert (tensor.strides, tensor.device) == ((24, 8, 2), "cpu")
+    tensor.set_shape_metadata([4, 6])
+    assert tensor.strides == (12, 2)
+    tensor.resize([5, 60])
+    assert tensor.strides == (120, 2)
+    turned = mi.Tensor.from_array(rows().T)
+    assert turned.strides == (4, 16)
+    turned.bind_external(np.zeros(12, np.float32))
+    assert turned.strides == (12, 4)
+
+
+def test_element_types_can_be_exchanged_in_place() -> None:
+    tensor = mi.Tensor.from_array(rows())
+    tensor.set_dtype(np.int32)
+    np.testing.assert_array_equal(tensor.numpy(), rows().view(np.int32))
+    with pytest.raises(mi.InvalidInputError, match=r"float64\[3, 4\] at byte 0 reaches from 0 to 96"):
+        tensor.set_dtype(np.float64)
+    assert tensor.dtype == np.int32
+    tensor.set_dtype(np.int16)
+    assert tensor.strides == (8, 2) and tensor.nbytes == 24 and tensor.capacity == 48
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"), [([12], [12]), ([2, -1], [2, 6]), ([-1], [12]), ([6, 2, 1], [6, 2, 1]), ([4, 3], [4, 3])]
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_reshape_is_a_view_where_it_can_be(turned: bool, shape: list[int], expected: list[int]) -> None:
+    array = rows().T if turned else rows()
+    tensor = mi.Tensor.from_array(array)
+    seen = tensor.reshape(shape)
+    np.testing.assert_array_equal(seen.numpy(), array.reshape(expected))
+    assert (seen.storage is tensor.storage) == (not turned)
+
+
+@pytest.mark.parametrize("shape", [[5, -1], [-1, -1], [0, -1], [13], [-2, -6]])
+@pytest.mark.parametrize("turned", [False, True])
+def test_reshape_keeps_the_number_of_elements(turned: bool, shape: list[int]) -> None:
+    with pytest.raises(mi.InvalidInputError, match=r"^\[\d, \d\] can't be|is no shape"):
+        mi.Tensor.from_array(rows().T if turned else rows()).reshape(shape)

@@ -1,0 +1,48 @@
+"""A plan in a line, and in a small table for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .plan import InferencePlan, TensorSpec
+
+SHOWN = 3  # inputs or outputs that a line names; more are counted
+
+
+def one_line(plan: InferencePlan, kind: str) -> str:
+    """What goes in, what comes out and what it takes, as the repr of a `kind`."""
+    interface = f"{_named(plan.inputs, 'inputs')} -> {_named(plan.outputs, 'outputs')}"
+    return f"{kind}({interface}; {', '.join(f'{name} {value}' for name, value in _costs(plan))})"
+
+
+def html_table(plan: InferencePlan) -> str:
+    """The same, a row for each input, output and cost."""
+    rows = [("input", str(spec)) for spec in plan.inputs] + [("output", str(spec)) for spec in plan.outputs]
+    cells = (f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in [*rows, *_costs(plan)])
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _named(specs: Sequence[TensorSpec], kind: str) -> str:
+    return ", ".join(map(str, specs)) if len(specs) <= SHOWN else f"{len(specs)} {kind}"
+
+
+def _costs(plan: InferencePlan) -> list[tuple[str, str]]:
+    bound = plan.memory.lower_bound_bytes
+    minimal = "minimal" if plan.arena_bytes == bound else f"lower bound {_size(bound)}"
+    return [
+        ("kernel calls", str(len(plan.calls))),
+        ("weights", _size(plan.weights.nbytes)),
+        ("arena", f"{_size(plan.arena_bytes)} ({minimal})"),
+        ("threads", str(plan.threads)),
+    ]
+
+
+def _size(count: int) -> str:
+    """Bytes in the largest unit of thousands that leaves a whole number."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= factor:
+            return f"{count / factor:.2f} {unit}"
+    return f"{count} B"
