@@ -25,5 +25,9 @@ class PlanError(MiniInferError):
     """A memory plan is impossible or wrong."""
 
 
+class OutOfMemoryError(MiniInferError):
+    """A model, or its plan, needs more memory than there is."""
+
+
 class CompileError(MiniInferError):
     """Turning the IR into machine code failed."""

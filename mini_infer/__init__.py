@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         InvalidInputError,
         InvalidModelError,
         MiniInferError,
+        OutOfMemoryError,
         PlanError,
         UnsupportedError,
     )
@@ -47,6 +48,7 @@ _HOME = {
     "InvalidModelError": "dialects.errors",
     "MemoryPlan": "passes.memory_plan",
     "MiniInferError": "dialects.errors",
+    "OutOfMemoryError": "dialects.errors",
     "PlanError": "dialects.errors",
     "Progress": "runtime.steps",
     "Storage": "runtime.storage",
@@ -74,6 +76,7 @@ __all__ = [
     "InvalidModelError",
     "MemoryPlan",
     "MiniInferError",
+    "OutOfMemoryError",
     "PlanError",
     "Progress",
     "Storage",

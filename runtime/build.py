@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, MemRefTyp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
 
-from ..dialects.errors import CompileError
+from ..dialects.errors import OutOfMemoryError
 from ..dialects.graph import BlobAttr, MiniContext, main_of, node_name, numpy_dtype
 from ..dialects.kernel import TargetAttr, target_of
 from ..lowering.levels import Level, argument_roles
@@ -21,6 +21,7 @@ from ..passes.memory_report import MemoryPlan, memory_plan
 from ..passes.statistics import pass_statistics
 from .cpu import compile_to_object, host_target, load_object, load_openmp
 from .engine import Engine, EngineConfig
+from .limits import in_gigabytes, memory_bytes, memory_for
 from .plan import InferencePlan, KernelCall, TensorSpec
 from .steps import LOG, Progress, Steps
 from .storage import Array, aligned_bytes
@@ -38,7 +39,7 @@ def build_engine(
     """Compiles `model`; `progress` is told of every step."""
     start = time.perf_counter()
     steps = Steps(("import", *pass_names(config), "machine code"), progress)
-    with collection_paused():
+    with collection_paused(), memory_for("compiling the model"):
         module, ctx = import_model(model, config)
         steps.next()
         engine = engine_of(module, ctx, config, steps)
@@ -66,7 +67,7 @@ def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer
 
 def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
     """The memory plan of `model`; no code is built."""
-    with collection_paused():
+    with collection_paused(), memory_for("planning the model"):
         module, ctx = import_model(model, config)
         return plan_memory(module, ctx, config, observer)
 
@@ -95,6 +96,8 @@ def build_plan(
     memory = plan_memory(module, ctx, config, observer)
     target = target_of(module)
     inputs, outputs = _specs(module, "input"), _specs(module, "output")
+    if config.max_workspace_size is None:
+        _check_memory(memory, inputs, outputs)
     _lower(module, ctx, config, "loops", observer)
     calls = _kernel_calls(module)
     weights = _weight_segment(module, ctx)
@@ -112,6 +115,18 @@ def build_plan(
         weights=weights,
         code=load_object(_object_code(module, target, pointers)),
     )
+
+
+def _check_memory(memory: MemoryPlan, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+    """Raises OutOfMemoryError for a plan that this machine can't run, before code is built for it."""
+    given, made = (sum(spec.nbytes for spec in specs) for specs in (inputs, outputs))
+    needed, there = memory.arena_bytes + given + made, memory_bytes()
+    if needed > there:
+        raise OutOfMemoryError(
+            f"a run needs {in_gigabytes(needed)} (arena {in_gigabytes(memory.arena_bytes)}, "
+            f"inputs {in_gigabytes(given)}, outputs {in_gigabytes(made)}), but there are {in_gigabytes(there)} of "
+            "memory; max_workspace_size sets another limit for the arena"
+        )
 
 
 def target_attribute(config: EngineConfig) -> TargetAttr:
@@ -201,10 +216,8 @@ def _weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
         assert isinstance(blob, BlobAttr)
         blocks.append((blob, cast("IntegerAttr[IntegerType]", offset).value.data))
     total = max((offset + blob.nbytes.data for blob, offset in blocks), default=0)
-    try:
+    with memory_for(f"{total} bytes of weights"):
         segment = aligned_bytes(total, WEIGHT_ALIGNMENT)
-    except MemoryError:
-        raise CompileError(f"there is no memory for {total} bytes of weights") from None
     for blob, offset in blocks:
         segment[offset : offset + blob.nbytes.data] = ctx.blobs.bytes(blob)
     segment.flags.writeable = False

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..dialects.errors import InvalidInputError
+from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from .plan import InferencePlan, Stationary, TensorSpec
 from .storage import Array, Storage, Tensor, as_array
 
@@ -107,7 +107,11 @@ class ExecutionContext(Stationary):
         arrays = [checked(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
         if not self.arena.owned:
             self._check_outside_arena(arrays)
-        outputs = [np.empty(spec.shape, spec.dtype) for spec in plan.outputs]
+        try:
+            outputs = [np.empty(spec.shape, spec.dtype) for spec in plan.outputs]
+        except MemoryError:
+            total = sum(spec.nbytes for spec in plan.outputs)
+            raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
         index = 0
         for array in arrays:
             pointers[index] = _address(array)

@@ -40,7 +40,7 @@ class EngineConfig:
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`.
     memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
     max_workspace_size: bytes; a plan whose arena is larger is refused, naming the tensors that are too large together.
-        None means no limit.
+        None means what the machine's memory holds, with inputs and outputs.
     planner: strategy of plan-arena, such as "auto" or "greedy-by-size".
     disable_inplace: graph ops, such as ("add", "mul"), whose kernels write no result over an operand.
     check_memory: run every inference on poisoned memory and compare it, bit for bit, with one that reuses no byte; for
@@ -195,7 +195,8 @@ def compile(
     """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
 
     `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
-    InvalidModelError, UnsupportedError, ConfigError, PlanError or CompileError, all of them MiniInferError.
+    InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
+    MiniInferError.
     """
     config = EngineConfig.of(threads=threads, **options)
     from .build import build_engine

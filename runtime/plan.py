@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
@@ -29,6 +30,11 @@ class TensorSpec:
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return prod(self.shape) * self.dtype.itemsize
 
     @override
     def __str__(self) -> str:

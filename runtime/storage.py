@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..dialects.errors import ConfigError, InvalidInputError
+from .limits import memory_for
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
@@ -58,7 +59,8 @@ class Storage:
             raise ConfigError(f"alignment {alignment} is not a power of two")
         if capacity < 0:
             raise ConfigError(f"a capacity of {capacity} bytes is impossible")
-        return cls(aligned_bytes(capacity, alignment))
+        with memory_for(f"a storage of {capacity} bytes"):
+            return cls(aligned_bytes(capacity, alignment))
 
     @classmethod
     def borrow(cls, memory: object) -> Storage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from math import prod
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -34,13 +35,26 @@ Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 AnyTensor: TypeAlias = TensorType[Attribute]
 
 
+# numpy broadcasts no more dimensions, and the place of every element must be a signed 64-bit number of bytes.
+MAX_RANK = 32
+MAX_ELEMENTS = 2**59
+
+
 @lru_cache(maxsize=4096)
 def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
+    if len(shape) > MAX_RANK:
+        raise VerifyException(f"a tensor of rank {len(shape)} is too deep: the rank is at most {MAX_RANK}")
+    # Without sizes of 0: strides are made of the other sizes all the same.
+    if prod(size for size in shape if size) > MAX_ELEMENTS:
+        raise VerifyException(f"a tensor of shape {'x'.join(map(str, shape))} is too large for 64-bit addresses")
     return TensorType(element_type, shape)
 
 
 def tensor(element_type: Attribute, shape: Sequence[int]) -> AnyTensor:
-    """A tensor type; equal ones are one object, because building them is slow."""
+    """A tensor type; equal ones are one object, because building them is slow.
+
+    Raises VerifyException for more dimensions or elements than any tensor can have.
+    """
     return _tensor(element_type, tuple(shape))
 
 

@@ -17,6 +17,8 @@ from ...dialects.errors import InvalidModelError, UnsupportedError
 
 # Older opsets are accepted for operators that have not changed since.
 OLDEST_OPSET = 6
+# Characters of a node's name that are kept: ops, kernels and errors carry it.
+MAX_NAME = 1000
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
@@ -31,15 +33,15 @@ def opset_versions(model: ModelProto) -> dict[str, int]:
 
 
 def named_nodes(nodes: Iterable[NodeProto]) -> list[tuple[str, NodeProto]]:
-    """Each node with a name: its own, or operator and position."""
-    return [(node.name or f"{node.op_type}_{index}", node) for index, node in enumerate(nodes)]
+    """Each node with a name: its own, cut where it is over-long, or operator and position."""
+    return [((node.name or f"{node.op_type}_{index}")[:MAX_NAME], node) for index, node in enumerate(nodes)]
 
 
 def reads(node: NodeProto) -> list[str]:
     """Names of the values a node reads, those its subgraphs take from outside included."""
     found = [name for name in node.input if name]
     for attribute in node.attribute:
-        for graph in _subgraphs(attribute):
+        for graph in subgraphs(attribute):
             made = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
             for inner in graph.node:
                 found += [name for name in reads(inner) if name not in made]
@@ -72,7 +74,8 @@ def _check_text(graph: GraphProto) -> None:
             raise InvalidModelError(f"a name in the model is not text: {name!r}")
 
 
-def _subgraphs(attribute: AttributeProto) -> Iterable[GraphProto]:
+def subgraphs(attribute: AttributeProto) -> Iterable[GraphProto]:
+    """The graphs that an attribute holds."""
     if attribute.HasField("g"):
         yield attribute.g
     yield from attribute.graphs

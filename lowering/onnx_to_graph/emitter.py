@@ -16,11 +16,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import BlobStore
+from ...dialects.graph.evaluation import is_cheap
 from ...dialects.graph.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of, shape_of, tensor, type_of
 
 # Constants up to this many elements are written out in the IR; larger ones are weights.
 SMALL_ELEMENTS = 64
+# Bytes of constants that import itself makes, in all: ranges, positions, what a condition chooses.
+MADE_BYTES = 2**30
 # Operands and results of an op that is evaluated at import have at most this many elements.
 FOLD_ELEMENTS = 1024
 
@@ -48,6 +51,7 @@ class Emitter:
         self.block = block
         self.store = store
         self._known: dict[SSAValue, Array] = {}
+        self._made = 0  # bytes, of MADE_BYTES
 
     def known(self, value: SSAValue) -> Array | None:
         """What the value is, or None where it depends on the graph's inputs or on an op that stays."""
@@ -68,6 +72,11 @@ class Emitter:
             value = WeightOp(self.store.add(array), type, location=location).result
         self._known[value] = array
         return value
+
+    def reserve(self, elements: int) -> bool:
+        """Whether import may make a constant of so many integers; a few bytes of a model can ask for any number."""
+        self._made += 8 * elements
+        return self._made <= MADE_BYTES
 
     def emit(self, op: GraphOp, location: LocationAttr) -> Sequence[SSAValue]:
         """The op's results: of the op itself, added to the block, or constants where they are known."""
@@ -90,7 +99,7 @@ class Emitter:
 
     def _small_operands(self, op: GraphOp) -> list[Array] | None:
         """The operands of an op that is to be evaluated now, or None."""
-        if any(_elements(value) > FOLD_ELEMENTS for value in (*op.operands, *op.results)):
+        if not is_cheap(op) or any(_elements(value) > FOLD_ELEMENTS for value in (*op.operands, *op.results)):
             return None
         arrays = [self.known(operand) for operand in op.operands]
         known = [array for array in arrays if array is not None]

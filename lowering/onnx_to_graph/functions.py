@@ -8,6 +8,7 @@ from typing import Protocol, cast
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TypeProto, defs, helper
 from xdsl.ir import SSAValue
 
+from ...dialects.errors import InvalidModelError
 from ...dialects.graph.values import element_type_of_value, shape_of
 from .types import onnx_type_of
 
@@ -52,7 +53,13 @@ class Schema(Protocol):
 
 def model_functions(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
     """The functions that the model itself defines."""
-    return {(entry.domain, entry.name, entry.overload): entry for entry in model.functions}
+    functions: dict[FunctionKey, FunctionProto] = {}
+    for entry in model.functions:
+        key = (entry.domain, entry.name, entry.overload)
+        if key in functions:
+            raise InvalidModelError(f"function {entry.domain}.{entry.name} is defined twice")
+        functions[key] = entry
+    return functions
 
 
 def function_key(node: NodeProto) -> FunctionKey:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from math import prod
 
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, helper
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.graph.base import named_location
 from ...dialects.graph.structure import WeightOp
-from ...dialects.graph.values import tensor
-from .check import named_nodes
+from .check import MAX_NAME, named_nodes
 from .emitter import SMALL_ELEMENTS, Emitter
 from .functions import (
-    FunctionKey,
     bound_node,
     function_key,
     function_opsets,
@@ -29,26 +27,27 @@ from .model_file import ModelFile
 from .node import Node
 from .operators import HANDLERS, OperatorCheck
 from .scope import Scope
-from .types import element_type
+from .types import element_type, tensor_of
 
 
 class Importer:
     """Imports nodes into the emitter's block. Implements what handlers ask of their host."""
 
-    def __init__(self, file: ModelFile, emitter: Emitter, functions: Mapping[FunctionKey, FunctionProto]) -> None:
+    def __init__(self, file: ModelFile, emitter: Emitter, check: OperatorCheck) -> None:
         self._file = file
         self._emitter = emitter
-        self._functions = functions
+        self._check = check
+        self._functions = check.functions
 
     @property
     def emitter(self) -> Emitter:
         """Where ops go."""
         return self._emitter
 
-    def run(self, nodes: Iterable[tuple[str, NodeProto]], scope: Scope) -> None:
+    def run(self, nodes: Sequence[tuple[str, NodeProto]], scope: Scope) -> None:
         """Imports nodes, each after those it reads, and defines their results in the scope."""
         for name, proto in nodes:
-            node = Node(proto, scope.prefix + name, scope, self)
+            node = Node(proto, (scope.prefix + name)[-MAX_NAME:], scope, self)
             results = self._results(node)
             for index, output in enumerate(proto.output):
                 if not output:
@@ -100,7 +99,8 @@ class Importer:
             return self._emitter.constant(self._file.array(proto), location)
         store = self._emitter.store
         blob = store.add_file(place.path, place.range.offset, place.range.nbytes)
-        type = tensor(element_type(proto.data_type, f"initialiser {proto.name}"), proto.dims)
+        subject = f"initialiser {proto.name}"
+        type = tensor_of(element_type(proto.data_type, subject), proto.dims, subject)
         if small:
             return self._emitter.constant(store.read(blob, type), location)
         return WeightOp(blob, type, location=location).result
@@ -109,7 +109,7 @@ class Importer:
         """The results of a subgraph of the node, imported in the node's place."""
         scope = Scope(node.scope.opsets, self.initializers(graph), node.scope, f"{node.name}/")
         nodes = named_nodes(graph.node)
-        OperatorCheck(scope.opsets, self._functions).check(nodes)
+        self._check.check(nodes, scope.opsets)
         self.run(nodes, scope)
         return [scope.value(value.name) for value in graph.output]
 
@@ -123,12 +123,19 @@ class Importer:
             function = None if schema is None else schema_body(node.proto, schema, node.opset, operands)
         if function is None:
             raise node.unsupported("the operator is not supported")
+        for kind, given, most in (
+            ("operands", node.proto.input, function.input),
+            ("results", node.proto.output, function.output),
+        ):
+            if len(given) > len(most):
+                raise node.invalid(f"{len(given)} {kind}, but the function has {len(most)}")
         scope = Scope(function_opsets(function), prefix=f"{node.name}/")
         for name, operand in zip(function.input, operands, strict=False):
             if operand is not None:
                 scope.define(name, operand)
         absent = {name for name, operand in zip_longest(function.input, operands) if operand is None}
         given = given_attributes(node.proto, function, schema)
-        self.run(((name, bound_node(entry, given, absent)) for name, entry in named_nodes(function.node)), scope)
+        nodes = [(name, bound_node(entry, given, absent)) for name, entry in named_nodes(function.node)]
+        self.run(nodes, scope)
         wanted = zip(function.output, node.proto.output, strict=False)
         return [scope.value(name) if output else None for name, output in wanted]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isfinite
 
 import numpy as np
 from xdsl.dialects.builtin import i64
@@ -55,6 +55,7 @@ def _scatter_elements(node: Node) -> SSAValue:
 
 def positions(node: Node, count: int) -> SSAValue:
     """[0, 1, ..., count - 1] as i64."""
+    node.reserve(count)
     return node.array(np.arange(count, dtype=np.int64))
 
 
@@ -86,10 +87,13 @@ def _trilu(node: Node) -> SSAValue:
 
 
 def _range(node: Node) -> SSAValue:
-    start, limit, delta = (node.constant(index).reshape(-1)[0].item() for index in range(3))
-    if delta == 0:
-        raise node.invalid("delta is 0")
-    count = max(0, ceil((limit - start) / delta))
+    start, limit, delta = (node.scalar_operand(index, 0) for index in range(3))
+    if not isfinite(start) or not isfinite(limit) or not isfinite(delta) or delta == 0:
+        raise node.invalid(f"there is no range from {start} to {limit} in steps of {delta}")
+    # Integers are divided as such: the quotient of large ones is no exact float.
+    whole = isinstance(start, int)
+    count = max(0, int(-((start - limit) // delta)) if whole else ceil((limit - start) / delta))
+    node.reserve(count)
     return node.array((start + delta * np.arange(count)).astype(node.constant(0).dtype))
 
 
@@ -105,7 +109,9 @@ def _eye_like(node: Node) -> SSAValue:
 
 
 def _non_zero(node: Node) -> SSAValue:
-    return node.array(np.stack(np.nonzero(node.constant(0))).astype(np.int64))
+    value = node.constant(0)
+    node.reserve(int(np.count_nonzero(value)) * value.ndim)
+    return node.array(np.stack(np.nonzero(value)).astype(np.int64))
 
 
 def _compress(node: Node) -> SSAValue:
@@ -115,6 +121,7 @@ def _compress(node: Node) -> SSAValue:
         axis = node.axis(0, len(shape_of(x)))
     else:
         x, axis = node.reshape(x, (int(np.prod(shape_of(x))),)), 0
+    node.reserve(int(np.count_nonzero(condition)))
     return node.emit(GatherOp(x, node.array(np.flatnonzero(condition).astype(np.int64)), axis))
 
 

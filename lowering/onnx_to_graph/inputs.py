@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from onnx import GraphProto, TensorShapeProto, ValueInfoProto
 
 from ...dialects.errors import InvalidInputError, UnsupportedError
-from ...dialects.graph.values import AnyTensor, tensor
-from .types import element_type
+from ...dialects.graph.values import AnyTensor
+from .types import element_type, tensor_of
 
 Dimension = int | str  # a size, or the name of a dynamic one ("" where it has no name)
 
@@ -28,13 +28,12 @@ def input_types(
         raise InvalidInputError(f"shapes: there is no input {unknown[0]}; the inputs are {', '.join(inputs)}")
     declared = {name: _declared(value, shapes.get(name)) for name, value in inputs.items()}
     sizes = _sizes(declared, dims, shapes)
-    return {
-        name: tensor(
-            element_type(value.type.tensor_type.elem_type, f"input {name}"),
-            [_size(name, axis, dimension, sizes) for axis, dimension in enumerate(shapes.get(name, declared[name]))],
-        )
-        for name, value in inputs.items()
-    }
+    types: dict[str, AnyTensor] = {}
+    for name, value in inputs.items():
+        element = element_type(value.type.tensor_type.elem_type, f"input {name}")
+        wanted = enumerate(shapes.get(name, declared[name]))
+        types[name] = tensor_of(element, [_size(name, axis, each, sizes) for axis, each in wanted], f"input {name}")
+    return types
 
 
 def _declared(value: ValueInfoProto, given: Sequence[int] | None) -> list[Dimension]:

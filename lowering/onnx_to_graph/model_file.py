@@ -79,12 +79,15 @@ class ModelFile:
         if self.path is None:
             raise InvalidModelError(f"{subject} lies beside the model file; import the model from its path")
         folder = self.path.parent.resolve()
-        path = (folder / location).resolve()
+        try:
+            path = (folder / location).resolve()
+            size = path.stat().st_size if path.is_file() else None
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+            raise InvalidModelError(f"{_shortened(subject)} can't be read: {_reason(error)}") from None
         if Path(location).is_absolute() or not path.is_relative_to(folder):
             raise InvalidModelError(f"{subject} lies outside the model's folder")
-        if not path.is_file():
+        if size is None:
             raise InvalidModelError(f"{subject} is missing: no such file in {folder}")
-        size = path.stat().st_size
         if offset < 0 or nbytes < 0 or offset + nbytes > size:
             raise InvalidModelError(f"{subject} is too short: it has {size} bytes, the data ends at {offset + nbytes}")
         return FileRange(path, ByteRange(offset, nbytes))
@@ -115,17 +118,20 @@ def _content(model: object) -> bytes:
 
 
 def _from_path(path: Path) -> ModelFile:
-    if not path.exists():
-        raise InvalidModelError(f"{path}: no such file")
-    if not path.is_file():
-        raise InvalidModelError(f"{path}: not a file")
-    if path.stat().st_size == 0:
-        raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            small, ranges = split_model(data, KEEP_BYTES)
-        except InvalidModelError as error:
-            raise InvalidModelError(f"{path}: {error}") from None
+    try:
+        if not path.exists():
+            raise InvalidModelError(f"{path}: no such file")
+        if not path.is_file():
+            raise InvalidModelError(f"{path}: not a file")
+        if path.stat().st_size == 0:
+            raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            try:
+                small, ranges = split_model(data, KEEP_BYTES)
+            except InvalidModelError as error:
+                raise InvalidModelError(f"{path}: {error}") from None
+    except (OSError, ValueError) as error:
+        raise InvalidModelError(f"{_shortened(str(path))}: can't be read: {_reason(error)}") from None
     return ModelFile(_parse(small, str(path)), str(path), path.absolute(), ranges)
 
 
@@ -136,6 +142,14 @@ def _parse(data: bytes, label: str) -> ModelProto:
     except DecodeError as error:
         raise InvalidModelError(f"{label}: not an ONNX model, or cut short: {error}") from None
     return proto
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _byte_count(tensor: TensorProto) -> int:

@@ -21,6 +21,7 @@ from .check import opset_versions, ordered_nodes
 from .emitter import Emitter
 from .functions import model_functions
 from .importer import Importer
+from .inlining import Inlining
 from .inputs import input_types
 from .model_file import load_model
 from .operators import OperatorCheck
@@ -40,11 +41,13 @@ def import_module(
     opsets = opset_versions(file.proto)
     functions = model_functions(file.proto)
     nodes = ordered_nodes(graph)
-    OperatorCheck(opsets, functions).check(nodes)
+    check = OperatorCheck(functions)
+    check.check(nodes, opsets)
+    Inlining(functions).check(nodes)
     inputs = input_types(graph, dims, shapes)
 
     block = Block(arg_types=list(inputs.values()))
-    importer = Importer(file, Emitter(block, blob_store(ctx)), functions)
+    importer = Importer(file, Emitter(block, blob_store(ctx)), check)
     scope = Scope(opsets, importer.initializers(graph))
     for name, argument in zip(inputs, block.args, strict=True):
         scope.define(name, argument)

@@ -107,7 +107,8 @@ def _split(node: Node) -> list[SSAValue]:
     size = shape_of(x)[axis]
     lengths = node.ints_attribute_or_operand("split", 1)
     if lengths is None:
-        count = node.integer("num_outputs", count)
+        if (stated := node.integer("num_outputs", count)) != count:
+            raise node.invalid(f"num_outputs is {stated}, but there are {count} results")
         length = -(-size // count)
         lengths = [min(length, max(0, size - index * length)) for index in range(count)]
     if sum(lengths) != size or len(lengths) < len(node.proto.output):
@@ -134,12 +135,16 @@ def _slice(node: Node) -> SSAValue:
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise node.invalid(f"starts {starts}, ends {ends}, axes {axes} and steps {steps} differ in length")
+    if len(set(axes)) < len(axes):
+        raise node.invalid(f"axes {axes} name a dimension twice")
     full = [(0, size, 1) for size in shape]
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if axis >= len(shape) or step == 0:
             raise node.invalid(f"can't slice axis {axis} of a tensor of rank {len(shape)} by step {step}")
-        # Python's own rule for slices is ONNX's: counted from the end when negative, clamped to the axis.
-        full[axis] = slice(start, end, step).indices(shape[axis])
+        # Python's own rule for slices is ONNX's: counted from the end when negative, clamped to the axis. But a
+        # start before the axis is clamped to its first element even where steps go backwards.
+        first, stop, step = slice(start, end, step).indices(shape[axis])
+        full[axis] = max(first, 0 if shape[axis] else -1), stop, step
     if full == [(0, size, 1) for size in shape]:
         return x
     starts, stops, steps = zip(*full, strict=True)

@@ -15,7 +15,7 @@ from ...dialects.graph.activation import CastOp
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
-from .emitter import Emitter
+from .emitter import MADE_BYTES, Emitter
 from .scope import Scope
 
 Result: TypeAlias = SSAValue | Sequence[SSAValue | None]
@@ -216,6 +216,13 @@ class Node:
     def emit_all(self, op: GraphOp) -> Sequence[SSAValue]:
         """All results of an op."""
         return self.emitter.emit(op, self.location)
+
+    def reserve(self, elements: int) -> None:
+        """To be called before a constant of so many integers is made; raises UnsupportedError for too many."""
+        if not self.emitter.reserve(elements):
+            raise self.unsupported(
+                f"a constant of {elements} elements is too much: import makes {MADE_BYTES} bytes in all"
+            )
 
     def array(self, array: Array) -> SSAValue:
         """A constant tensor."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from onnx import FunctionProto, NodeProto
 
@@ -28,6 +29,8 @@ from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
 from .node import Handler
 
+_Nodes: TypeAlias = Iterable[tuple[str, NodeProto]]
+
 HANDLERS: dict[str, Handler] = {
     name: handler
     for family in (
@@ -52,38 +55,47 @@ HANDLERS: dict[str, Handler] = {
 
 
 class OperatorCheck:
-    """Collects operators that import can't do: one error lists them all, before any work is done."""
+    """Collects operators that import can't do: one error lists them all, before any work is done.
 
-    def __init__(self, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> None:
-        self._opsets = opsets
-        self._functions = functions
+    Each of the model's functions is looked at once, however often it is called.
+    """
+
+    def __init__(self, functions: Mapping[FunctionKey, FunctionProto]) -> None:
+        self.functions = functions
+        self._seen: set[FunctionKey] = set()
         self._missing: dict[str, list[str]] = {}
 
-    def check(self, nodes: Iterable[tuple[str, NodeProto]]) -> None:
+    def check(self, nodes: Iterable[tuple[str, NodeProto]], opsets: Mapping[str, int]) -> None:
         """Raises UnsupportedError that names every operator of the nodes that is not supported."""
-        self._visit(nodes, self._opsets)
+        pending = [(nodes, opsets)]
+        while pending:
+            pending += self._look(*pending.pop())
         if self._missing:
             texts = [f"{operator} ({_some(names)})" for operator, names in sorted(self._missing.items())]
             raise UnsupportedError(f"operators that are not supported: {'; '.join(texts)}")
 
-    def _visit(self, nodes: Iterable[tuple[str, NodeProto]], opsets: Mapping[str, int]) -> None:
+    def _look(self, nodes: _Nodes, opsets: Mapping[str, int]) -> Iterator[tuple[_Nodes, Mapping[str, int]]]:
+        """Looks at nodes; gives the bodies that are to be looked at too, each with its opsets."""
         for name, node in nodes:
-            function = self._functions.get(function_key(node))
+            key = function_key(node)
+            function = self.functions.get(key)
             if function is not None:
-                inside = ((f"{name}/{inner}", entry) for inner, entry in named_nodes(function.node))
-                self._visit(inside, function_opsets(function))
+                if key not in self._seen:
+                    self._seen.add(key)
+                    inside = [(f"{name}/{inner}", entry) for inner, entry in named_nodes(function.node)]
+                    yield inside, function_opsets(function)
                 continue
             schema = schema_of(node, opsets)
             if schema is None or _is_too_old(node, schema, opsets):
-                self._add(name, node, f" in opset {opsets['']}" if node.domain in ("", "ai.onnx") else "")
+                self._add(name, node, f" in opset {opsets.get('', 'none')}" if node.domain in ("", "ai.onnx") else "")
                 continue
             _check_arity(name, node, schema)
             if node.op_type not in HANDLERS or schema.domain:
-                body = plain_body(schema, opsets[""])
+                body = plain_body(schema, opsets.get("", 0))
                 if body is None:
                     self._add(name, node, "")
                 else:
-                    self._visit(((name, entry) for entry in body.node), function_opsets(body))
+                    yield [(name, entry) for entry in body.node], function_opsets(body)
 
     def _add(self, name: str, node: NodeProto, note: str) -> None:
         domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from onnx import TensorProto
 from xdsl.dialects.builtin import IntegerType, Signedness, bf16, f16, f32, f64
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
-from ...dialects.graph.values import numpy_dtype
+from ...dialects.graph.values import AnyTensor, numpy_dtype, tensor
 
 _ELEMENT_TYPES: dict[int, Attribute] = {
     TensorProto.FLOAT: f32,
@@ -42,6 +44,14 @@ def element_type(onnx_type: int, subject: str) -> Attribute:
     if onnx_type == TensorProto.UNDEFINED or onnx_type not in TensorProto.DataType.values():
         raise InvalidModelError(f"{subject} has {element_name(onnx_type)}")
     raise UnsupportedError(f"{subject} has element type {element_name(onnx_type)}, which is not supported")
+
+
+def tensor_of(element: Attribute, shape: Sequence[int], subject: str) -> AnyTensor:
+    """A tensor type; errors name `subject`."""
+    try:
+        return tensor(element, shape)
+    except VerifyException as error:
+        raise InvalidModelError(f"{subject}: {error}") from None
 
 
 def element_bytes(onnx_type: int, subject: str) -> int:

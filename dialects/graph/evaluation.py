@@ -1,0 +1,25 @@
+"""Which ops a compiler may evaluate: those whose time and memory are in proportion to the bytes they read and make."""
+
+from __future__ import annotations
+
+from math import prod
+
+from .attention import AttentionOp
+from .base import GraphOp
+from .contraction import ConvOp, ConvTransposeOp, MatmulOp
+from .recurrence import LstmOp
+from .resize import ResizeOp
+from .values import shape_of
+from .windows import LrnOp, PoolOp
+
+# Windows and padding may be far larger than what they are laid over, scores than queries; a recurrence is slow.
+_OUT_OF_PROPORTION = (AttentionOp, ConvOp, ConvTransposeOp, LrnOp, LstmOp, PoolOp, ResizeOp)
+_PRODUCTS = 2**30  # numpy takes about a second for so many products of integers
+
+
+def is_cheap(op: GraphOp) -> bool:
+    """Whether `op.evaluate` takes about as long as reading its operands and writing its results."""
+    if isinstance(op, MatmulOp):
+        depth = shape_of(op.lhs)[-1 if op.transpose_a is None else -2]
+        return prod(shape_of(op.result)) * depth <= _PRODUCTS
+    return not isinstance(op, _OUT_OF_PROPORTION)

@@ -1,0 +1,35 @@
+"""How much memory there is, and one error for more than that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..dialects.errors import OutOfMemoryError
+
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")  # bytes, or "max"; there in Linux's control groups
+
+
+def memory_bytes() -> int:
+    """Bytes of memory that this process may hope for: the machine's, or its container's."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(machine, int(CONTAINER_LIMIT.read_text()))
+    except (OSError, ValueError):
+        return machine
+
+
+@contextmanager
+def memory_for(what: str) -> Generator[None]:
+    """Turns Python's MemoryError into ours, which says what the memory was for."""
+    try:
+        yield
+    except MemoryError as error:
+        raise OutOfMemoryError(f"there is no memory for {what}") from error
+
+
+def in_gigabytes(nbytes: int) -> str:
+    """`1.50 GB`"""
+    return f"{nbytes / 1e9:.2f} GB"
