@@ -2,13 +2,13 @@
 
 before:  %1 = graph.matmul %q, %k {transpose_b}    %2 = graph.mul %1, %scale    %3 = graph.add %2, %mask
          %4 = graph.softmax %3 {axis = 3}          %5 = graph.matmul %4, %v
-after:   %5 = graph.attention %q, %k, %v, %mask {scale = ..}
+after:   %5 = graph.attention %q, %k, %v, %mask {scale = .., nan_rows}
 
 The scale may stand on q, k, both or the scores. Masks may be added or chosen by a condition (graph.where);
 a constant one that keeps exactly the past becomes `causal`, one that keeps everything goes. Heads of k and
-v that are repeated (reshape of broadcast_to) are not: graph.attention shares them. where(is_nan(p), 0, p)
-after the softmax, which exporters write for rows that keep no key, is what graph.attention does anyway;
-without it such rows were NaN and become zeros. Scores or weights that anything else uses stay as they are.
+v that are repeated (reshape of broadcast_to) are not: graph.attention shares them. Rows that keep no key are
+zeros where exporters write where(is_nan(p), 0, p) after the softmax, otherwise NaN as they were (`nan_rows`).
+Scores or weights that anything else uses stay as they are.
 """
 
 from __future__ import annotations
@@ -143,7 +143,16 @@ class Attention(GraphPattern):
             return None
         mask = build_mask(scores, builder.made, op.location, constants)
         query, key, value = (builder.four_dims(operand) for operand in (query, key, value))
-        attention = AttentionOp(query, key, value, mask.value, scale=scale, causal=mask.causal, location=op.location)
+        attention = AttentionOp(
+            query,
+            key,
+            value,
+            mask.value,
+            scale=scale,
+            causal=mask.causal,
+            nan_rows=isinstance(op.lhs.owner, SoftmaxOp),
+            location=op.location,
+        )
         builder.made.append(attention)
         builder.reshaped(attention.result, shape_of(op.result))
         return builder.made

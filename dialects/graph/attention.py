@@ -31,7 +31,8 @@ class AttentionOp(GraphOp):
 
     q [B, H, T, D], k [B, Hk, S, D], v [B, Hk, S, Dv] -> [B, H, T, Dv]; each of the Hk heads of k and v serves
     H / Hk consecutive heads of q. The mask broadcasts to [B, H, T, S]: floats are added, truth values say
-    which keys are kept. `causal` keeps keys 0..t for row t. A row that keeps no key gives zeros.
+    which keys are kept. `causal` keeps keys 0..t for row t. A row that keeps no key gives zeros,
+    with `nan_rows` NaN, as a plain softmax does.
     """
 
     name = "graph.attention"
@@ -42,6 +43,7 @@ class AttentionOp(GraphOp):
     mask = opt_operand_def()
     scale = prop_def(FloatAttr[Float64Type])
     causal = opt_prop_def(UnitAttr)
+    nan_rows = opt_prop_def(UnitAttr)
     result = result_def()
 
     def __init__(
@@ -53,10 +55,12 @@ class AttentionOp(GraphOp):
         *,
         scale: float,
         causal: bool = False,
+        nan_rows: bool = False,
         location: LocationAttr | None = None,
     ):
         operands = (query, key, value) if mask is None else (query, key, value, mask)
-        self._build(operands, {"scale": float_attr(scale), "causal": flag_attr(causal)}, location)
+        flags = {"causal": flag_attr(causal), "nan_rows": flag_attr(nan_rows)}
+        self._build(operands, {"scale": float_attr(scale), **flags}, location)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -90,7 +94,8 @@ class AttentionOp(GraphOp):
             kept = np.tri(query.shape[2], key.shape[2], dtype=np.bool_)
             scores = np.where(kept, scores, -np.inf)
         largest: Array = np.max(scores, 3, keepdims=True, initial=-np.inf)
-        powers = np.exp(scores - np.where(largest == -np.inf, 0, largest))
-        total = np.sum(powers, 3, keepdims=True)
-        weights = powers / np.where(total == 0, 1, total)
+        empty = (largest == -np.inf) & (self.nan_rows is None)
+        with np.errstate(all="ignore"):
+            powers = np.exp(scores - np.where(empty, 0, largest))
+            weights = powers / np.where(empty, 1, np.sum(powers, 3, keepdims=True))
         return (np.matmul(weights, value).astype(arrays[0].dtype),)

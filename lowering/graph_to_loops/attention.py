@@ -194,6 +194,7 @@ class _Writer:
                 lanes=self.nr,
                 scale=self.root.scale.value.data,
                 causal=self.root.causal is not None,
+                nan_rows=self.root.nan_rows is not None,
                 mask=arguments[3] if mask is not None else None,
                 mask_is_bool=self.root.mask is not None and is_bool(element_type_of_value(self.root.mask)),
             ).write(arguments[1], arguments[2])

@@ -7,7 +7,7 @@ computed in f32 and rounded after each op.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, pi, sqrt
 from typing import cast
 
@@ -68,6 +68,11 @@ def _binary(kind: str) -> _Rule:
 
 def _compare(kind: str) -> _Rule:
     return lambda s: s.m.compare(kind, s.x, s.y)
+
+
+def _sub(s: _Site) -> SSAValue:
+    """Never fused with a product: what is left of equal numbers is 0, also where one is computed here again."""
+    return replace(s.m, contract=False).sub(s.x, s.y)
 
 
 def _sign(s: _Site) -> SSAValue:
@@ -264,7 +269,7 @@ _RULES: dict[str, _Rule] = {
     "graph.softplus": _softplus,
     "graph.softsign": _softsign,
     "graph.sqrt": _math("sqrt"),
-    "graph.sub": _binary("sub"),
+    "graph.sub": _sub,
     "graph.tan": _math("tan"),
     "graph.tanh": _math("tanh"),
     "graph.xor": _binary("xor"),

@@ -142,7 +142,7 @@ def _softmax(v: Values, op: Operation, index: Idx) -> SSAValue:
 
     row = tuple(_index_with(index, [axis], [Expr()]))
     peak = v.once(("peak", op, row), lambda: reduce_at(v, Reduction(v.b, "max", element), sizes, x))
-    m = Arithmetic(v.b, peak.type)
+    m = Arithmetic(v.b, peak.type, contract=False)
 
     def power(inner: Sequence[Expr]) -> SSAValue:
         return m.unary("exp", m.sub(x(inner), peak))

@@ -6,7 +6,7 @@ All numbers are wide: 16-bit floats as f32. Results go to `Row.emit`, per elemen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from xdsl.dialects import arith
@@ -148,16 +148,20 @@ def _softmax(row: Row) -> None:
 def _log_softmax(row: Row) -> None:
     peak = row.total("peak", row.first)
 
-    def power(position: Expr) -> SSAValue:
+    def below(position: Expr) -> SSAValue:
+        # Rounded by itself: fused with a product that makes x, what is left of equal numbers would not be 0.
         m, x, top = row.both(row.again(position), peak)
-        return m.unary("exp", m.sub(x, top))
+        return replace(m, contract=False).sub(x, top)
+
+    def power(position: Expr) -> SSAValue:
+        value = below(position)
+        return Arithmetic(row.v.b, value.type).unary("exp", value)
 
     total = row.total("sum", power)
     shift = Arithmetic(row.v.b, total.type).unary("log", total)
 
     def result(position: Expr) -> SSAValue:
-        own, x, top = row.both(row.again(position), peak)
-        own, x, log = row.both(own.sub(x, top), shift)
+        own, x, log = row.both(below(position), shift)
         return own.sub(x, log)
 
     row.each(result)

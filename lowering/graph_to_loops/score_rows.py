@@ -21,7 +21,7 @@ class ScoreRows:
     """Writes weights = softmax(scale * scores + mask) for some rows, in place.
 
     Rows are padded to whole vectors of `lanes`; keys behind `keys`, those the mask rejects and, when causal, those
-    behind the row's own position get weight 0. A row that keeps no key becomes zeros.
+    behind the row's own position get weight 0. A row that keeps no key becomes zeros, with `nan_rows` NaN.
     """
 
     b: LoopBuilder
@@ -30,6 +30,7 @@ class ScoreRows:
     lanes: int
     scale: float
     causal: bool
+    nan_rows: bool
     mask: SSAValue | None  # [rows, keys]
     mask_is_bool: bool
 
@@ -56,8 +57,8 @@ class ScoreRows:
 
             (peaks,) = self._sweep(largest, [lowest], uniform=self.causal)
             peak = b.insert(ReductionOp(peaks, "maximumf"))
-            nothing = narrow.compare("eq", peak, narrow.constant(-inf))
-            shift = b.splat(narrow.select(nothing, narrow.constant(0.0), peak), self.lanes)
+            nothing = None if self.nan_rows else narrow.compare("eq", peak, narrow.constant(-inf))
+            shift = b.splat(_unless(narrow, nothing, 0.0, peak), self.lanes)
 
             def exponentials(at: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 value = wide.unary("exp", wide.sub(b.vload(self.scores, [i, at], self.lanes), shift))
@@ -67,7 +68,7 @@ class ScoreRows:
             padded = -(-self.keys // self.lanes) * self.lanes
             (sums,) = b.loop(0, padded, exponentials, step=self.lanes, carried=[wide.constant(0.0)])
             total = b.insert(ReductionOp(sums, "add"))
-            total = narrow.select(nothing, narrow.constant(1.0), total)
+            total = _unless(narrow, nothing, 1.0, total)
             factor = b.splat(narrow.div(narrow.constant(1.0), total), self.lanes)
 
             def weights(at: Index, _: Sequence[SSAValue]) -> None:
@@ -95,3 +96,8 @@ class ScoreRows:
         if self.mask_is_bool:
             return b.select(loaded, value, wide.constant(-inf))
         return wide.add(value, loaded)
+
+
+def _unless(m: Arithmetic, condition: SSAValue | None, number: float, value: SSAValue) -> SSAValue:
+    """`value`, but the number where there is a condition and it holds."""
+    return value if condition is None else m.select(condition, m.constant(number), value)

@@ -1,6 +1,7 @@
 """Nine graphs of real architectures that come with the onnx package, with seeded weights of a sensible scale.
 
-Their own weights are all 0.02 (a ConstantOfShape for each), which makes every image give the same answer.
+Their own weights are all 0.02 (a ConstantOfShape for each), which makes every image give the same answer: `light_case`
+is the model with these, as ONNX's suite runs it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
 
 from mini_infer.dialects.graph import Array
 
@@ -34,6 +37,17 @@ _ROLES = {
     ("Add", 1): "bias",
 }
 _LOOKED_THROUGH = ("Unsqueeze", "Reshape")
+
+
+def light_case(name: str) -> tuple[ModelProto, list[Array], list[Array], float, float]:
+    """One of LIGHT_MODELS as it is, with the inputs and outputs of ONNX's suite and its tolerances: rtol, atol."""
+    (case,) = [each for each in load_model_tests(kind="real") if each.model_name == name]
+    model = ModelProto.FromString((_FOLDER / f"light_{name}.onnx").read_bytes())
+    known = {tensor.name for tensor in model.graph.initializer}
+    given = [value for value in model.graph.input if value.name not in known]
+    inputs: list[Array] = [Runner.generate_dummy_data(value, seed=0, name=name, random=False) for value in given]
+    output = TensorProto.FromString((_FOLDER / f"light_{name}_output_0.pb").read_bytes())
+    return model, inputs, [numpy_helper.to_array(output)], case.rtol, case.atol
 
 
 def seeded_light_model(name: str, seed: int = 0) -> ModelProto:

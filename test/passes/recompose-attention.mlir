@@ -1,8 +1,8 @@
 // RUN: mini-opt %s -p recompose-attention,dce --split-input-file | filecheck %s
 
-// The scale is that of q times that of k; the mask keeps exactly the past.
+// The scale is that of q times that of k; the mask keeps exactly the past. Nothing replaces the NaN of empty rows.
 // CHECK-LABEL: @causal
-// CHECK:         graph.attention %q, %k, %v {scale = 2.500000e-01 : f64, causal}
+// CHECK:         graph.attention %q, %k, %v {scale = 2.500000e-01 : f64, causal, nan_rows}
 // CHECK-NEXT:    func.return
 func.func @causal(%q: tensor<1x2x2x4xf32>, %k: tensor<1x2x2x4xf32>, %v: tensor<1x2x2x4xf32>) -> tensor<1x2x2x4xf32> {
   %half = graph.constant dense<0.5> : tensor<f32>
