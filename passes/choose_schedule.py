@@ -44,7 +44,10 @@ class ChooseSchedule(ModulePass):
             family = kernel.attributes.pop("family", None)
             if not isinstance(family, StringAttr) or family.data not in FAMILIES:
                 raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: no known kernel family")
-            scheduler = cast("Scheduler", import_module(f".schedules.{family.data}", __package__).schedule)
-            schedule, interface = scheduler(kernel, target)
-            kernel.schedule = schedule
-            kernel.interface = interface
+            schedule_kernel(kernel, family.data, target)
+
+
+def schedule_kernel(kernel: KernelOp, family: str, target: TargetAttr) -> None:
+    """Gives a kernel of a family its schedule and its interface."""
+    scheduler = cast("Scheduler", import_module(f".schedules.{family}", __package__).schedule)
+    kernel.schedule, kernel.interface = scheduler(kernel, target)

@@ -10,18 +10,13 @@ There is one for each pair of types; where the types are equal the body yields i
 
 from __future__ import annotations
 
-from typing import Protocol, cast
-
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute
 
 from ..dialects.graph import AnyTensor, KernelOp, ReshapeOp, YieldOp
-from ..dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr, target_of
+from ..dialects.kernel import target_of
 from .buffers import kernels_of
-
-
-class _MapSchedule(Protocol):
-    def schedule(self, kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]: ...
+from .choose_schedule import schedule_kernel
 
 
 class CopyKernels:
@@ -53,11 +48,5 @@ class CopyKernels:
             kernel.body.block.add_op(reshape)
             value = reshape.result
         kernel.body.block.add_op(YieldOp(value, location=location))
-        kernel.schedule, kernel.interface = _map_schedule().schedule(kernel, target_of(self.module))
+        schedule_kernel(kernel, "map", target_of(self.module))
         return kernel
-
-
-def _map_schedule() -> _MapSchedule:
-    from .schedules import map as map_schedule
-
-    return cast(_MapSchedule, map_schedule)

@@ -21,7 +21,7 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -31,17 +31,24 @@ from ..dialects.errors import CompileError
 from ..dialects.graph import (
     CallOp,
     ConstantOp,
+    ConvOp,
     ElementwiseOp,
     KernelOp,
+    LstmOp,
+    ReshapeOp,
     WeightOp,
     YieldOp,
     blob_store,
     ints_attr,
+    shape_of,
     type_of,
 )
 from ..dialects.kernel import target_of
 from .kernel_groups import Group, external_operands, form_groups
 from .statistics import count
+
+PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), LstmOp: (1, 2)}
+"""The operands that are packed in front of a kernel also where they are computed."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,10 @@ def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], count
 
 
 def _separate_weights(group: Group) -> None:
-    """A weight that a group reads more than once becomes several, as one of them may be packed and the others not."""
+    """A weight that a group reads more than once becomes several, as one of them may be packed and the others not.
+
+    One that is computed gets a second name.
+    """
     seen: set[SSAValue] = set()
     for op in group.ops:
         for index, operand in enumerate(op.operands):
@@ -123,6 +133,13 @@ def _separate_weights(group: Group) -> None:
                 Rewriter.insert_op(again, InsertPoint.after(weight))
                 op.operands[index] = again.result
             seen.add(operand)
+    for index in PACKED.get(type(group.root), ()):
+        value = group.root.operands[index]
+        readings = sum([*op.operands].count(value) for op in group.ops)
+        if readings > 1 and not isinstance(value.owner, WeightOp):
+            renamed = ReshapeOp(value, shape_of(value), location=group.root.location)
+            Rewriter.insert_op(renamed, InsertPoint.before(group.root))
+            group.root.operands[index] = renamed.result
 
 
 def _stem(group: Group) -> str:

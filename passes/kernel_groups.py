@@ -78,12 +78,9 @@ class Group:
         ]
 
 
-def family_of(op: Operation, weights: Container[SSAValue]) -> str:
+def family_of(op: Operation) -> str:
     """The code family whose root `op` is; `map` takes what no other does."""
     if is_contraction(op):
-        # A convolution's weight is packed ahead of time; one that is computed goes the slow way.
-        if isinstance(op, ConvOp) and op.weight not in weights:
-            return "map"
         return "depthwise" if is_depthwise(op) else "contraction"
     if isinstance(op, AttentionOp):
         return "attention"
@@ -104,7 +101,7 @@ def form_groups(block: Block, fuse: bool, target: TargetAttr) -> list[Group]:
     groups: list[Group] = []
 
     def add(op: Operation) -> None:
-        group = Group(family_of(op, weights), op)
+        group = Group(family_of(op), op)
         if fuse:
             _take_views(group, op, taken)
             _take_epilogue(group, op, order, taken)
@@ -117,7 +114,7 @@ def form_groups(block: Block, fuse: bool, target: TargetAttr) -> list[Group]:
 
     roots = [op for op in order if not isinstance(op, FREE)]
     for op in roots:  # heavy roots first, so that elementwise ops go to them
-        if op not in taken and family_of(op, weights) != "map":
+        if op not in taken and family_of(op) != "map":
             add(op)
     for op in roots:
         if op not in taken:

@@ -1,10 +1,10 @@
 """The contraction schedule: register tiles of `mr` rows by `nr` columns.
 
-The right-hand side lies in panels of `nr` columns: packed at build time where it is a weight, by the kernel itself
-into scratch, a panel at a time, where it is computed. A tile holds mr x nr sums in registers over the whole inner
-sum; `nr` is two vector registers, and mr the most that leaves room for the panel's row and one broadcast: 14 x 32
-for 32 registers of 512 bits, 6 x 16 for 16 of 256. Both reach 95-100 % of the FMA peak (measured on Zen 5,
-K >= 64), so nothing is blocked further.
+The right-hand side lies in panels of `nr` columns: packed ahead by pack-weights where it is a weight or a filter, by
+the kernel itself into scratch, a panel at a time, where it is a matrix that is computed. A tile holds mr x nr sums in
+registers over the whole inner sum; `nr` is two vector registers, and mr the most that leaves room for the panel's row
+and one broadcast: 14 x 32 for 32 registers of 512 bits, 6 x 16 for 16 of 256. Both reach 95-100 % of the FMA peak
+(measured on Zen 5, K >= 64), so nothing is blocked further.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from math import prod
 
 from xdsl.dialects.builtin import f32
 
-from ...dialects.errors import CompileError
 from ...dialects.graph import (
     AbsOp,
     AddOp,
@@ -30,7 +29,6 @@ from ...dialects.graph import (
     NegOp,
     ReluOp,
     SubOp,
-    describe,
     element_type_of_value,
     ints,
     shape_of,
@@ -71,7 +69,7 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     # Rows are addressed by their own strides on both sides; a packed panel copies those of a computed one.
     readers = [form.root, *form.prologue, *form.epilogue]
     interface = InterfaceAttr.of(
-        strided_operands=plain_operands(kernel, readers),
+        strided_operands=[operand for operand in plain_operands(kernel, readers) if operand not in packed],
         strided_results=[0],
         inplace=same_place_pairs(kernel) if inline else [],
         packed=packed,
@@ -105,15 +103,16 @@ def runs_inline(form: ContractionForm) -> bool:
 
 
 def _packed_operands(kernel: KernelOp, form: ContractionForm) -> list[int]:
-    """The right-hand side, where it is a weight that is one matrix or a filter, and not seen through a view."""
-    one_matrix = not isinstance(form.root, MatmulOp) or len(shape_of(form.root.rhs)) == 2
-    weights = [kernel.arguments[position] for position in constant_operands(kernel)]
-    return [argument_index(kernel, form.rhs)] if one_matrix and form.rhs in weights else []
+    """A filter, and a right-hand side that is a weight and one matrix, not seen through a view."""
+    if isinstance(form.root, MatmulOp):
+        weights = [kernel.arguments[position] for position in constant_operands(kernel)]
+        if len(shape_of(form.root.rhs)) != 2 or form.rhs not in weights:
+            return []
+    return [argument_index(kernel, form.rhs)]
 
 
 def _panel_bytes(root: MatmulOp | ConvOp, nr: int, size: int) -> int:
     """One panel of a right-hand side that is computed, in whole cache lines."""
-    if isinstance(root, ConvOp):
-        raise CompileError(f"{describe(root)}: its weight must be known when the model is compiled")
+    assert isinstance(root, MatmulOp)  # a convolution's filter is always packed in front of it
     depth = shape_of(root.lhs)[-2 if root.transpose_a is not None else -1]
     return -(-depth * nr * size // CACHE_LINE) * CACHE_LINE

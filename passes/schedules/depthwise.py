@@ -38,11 +38,13 @@ def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, Interf
     wanted = ITEMS_PER_THREAD * target.threads.data
     chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // tiles))
     inline = runs_inline(form)
+    packed = argument_index(kernel, form.rhs)
+    plain = plain_operands(kernel, [form.root, *form.epilogue])
     interface = InterfaceAttr.of(
-        strided_operands=plain_operands(kernel, [form.root, *form.epilogue]),
+        strided_operands=[operand for operand in plain if operand != packed],
         strided_results=[0],
         inplace=same_place_pairs(kernel) if inline else [],
-        packed=[argument_index(kernel, form.rhs)],
+        packed=[packed],
     )
     options = {"rows": rows, "columns": columns, "nr": lanes, "chunks": chunks, "inline": int(inline)}
     return ScheduleAttr.of("depthwise", **options), interface

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f32, f64
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, LstmOp, describe, element_type_of_value, shape_of
 from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
-from ..kernel_facts import argument_index, constant_operands
+from ..kernel_facts import argument_index
 
 # Panels whose sums are kept in registers together: one panel of two registers would wait for each multiply-add,
 # which takes four cycles at two per cycle on Zen 5.
@@ -18,14 +18,12 @@ PANELS_AT_ONCE = 4
 
 
 def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]:
-    """Tile sizes from the target's registers; CompileError where a weight is not known at build time."""
+    """Tile sizes from the target's registers; CompileError where there is no code."""
     root = next(op for op in kernel.body.block.ops if isinstance(op, LstmOp))
     element = element_type_of_value(root.y)
     if element not in (f32, f64):
         raise CompileError(f"{describe(root)}: an LSTM on {element} has no code; only f32 and f64 do")
     packed = [argument_index(kernel, value) for value in (root.weight, root.recurrence)]
-    if not set(packed) <= set(constant_operands(kernel)):
-        raise CompileError(f"{describe(root)}: its weights must be known when the model is compiled")
     if 0 in shape_of(root.x)[::2]:
         steps, _, inputs = shape_of(root.x)
         raise CompileError(f"{describe(root)}: a sequence of {steps} steps of {inputs} elements leaves nothing to do")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_runs import EVERY, Case, Model, Target, build, check, compiled, spread
+from graph_runs import EVERY, Case, Model, Target, check, spread
 from kernel_runs import kernel_of
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -102,12 +102,6 @@ def test_layers_and_shared_weights() -> None:
 def test_double_precision() -> None:
     double = lstm("bidirectional", batch=2, peephole=True, states="h", dtype=np.float64)
     check([double], Target(512, 1), Target(128, 2), bound=1e-14)
-
-
-def test_weights_must_be_known() -> None:
-    m = build([lambda m: m(LstmOp(m.input(3, 1, 4), m.input(1, 20, 4), m.input(1, 20, 5), hidden=5))])
-    with pytest.raises(CompileError, match=r"^node_1 \(graph.lstm\): its weights must be known when the model is comp"):
-        compiled(m, Target())
 
 
 @pytest.mark.parametrize(
