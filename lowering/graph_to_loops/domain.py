@@ -71,6 +71,17 @@ class Domain:
         cuts = {(0, axis): points for (g, axis), points in self.breaks.items() if g == group}
         return Domain([self.groups[group]], cuts)
 
+    def with_part(self, group: int, other: Domain) -> Domain:
+        """The same loops, but for one group those of another domain."""
+        groups = [(other if g == group else self).groups[g] for g in range(len(self.groups))]
+        cuts = {
+            axis: points
+            for source in (self, other)
+            for axis, points in source.breaks.items()
+            if (source is other) == (axis[0] == group)
+        }
+        return Domain(groups, cuts)
+
     def flat(self, index: Sequence[Expr]) -> list[Expr]:
         """One row-major index per group, from an index per axis."""
         result: list[Expr] = []

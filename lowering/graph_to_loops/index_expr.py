@@ -124,6 +124,18 @@ class Expr:
                 return None
         return total
 
+    def advanced(self, var: Var, by: int) -> Expr:
+        """The value with `var` so much larger."""
+        total = Expr((), self.constant)
+        for atom, factor in self.terms:
+            if isinstance(atom, Var):
+                moved = Expr.of(atom) + (by if atom is var else 0)
+            else:
+                quotient, remainder = atom.of.advanced(var, by).divide(atom.by)
+                moved = quotient if isinstance(atom, Quotient) else remainder
+            total = total + moved * factor
+        return total
+
     def variables(self) -> Iterator[Var]:
         """All variables, those inside divisions too."""
         for atom, _ in self.terms:

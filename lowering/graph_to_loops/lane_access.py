@@ -109,9 +109,14 @@ class LaneAccess:
         if self.tile is not None and place.coefficient(self.tile.var) == 1:
             return self._load_turned(buffer, place, step, self.tile)
         self.one_by_one.append(place)
+        return self.gather(buffer, [place + lane * step for lane in range(valid)], lanes)
+
+    def gather(self, buffer: Buffer, places: Sequence[Expr], lanes: int) -> SSAValue:
+        """A vector of the elements at some places, zeros in the lanes behind them."""
+        b = self.b
         result = b.constant(0, VectorType(signless(buffer.element), [lanes]))
-        for lane in range(valid):
-            element = self.unsigned(b.load(buffer.line, [(place + lane * step).emit(b)]))
+        for lane, place in enumerate(places):
+            element = self.unsigned(b.load(buffer.line, [place.emit(b)]))
             result = b.insert(vector_ops.InsertOp(element, result, [lane]))
         return result
 
@@ -172,9 +177,14 @@ class LaneAccess:
         elif self.interleaved is not None and self.interleaved.count == step:
             self._store_interleaved(value, buffer, place, vector, self.interleaved)
         else:
-            for lane in range(vector.valid):
-                one = b.insert(vector_ops.ExtractOp(value, [lane], buffer.element))
-                b.store(one, buffer.line, [(place + lane * step).emit(b)])
+            self.scatter(value, buffer, [place + lane * step for lane in range(vector.valid)])
+
+    def scatter(self, value: SSAValue, buffer: Buffer, places: Sequence[Expr]) -> None:
+        """Write the first lanes of a vector to some places."""
+        b = self.b
+        for lane, place in enumerate(places):
+            one = b.insert(vector_ops.ExtractOp(value, [lane], buffer.element))
+            b.store(one, buffer.line, [place.emit(b)])
 
     def _store_interleaved(
         self, value: SSAValue, buffer: Buffer, place: Expr, vector: Vector, group: Interleaved

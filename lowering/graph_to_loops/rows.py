@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.graph import (
@@ -27,6 +28,7 @@ from ...dialects.graph import (
 from ...passes.boxes import row_major
 from ...passes.row_form import RowForm, row_form
 from .arithmetic import convert, signless, wide_float
+from .builder import memref_type, strides_of
 from .domain import Canvas, Domain, Trial, plan
 from .index_expr import Expr, delinearize, linear
 from .instance import KernelInstance
@@ -62,10 +64,9 @@ class _RowWriter:
     def write(self) -> None:
         """The loops over rows, and over each row's elements."""
         k, form = self.k, self.form
-        trial = Trial(k.kernel, [value.type for value in k.operands], [value.type for value in k.results])
-        domain = plan(trial, [self.outer_shape, self.inner_shape], self._once)
-        lanes = self._lanes(trial, domain)
+        domain, lanes = self._loops()
         values = Values(k.b, k.kernel, k.operands)
+        values.lanes_are_settled = form.along and lanes is not None
         canvas = Canvas(values, [values.line(buffer) for buffer in k.results])
         kept = self._scratch() if form.keeps_row else None
         along = lanes if form.along else None
@@ -76,6 +77,23 @@ class _RowWriter:
             self._row(canvas, sweep, index[0])
 
         write_nest(k, canvas, rows, every, None if form.along else lanes)
+
+    def _loops(self) -> tuple[Domain, Lanes | None]:
+        """The loops over rows, as the buffers allow, and over a row, as dense buffers would.
+
+        How a row is walked says in which order its elements are added, and where a buffer lies may not change that.
+        """
+        k, sizes = self.k, [self.outer_shape, self.inner_shape]
+        given = [memref_type(value) for value in (*k.operands, *k.results)]
+        dense = [MemRefType(type.element_type, type.get_shape()) for type in given]
+        count = len(k.operands)
+        plain = Trial(k.kernel, dense[:count], dense[count:])
+        domain = plan(plain, sizes, self._once)
+        if all(strides_of(a) == strides_of(b) for a, b in zip(given, dense, strict=True)):
+            return domain, self._lanes(plain, domain)
+        actual = Trial(k.kernel, given[:count], given[count:])
+        mixed = plan(actual, sizes, self._once).with_part(1, domain)
+        return mixed, self._lanes(plain, domain) if self.form.along else self._lanes(actual, mixed)
 
     def _scratch(self) -> SSAValue:
         k = self.k

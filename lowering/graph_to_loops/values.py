@@ -44,6 +44,8 @@ class Values:
         self.lanes = LaneAccess(b)
         self.touched: list[Expr] = []
         self.breaks: set[tuple[Var, int]] = set()
+        # Whether lanes run where they do whatever the buffers' strides: then some may be read and written one by one.
+        self.lanes_are_settled = False
         self._variables: dict[SSAValue, Var] = {}
         self._buffers = {
             argument: self.line(operand) for argument, operand in zip(kernel.arguments, operands, strict=True)
@@ -233,7 +235,7 @@ class Values:
         if vector is None or step == 0:
             return self.lanes.unsigned(self.b.load(buffer.line, [place.emit(self.b)]))
         if step is None:
-            raise NotVectorisable
+            return self.lanes.gather(buffer, self._apart(place, vector), vector.lanes)
         return self.lanes.unsigned(self.lanes.load(buffer, place, step, vector))
 
     def store(self, value: SSAValue, buffer: Buffer, place: Expr) -> None:
@@ -246,8 +248,15 @@ class Values:
             return
         step = place.coefficient(vector.var)
         if step is None:
+            self.lanes.scatter(value, buffer, self._apart(place, vector))
+        else:
+            self.lanes.store(value, buffer, place, step, vector)
+
+    def _apart(self, place: Expr, vector: Vector) -> list[Expr]:
+        """The places of lanes that are no one number apart. Raises NotVectorisable where lanes are not settled yet."""
+        if not self.lanes_are_settled:
             raise NotVectorisable
-        self.lanes.store(value, buffer, place, step, vector)
+        return [place.advanced(vector.var, lane) for lane in range(vector.valid)]
 
 
 def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
