@@ -1,0 +1,224 @@
+"""Kernels of every family as functions of one size, which runs over all that is left over behind whole tiles.
+
+`CASES[family][name](n)` is a graph that becomes one kernel of the family (or a body by hand, where no pass forms it
+yet). Where the family writes results over operands, some operand of the case allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from graph_runs import Case, Model
+from kernel_runs import Body
+from kernel_variants import ByHand
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph import (
+    AddOp,
+    AttentionOp,
+    AvgPoolOp,
+    BatchNormOp,
+    ConcatOp,
+    ConvOp,
+    CumsumOp,
+    ExpOp,
+    InstanceNormOp,
+    LayerNormOp,
+    LogSoftmaxOp,
+    LrnOp,
+    LstmOp,
+    MatmulOp,
+    MaxPoolOp,
+    MinOp,
+    MulOp,
+    PadOp,
+    ReduceMeanOp,
+    ReluOp,
+    ReshapeOp,
+    RmsNormOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+    SoftmaxOp,
+    SubOp,
+    TransposeOp,
+    shape_of,
+)
+
+Sized: TypeAlias = "Callable[[int], Case | ByHand]"
+Random = np.random.default_rng(0)
+
+
+def graph(make: Callable[[Model, int], SSAValue]) -> Sized:
+    """A case of every size from a function of model and size."""
+    return lambda n: lambda m: make(m, n)
+
+
+def by_hand(family: str, body: Body, shapes: Callable[[int], list[tuple[int, ...]]], dtype: Any = np.float64) -> Sized:
+    """A body and the shapes of its operands for each size."""
+    return lambda n: ByHand(family, body, tuple(Random.standard_normal(shape).astype(dtype) for shape in shapes(n)))
+
+
+def over(root: Callable[[Model, SSAValue], SSAValue], *shape: int, dtype: Any = np.float64) -> Sized:
+    """min(x, root(x)), which reads x after the root; a size of -1 is the one that varies."""
+
+    def make(m: Model, n: int) -> SSAValue:
+        x = m.input(*(n if size < 0 else size for size in shape), dtype=dtype)
+        return m(MinOp(x, root(m, x)))
+
+    return graph(make)
+
+
+def behind(make: Callable[[Model, int], SSAValue], dtype: Any = np.float64) -> Sized:
+    """max(0, x - root), with an x of its own of the root's shape."""
+
+    def case(m: Model, n: int) -> SSAValue:
+        root = make(m, n)
+        return m(ReluOp(m(SubOp(m.input(*shape_of(root), dtype=dtype), root))))
+
+    return graph(case)
+
+
+def scaled(kind: type[LayerNormOp] | type[RmsNormOp], axis: int) -> Callable[[Model, SSAValue], SSAValue]:
+    return lambda m, x: m(kind(x, m.weight(*shape_of(x)[axis:], dtype=np.float64), axis=axis))
+
+
+def instance_norm(m: Model, x: SSAValue) -> SSAValue:
+    channels = shape_of(x)[1]
+    return m(InstanceNormOp(x, m.weight(channels, dtype=np.float64), m.weight(channels, dtype=np.float64)))
+
+
+def product(m: Model, rows: int, columns: int, weight: bool = True, lhs: SSAValue | None = None) -> SSAValue:
+    rhs = (m.weight if weight else m.input)(3, columns, dtype=np.float64)
+    return m(MatmulOp(lhs or m.input(rows, 3, dtype=np.float64), rhs))
+
+
+def conv(m: Model, shape: tuple[int, ...], filters: int, kernel: int, groups: int = 1, **window: Any) -> SSAValue:
+    """Channels-last, in f32 where every filter has a channel of its own: only that is depthwise code."""
+    dtype = np.float32 if groups == shape[-1] else np.float64
+    weight = m.weight(filters, shape[-1] // groups, kernel, kernel, dtype=dtype)
+    x = m.input(*shape, dtype=dtype)
+    pads = (kernel // 2,) * 4
+    return m(ConvOp(x, weight, m.weight(filters, dtype=dtype), pads=pads, groups=groups, layout="NHWC", **window))
+
+
+def transposed(m: Model, n: int) -> SSAValue:
+    """Half of what is read lies across what is written: square tiles, turned in registers."""
+    x, y = m.input(6, n), m.input(n, 6)
+    return m(MulOp(x, m(TransposeOp(y, (1, 0)))))
+
+
+def attention(m: Model, n: int) -> SSAValue:
+    q, k, v = (m.input(1, 2, size, 4) for size in (n, n + 1, n + 1))
+    return m(AttentionOp(q, k, v, scale=0.5))
+
+
+def lstm(m: Model, n: int) -> SSAValue:
+    return m(LstmOp(m.input(2, n, 3), m.weight(1, 12, 3), m.weight(1, 12, 3), hidden=3))
+
+
+def scatter_elements(m: Model, n: int, reduction: str) -> SSAValue:
+    indices = m.input(2, n, data=np.arange(2 * n).reshape(2, n) % 3)
+    return m(ScatterElementsOp(m.input(3, n), indices, m.input(2, n), axis=0, reduction=reduction))
+
+
+def scatter_rows(m: Model, n: int) -> SSAValue:
+    indices = m.input(4, 1, data=np.array([[2], [0], [2], [1]]))
+    return m(ScatterNdOp(m.input(n + 2, 3), indices, m.input(4, 3), reduction="add"))
+
+
+def affine(m: Model, n: int) -> SSAValue:
+    rest = [m.weight(3, data=np.linspace(0.5, 1, 3)) for _ in range(4)]
+    return m(BatchNormOp(m.input(2, 3, n, dtype=np.float64), *rest))
+
+
+CASES: dict[str, dict[str, Sized]] = {
+    "attention": {"heads": graph(attention)},
+    "contraction": {
+        "columns": behind(lambda m, n: product(m, 5, n)),
+        "rows": behind(lambda m, n: product(m, n, 5)),
+        "one row": behind(lambda m, n: product(m, 1, n)),
+        "computed": behind(lambda m, n: product(m, n, 9, weight=False)),
+        "computed columns": behind(lambda m, n: product(m, 3, n, weight=False)),
+        "batch": behind(
+            lambda m, n: m(MatmulOp(m.input(2, n, 3, dtype=np.float64), m.input(2, 3, 5, dtype=np.float64)))
+        ),
+        "prologue": behind(lambda m, n: product(m, n, 5, lhs=m(ReluOp(m.input(n, 3, dtype=np.float64))))),
+        "pixels": behind(lambda m, n: conv(m, (2, 2, n, 3), 5, 1)),
+        "windows": behind(lambda m, n: conv(m, (1, 3, n, 2), 5, 3)),
+        "filters": behind(lambda m, n: conv(m, (1, 2, 5, 2), n, 3, strides=(1, 2))),
+        "groups": behind(lambda m, n: conv(m, (1, 3, n, 4), 10, 3, groups=2)),
+        "a pool of its result": graph(
+            lambda m, n: m(
+                MaxPoolOp(m(ReluOp(conv(m, (1, 5, n + 1, 2), 5, 3))), (2, 2), strides=(2, 2), layout="NHWC")
+            )
+        ),
+    },
+    "depthwise": {
+        "width": behind(lambda m, n: conv(m, (1, 3, n, 6), 6, 3, groups=6), np.float32),
+        "height": behind(lambda m, n: conv(m, (2, n, 4, 5), 5, 3, groups=5), np.float32),
+        "channels": behind(lambda m, n: conv(m, (1, 2, 3, n + 1), n + 1, 3, groups=n + 1), np.float32),
+    },
+    "lrn": {"channels": graph(lambda m, n: m(LrnOp(m.input(2, 2, 3, n, dtype=np.float64), 3, layout="NHWC")))},
+    "map": {
+        "sum": graph(lambda m, n: m(AddOp(m.input(n), m.input(n)))),
+        "dear": graph(lambda m, n: m(ExpOp(m(SubOp(m.input(3, n, dtype=np.float64), m.input(n, dtype=np.float64)))))),
+        "affine": graph(affine),
+        "halves": graph(lambda m, n: m(MulOp(m.input(n, dtype=np.float16), m.input(n, dtype=np.float16)))),
+        "scatter": graph(lambda m, n: scatter_elements(m, n, "none")),
+        "scatter and add": graph(lambda m, n: scatter_elements(m, n, "add")),
+        "scatter rows": graph(scatter_rows),
+        "across": by_hand("map", lambda w: w(MulOp(w[0], w(TransposeOp(w[1], [1, 0])))), lambda n: [(6, n), (n, 6)]),
+        "a seam": by_hand(
+            "map", lambda w: w(AddOp(w[0], w(ConcatOp([w[1], w[2]], 1)))), lambda n: [(3, n + 2), (3, n), (3, 2)]
+        ),
+        "a border": by_hand(
+            "map", lambda w: w(AddOp(w[0], w(PadOp(w[1], [1, 1], [1, 2])))), lambda n: [(4, n + 3), (2, n)]
+        ),
+        "triples": by_hand("map", lambda w: w(MulOp(w[0], w[1])), lambda n: [(n, 3), (3,)]),
+        "two results": by_hand(
+            "map",
+            lambda w: [total := w(AddOp(w[0], w[1])), w(MulOp(total, w[0]))],
+            lambda n: [(3, n), (3, n)],
+        ),
+    },
+    "recurrence": {"batch": graph(lstm)},
+    "rows": {
+        "layer norm": over(scaled(LayerNormOp, 1), 1, -1),
+        "layer norm of rows": over(scaled(LayerNormOp, 2), 2, 2, -1),
+        "layer norm of planes": over(scaled(LayerNormOp, 1), 2, 3, -1),
+        "rms norm": over(scaled(RmsNormOp, 1), 3, -1),
+        "softmax": over(lambda m, x: m(SoftmaxOp(x, 1)), 2, -1),
+        "softmax across": over(lambda m, x: m(SoftmaxOp(x, 1)), 2, 3, -1),
+        "log softmax": over(lambda m, x: m(LogSoftmaxOp(x, 1)), 2, -1),
+        "instance norm": over(instance_norm, 1, 2, 3, -1),
+        "running sum": over(lambda m, x: m(CumsumOp(x, 1, True)), 2, -1),
+        "running sum across": over(lambda m, x: m(CumsumOp(x, 0, False, True)), 3, -1),
+        "mean": behind(lambda m, n: m(ReduceMeanOp(m.input(3, n, dtype=np.float64), [1]))),
+        "mean of planes": behind(lambda m, n: m(ReduceMeanOp(m.input(3, n, 5, dtype=np.float64), [1, 2]))),
+        "mean across": behind(lambda m, n: m(ReduceMeanOp(m.input(2, 3, n, dtype=np.float64), [1], True))),
+        "sum and norm": by_hand(
+            "rows",
+            lambda w: [total := w(AddOp(w[0], w[1])), w(LayerNormOp(total, w[2], axis=1))],
+            lambda n: [(2, n), (2, n), (n,)],
+        ),
+        "a seam": by_hand(
+            "rows",
+            lambda w: w(AddOp(w[2], w(SoftmaxOp(w(ConcatOp([w[0], w[1]], 1)), 1)))),
+            lambda n: [(2, n), (2, 3), (2, n + 3)],
+        ),
+        "views around": by_hand(
+            "rows",
+            lambda w: w(AddOp(w[1], w(ReshapeOp(w(SoftmaxOp(w(TransposeOp(w[0], [0, 2, 1])), 2)), [2, 0 + 3, -1])))),
+            lambda n: [(2, 3, n), (2, 3, n)],
+        ),
+    },
+    "windows": {
+        "largest": behind(
+            lambda m, n: m(MaxPoolOp(m.input(1, 2, n + 1, 3, dtype=np.float64), (2, 2), layout="NHWC")),
+        ),
+        "mean": behind(lambda m, n: m(AvgPoolOp(m.input(2, n, 3, 4, dtype=np.float64), (2, 3), pads=(0, 1, 0, 1)))),
+        "neighbours": behind(lambda m, n: m(LrnOp(m.input(1, 4, 2, n, dtype=np.float64), 3))),
+    },
+}
