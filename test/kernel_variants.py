@@ -1,6 +1,6 @@
 """The same kernels on other memory: results over operands, gaps between rows, threads one after the other in any order.
 
-    for call in on_other_memory([residual(rows) for rows in range(1, 6)], SMALL, every_pair):
+    for call in on_other_memory([residual(rows) for rows in range(1, 6)], target, every_pair):
         call.check()
 
 Kernels are taken as the compiler forms them, with what their interfaces allow. Each is called on dense buffers of its
@@ -72,12 +72,10 @@ def every_pair(interface: InterfaceAttr) -> Iterator[Memory]:
         yield Memory(tuple(together))
 
 
-def every_gap(interface: InterfaceAttr) -> Iterator[Memory]:
-    """Gaps in each operand and result that may have them, in all of them, and in place."""
+def gaps(interface: InterfaceAttr) -> Iterator[Memory]:
+    """Gaps in all operands and results that may have them, and then in place too."""
     operands = frozenset(n.data for n in interface.strided_operands)
     results = frozenset(n.data for n in interface.strided_results)
-    for position in sorted(operands):
-        yield Memory(operands=frozenset([position]))
     if operands or results:
         yield Memory(operands=operands, results=results)
     for operand, result in interface.inplace_pairs[:1]:
@@ -85,10 +83,17 @@ def every_gap(interface: InterfaceAttr) -> Iterator[Memory]:
             yield Memory(((operand, result),), operands, results)
 
 
-def both(interface: InterfaceAttr) -> Iterator[Memory]:
-    """Every pair and every gap."""
+def some(interface: InterfaceAttr) -> Iterator[Memory]:
+    """Every pair, and gaps wherever they may be."""
     yield from every_pair(interface)
-    yield from every_gap(interface)
+    yield from gaps(interface)
+
+
+def every(interface: InterfaceAttr) -> Iterator[Memory]:
+    """Every pair, and gaps in each operand by itself, too."""
+    yield from some(interface)
+    for position in sorted(n.data for n in interface.strided_operands):
+        yield Memory(operands=frozenset([position]))
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class Buffer:
 
 @dataclass
 class Call:
-    """A kernel on some memory. `outcomes` are its results for each order of threads, `plain` the call on dense memory."""
+    """A kernel on some memory: `outcomes` are its results per order of threads, `plain` is the call on dense memory."""
 
     kernel: KernelOp
     memory: Memory
@@ -145,7 +150,7 @@ class ByHand:
 
 
 def on_other_memory(
-    cases: Sequence[Case | ByHand], target: TargetAttr, choose: Choose = both, opt_level: int = 1
+    cases: Sequence[Case | ByHand], target: TargetAttr, choose: Choose = some, opt_level: int = 1
 ) -> list[Call]:
     """Runs all kernels of some cases, each on dense memory and on all that `choose` names."""
     m = build([case for case in cases if not isinstance(case, ByHand)])
@@ -242,11 +247,12 @@ def _main_of_calls(module: ModuleOp, calls: Sequence[Call], threads: int) -> tup
     main = FuncOp("main", ([MemRefType(i8, [scratch_at + scratch + ALIGNMENT])], []))
     module.body.block.insert_op_before(main, next(iter(module.body.block.ops)))
     block = main.body.block
-    block.add_op(ReturnOp())
+    end = ReturnOp()
+    block.add_op(end)
     constants = IndexConstants(main)
 
     def insert(op: Any) -> SSAValue:
-        block.insert_op_before(op, block.last_op)
+        block.insert_op_before(op, end)
         return op.results[0]
 
     def view(buffer: Buffer, element: Any) -> SSAValue:
@@ -263,9 +269,11 @@ def _main_of_calls(module: ModuleOp, calls: Sequence[Call], threads: int) -> tup
             if buffer not in made:
                 made[buffer] = view(buffer, element_type_of_value(value))
         nbytes = interface_of(call.kernel).scratch_bytes(threads)
-        given = [insert(memref.ViewOp(main.args[0], constants[scratch_at], [], MemRefType(i8, [nbytes])))] if nbytes else []
+        given = (
+            [insert(memref.ViewOp(main.args[0], constants[scratch_at], [], MemRefType(i8, [nbytes])))] if nbytes else []
+        )
         ins, outs = ([made[buffer] for buffer in side] for side in (call.operands, call.results))
-        block.insert_op_before(CallOp(call.kernel.sym_name.data, ins, outs, given), block.last_op)
+        block.insert_op_before(CallOp(call.kernel.sym_name.data, ins, outs, given), end)
     module.verify()
     return scratch_at + scratch + ALIGNMENT, scratch_at
 

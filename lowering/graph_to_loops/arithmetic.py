@@ -1,7 +1,9 @@
 """Arithmetic on numbers of one type, scalars and 1-D vectors alike, and conversion between types.
 
-Integers of every signedness are computed on signless ones. Floats are rounded once per operation, except
-that a product feeding a sum may be fused with it (`contract`).
+Integers of every signedness are computed on signless ones. Floats are rounded once per operation, except that a
+product is fused with the sum it goes into. What is fused is decided here, by what is computed: LLVM, left to choose
+(`contract` on sums), goes by what else is in the loop, and so by where the buffers lie. A product's own flag
+`contract` says that a sum may take it in.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     Signedness,
+    VectorType,
     f32,
     f64,
     i1,
@@ -28,6 +31,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.utils import FastMathFlag
+from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.extensions import (
@@ -107,6 +111,12 @@ def wide_float(element: Attribute) -> Attribute:
     return f32 if isinstance(element, Float16Type | BFloat16Type) else element
 
 
+def lanes_of(value: SSAValue) -> int:
+    """Lanes of a vector; 1 for a scalar."""
+    type: Attribute = value.type
+    return cast("VectorType[Attribute]", type).get_shape()[0] if isinstance(type, VectorType) else 1
+
+
 def number_in(value: SSAValue) -> float | int | None:
     """The number that a constant (or the splat of one) holds; None where the value is no constant."""
     owner = value.owner
@@ -124,7 +134,7 @@ def number_in(value: SSAValue) -> float | int | None:
 class Arithmetic:
     """Writes arithmetic on values of one type: a float type, or signless integers read as signed or not.
 
-    With `contract` a float product may be fused with the sum it goes into.
+    With `contract` a float product is fused with the sum it goes into, where both are in f32 or f64.
     """
 
     b: LoopBuilder
@@ -149,17 +159,44 @@ class Arithmetic:
     def binary(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """add, sub, mul, div of floats; add, sub, mul, and, or, xor of integers."""
         if self.is_float:
-            flags = CONTRACT if self.contract and kind != "div" else None
+            flags = CONTRACT if self.contract and kind == "mul" else None
             return self.b.insert(_FLOAT_BINARY[kind](x, y, flags))
         return self.b.insert(_INTEGER_BINARY[kind](x, y))
 
     def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """x + y"""
-        return self.binary("add", x, y)
+        return self.sum("add", x, y)
 
     def sub(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """x - y"""
-        return self.binary("sub", x, y)
+        return self.sum("sub", x, y)
+
+    def sum(self, kind: str, x: SSAValue, y: SSAValue, products: tuple[bool, bool] = (True, True)) -> SSAValue:
+        """`add` or `sub`; `products` says which of x and y are taken in where they are products."""
+        if self.contract and self.element in (f32, f64):
+            if products[0] and (factors := self._factors(x)):
+                return self._fused(*factors, self.neg(y) if kind == "sub" else y)
+            if products[1] and (factors := self._factors(y)):
+                return self._fused(self.neg(factors[0]) if kind == "sub" else factors[0], factors[1], x)
+        return self.binary(kind, x, y)
+
+    def _factors(self, value: SSAValue) -> tuple[SSAValue, SSAValue] | None:
+        """What a product is made of, that of a scalar in every lane too; None where it is none, or may not be fused."""
+        owner = value.owner
+        product = owner.source.owner if isinstance(owner, BroadcastOp) else owner
+        if not isinstance(product, arith.MulfOp) or product.fastmath != CONTRACT:
+            return None
+        x, y = product.operands
+        if product is not owner:
+            x, y = (self.b.splat(each, lanes_of(value)) for each in (x, y))
+        return x, y
+
+    def _fused(self, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
+        """x * y + z, rounded once where there is an instruction for it."""
+        if isinstance(self.type, VectorType):
+            return self.b.fma(x, y, z)
+        properties = {"fastmath": CONTRACT}
+        return self.b.insert(math.FmaOp.create(operands=[x, y, z], result_types=[self.type], properties=properties))
 
     def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """x * y"""

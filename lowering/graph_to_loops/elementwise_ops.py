@@ -19,6 +19,7 @@ from ...dialects.errors import CompileError
 from ...dialects.extensions import SelectOp
 from ...dialects.extensions.replace import scalar_of
 from ...dialects.graph.base import describe
+from ...dialects.graph.elementwise import MulOp
 from ...dialects.graph.values import element_type_of_value
 from .approximations import gelu
 from .arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
@@ -64,6 +65,15 @@ def _math(kind: str) -> _Rule:
 
 def _binary(kind: str) -> _Rule:
     return lambda s: s.m.binary(kind, s.x, s.y)
+
+
+def _sum(kind: str) -> _Rule:
+    def rule(s: _Site) -> SSAValue:
+        # A product that comes another way, through a concatenation say, is a product in some code and not in other.
+        first, second = (isinstance(operand.owner, MulOp) for operand in s.op.operands)
+        return s.m.sum(kind, s.x, s.y, (first, second))
+
+    return rule
 
 
 def _compare(kind: str) -> _Rule:
@@ -228,7 +238,7 @@ def _integer_power(s: _Site, exponent_type: Attribute) -> SSAValue:
 
 _RULES: dict[str, _Rule] = {
     "graph.abs": lambda s: s.m.abs(s.x),
-    "graph.add": _binary("add"),
+    "graph.add": _sum("add"),
     "graph.and": _binary("and"),
     "graph.ceil": _math("ceil"),
     "graph.clip": _clip,

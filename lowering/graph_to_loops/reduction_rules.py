@@ -7,6 +7,7 @@ visited.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 from xdsl.dialects import arith
@@ -167,6 +168,7 @@ def _normalised(
     def at(inner: Sequence[Expr]) -> SSAValue:
         return v.spread(wide(v, x, _index_with(index, axes, inner)))
 
+    squares = replace(reduction, products=True)
     m = Arithmetic(v.b, v.spread(reduction.start()).type)
     count = m.constant(prod(sizes))
     mean: SSAValue | None = None
@@ -181,7 +183,7 @@ def _normalised(
         return m.mul(value, value)
 
     def scale() -> SSAValue:
-        variance = m.div(reduce_at(v, reduction, sizes, square), count)
+        variance = m.div(reduce_at(v, squares, sizes, square), count)
         return m.unary("sqrt", m.add(variance, m.constant(epsilon)))
 
     return m.div(deviation([index[axis] for axis in axes]), v.once(("scale", op, row), scale))
@@ -246,7 +248,7 @@ def _matmul(v: Values, op: Operation, index: Idx) -> SSAValue:
     a, b = shape_of(op.lhs), shape_of(op.rhs)
     *batch, row, column = index
     element = element_type_of_value(op.lhs)
-    reduction = Reduction(v.b, "sum", element)
+    reduction = Reduction(v.b, "sum", element, products=True)
 
     def product(inner: list[Expr]) -> SSAValue:
         left = [row, inner[0]] if op.transpose_a is None else [inner[0], row]

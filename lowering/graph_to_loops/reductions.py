@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import cast
 
 from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
 from xdsl.dialects.vector import ExtractOp, ShuffleOp
@@ -12,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import ReductionOp
 from ...dialects.extensions.replace import scalar_of
-from .arithmetic import Arithmetic, bits_of, is_integer, is_unsigned, signless, wide_float
+from .arithmetic import Arithmetic, bits_of, is_integer, is_unsigned, lanes_of, signless, wide_float
 from .builder import LoopBuilder
 
 _KINDS = {
@@ -34,12 +33,13 @@ def kind_of(op: Operation) -> str:
 class Reduction:
     """One way of combining elements of a graph type: sum, prod, max, min or peak.
 
-    NaN wins in max and min; peak is the largest of the floats that are numbers.
+    NaN wins in max and min; peak is the largest of the floats that are numbers. `products` are fused with their sum.
     """
 
     b: LoopBuilder
     kind: str
     source: Attribute  # element type of what is combined, in the graph
+    products: bool = False
 
     @property
     def element(self) -> Attribute:
@@ -72,7 +72,7 @@ class Reduction:
         m = self.on(accumulator.type)
         match self.kind:
             case "sum":
-                return m.add(accumulator, value)
+                return m.sum("add", accumulator, value, (False, self.products))
             case "prod":
                 return m.mul(accumulator, value)
             case "peak":
@@ -99,9 +99,3 @@ class Reduction:
     def _part(self, value: SSAValue, start: int, lanes: int) -> SSAValue:
         mask = DenseArrayBase.from_list(i64, list(range(start, start + lanes)))
         return self.b.insert(ShuffleOp(value, value, mask, result_type=VectorType(self.element, [lanes])))
-
-
-def lanes_of(value: SSAValue) -> int:
-    """Lanes of a vector; 1 for a scalar."""
-    type: Attribute = value.type
-    return cast("VectorType[Attribute]", type).get_shape()[0] if isinstance(type, VectorType) else 1

@@ -68,13 +68,13 @@ class Row:
             return self.passes.kept_at(position)
         return wide(self.v, self.form.root.x, self.index(position))
 
-    def reduction(self, kind: str) -> Reduction:
+    def reduction(self, kind: str, products: bool = False) -> Reduction:
         """A reduction of elements of x."""
-        return Reduction(self.v.b, kind, element_type_of_value(self.form.root.x))
+        return Reduction(self.v.b, kind, element_type_of_value(self.form.root.x), products)
 
-    def total(self, kind: str, body: Callable[[Expr], SSAValue]) -> SSAValue:
+    def total(self, kind: str, body: Callable[[Expr], SSAValue], products: bool = False) -> SSAValue:
         """The elements that `body` gives, combined."""
-        return self.passes.run([self.reduction(kind)], lambda position: [body(position)])[0]
+        return self.passes.run([self.reduction(kind, products)], lambda position: [body(position)])[0]
 
     def each(self, body: Callable[[Expr], SSAValue]) -> None:
         """Emit what `body` gives for each element."""
@@ -184,7 +184,7 @@ def _normalise(row: Row, root: LayerNormOp | RmsNormOp | InstanceNormOp) -> None
         value = deviation(seen(position))
         return Arithmetic(row.v.b, value.type).mul(value, value)
 
-    variance = _over_count(row, row.total("sum", square))
+    variance = _over_count(row, row.total("sum", square, products=True))
     m = Arithmetic(row.v.b, variance.type)
     epsilon = m.constant(root.epsilon.value.data)
     scale = m.div(m.constant(1), m.unary("sqrt", m.add(variance, epsilon)))

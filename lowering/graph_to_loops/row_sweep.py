@@ -15,12 +15,13 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from ...passes.boxes import row_major
+from .arithmetic import lanes_of
 from .builder import Index
 from .domain import Piece
 from .index_expr import Expr, Var, linear
 from .lane_access import Vector
 from .nests import Lanes
-from .reductions import Reduction, lanes_of
+from .reductions import Reduction
 from .values import Values
 
 Body: TypeAlias = "Callable[[Expr], Sequence[SSAValue]]"
