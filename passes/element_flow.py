@@ -31,19 +31,23 @@ def same_place_pairs(kernel: KernelOp, also: Container[Operation] = ()) -> list[
     ]
 
 
-def _stays_in_place(value: SSAValue, also: Container[Operation]) -> bool:
-    """Whether all that is computed from a value keeps its elements where they are."""
-    for use in value.uses:
-        user = use.operation
-        if isinstance(user, YieldOp):
-            continue
-        # A batch norm scales each element of its first operand by itself.
-        normalised = isinstance(user, BatchNormOp) and use.index == 0
-        if not normalised and not isinstance(user, ElementwiseOp) and user not in also:
-            return False
-        keeps = all(shape_of(result) == shape_of(value) for result in user.results)
-        if not keeps or not all(_stays_in_place(result, also) for result in user.results):
-            return False
+def _stays_in_place(argument: SSAValue, also: Container[Operation]) -> bool:
+    """Whether all that is computed from an argument keeps its elements where they are."""
+    reached, left = {argument}, [argument]
+    while left:
+        value = left.pop()
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, YieldOp):
+                continue
+            # A batch norm scales each element of its first operand by itself.
+            normalised = isinstance(user, BatchNormOp) and use.index == 0
+            if not normalised and not isinstance(user, ElementwiseOp) and user not in also:
+                return False
+            if any(shape_of(result) != shape_of(value) for result in user.results):
+                return False
+            left += [result for result in user.results if result not in reached]
+            reached.update(user.results)
     return True
 
 

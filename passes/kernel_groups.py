@@ -51,8 +51,12 @@ from .contraction_form import conv_geometry, is_contraction, is_depthwise
 from .strided_views import strided_view
 
 # How many ops may follow each other before a group is down to one result again (gelu spelled out has 8), and how many
-# a prologue may have.
+# a prologue or a chain of views may have.
 LONGEST_CHAIN = 16
+# The most ops of a group. Reading and writing an element costs about as much as 2 to 4 of them, so beyond 64 a longer
+# loop would save under a tenth of the time, while it would need more registers and operands than there are, and code
+# that is optimised in more than linear time. The largest group of the usual models has about 20.
+MOST_OPS = 64
 FREE = (WeightOp, ConstantOp, ReshapeOp, ReturnOp)
 
 
@@ -70,12 +74,11 @@ class Group:
 
     def results(self) -> list[SSAValue]:
         """Values that are used outside of the group."""
-        return [
-            result
-            for op in self.ops
-            for result in op.results
-            if any(use.operation not in self.members for use in result.uses)
-        ]
+        return [result for op in self.ops for result in op.results if self.is_used_outside(result)]
+
+    def is_used_outside(self, value: SSAValue) -> bool:
+        """Whether an op that is no member reads the value."""
+        return any(use.operation not in self.members for use in value.uses)
 
 
 def family_of(op: Operation) -> str:
@@ -134,6 +137,7 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
             isinstance(owner := base.owner, ReshapeOp | TransposeOp | SliceOp)
             and owner not in taken
             and base.has_one_use()
+            and len(chain) < LONGEST_CHAIN
             and strided_view(operand, stop=owner.operands[0]).base is owner.operands[0]
         ):
             chain.append(owner)
@@ -158,14 +162,15 @@ def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], t
     stored = element_type_of_value(root.results[0]) if group.family in ("contraction", "depthwise") else None
     best = len(group.ops)
     frontier = _users(root, group, order)
-    while frontier and len(group.ops) < best + LONGEST_CHAIN:
+    leaving = set(root.results)  # values of the group that are used outside of it
+    while frontier and len(group.ops) < min(best + LONGEST_CHAIN, MOST_OPS):
         op = frontier[0]
         if not isinstance(op, ElementwiseOp) or op in taken or shape_of(op.results[0]) != shape:
             break
         group.ops.append(op)
         group.members.add(op)
-        only = len(group.results()) == 1 and group.results()[0] is op.results[0]
-        if only and stored in (None, element_type_of_value(op.results[0])):
+        leaving = {value for value in (*leaving, *op.results) if group.is_used_outside(value)}
+        if leaving == {op.results[0]} and stored in (None, element_type_of_value(op.results[0])):
             best = len(group.ops)
         frontier = sorted({*frontier[1:], *_users(op, group, order)}, key=order.__getitem__)
     for op in group.ops[best:]:

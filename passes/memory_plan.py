@@ -24,7 +24,7 @@ class TensorRecord:
     role: Role
     offset: int | None  # in the arena; None where persistent
     pool: int | None = None
-    shared_with: tuple[str, ...] = ()  # tensors of the same buffer whose bytes it overlaps
+    overlapping: tuple[str, ...] = ()  # tensors of the same buffer with bytes in common, this one included
     inplace: bool = False  # written over an operand of the call that makes it
     node: str = ""  # the ONNX node
     kernel: str = ""
@@ -33,6 +33,11 @@ class TensorRecord:
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # bytes
     dtype: str = "uint8"  # numpy's name of the element type
+
+    @property
+    def shared_with(self) -> tuple[str, ...]:
+        """The other tensors of the same buffer whose bytes it overlaps."""
+        return tuple(name for name in self.overlapping if name != self.name)
 
     @property
     def end(self) -> int | None:

@@ -7,9 +7,11 @@ records.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypedDict, cast
 
 from xdsl.dialects import func, memref
@@ -63,6 +65,17 @@ class _Access:
 class _Buffer:
     accesses: list[_Access] = field(default_factory=list[_Access])
     tensors: list[_Tensor] = field(default_factory=list[_Tensor])
+    named: dict[Box, tuple[str, ...]] = field(default_factory=dict[Box, tuple[str, ...]])
+
+    def overlapping(self, box: Box) -> tuple[str, ...]:
+        """The tensors with bytes in the box: once for all that lie in the same one, as chains in place are long."""
+        if box not in self.named:
+            self.named[box] = tuple(
+                tensor.name
+                for tensor in self.tensors
+                if tensor.box.offset < box.end and box.offset < tensor.box.end and tensor.box.overlaps(box)
+            )
+        return self.named[box]
 
 
 def memory_plan(module: ModuleOp) -> MemoryPlan:
@@ -196,9 +209,7 @@ class _Reader:
             role=tensor.role,
             offset=tensor.box.offset if inside else None,
             pool=int_attribute(op, "pool") if isinstance(op, Operation) else None,
-            shared_with=tuple(
-                other.name for other in buffer.tensors if other is not tensor and other.box.overlaps(tensor.box)
-            ),
+            overlapping=buffer.overlapping(tensor.box),
             inplace=tensor.inplace,
             node=tensor.node,
             kernel=tensor.kernel,
@@ -226,9 +237,9 @@ def _death(tensor: _Tensor, buffer: _Buffer) -> int:
     """One past the last step that reads the tensor before anything is written over it."""
     death = tensor.birth + 1
     overwritten = None
-    for access in buffer.accesses:
-        if access.step < tensor.birth or (access.step == tensor.birth and tensor.role != "view"):
-            continue
+    first = tensor.birth if tensor.role == "view" else tensor.birth + 1
+    start = bisect_left(buffer.accesses, first, key=lambda access: access.step)
+    for access in islice(buffer.accesses, start, None):
         if overwritten is not None and access.step > overwritten:
             break
         if access.box.overlaps(tensor.box):

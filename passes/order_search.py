@@ -25,6 +25,7 @@ from .aliasing import Program
 
 WIDTHS = (1, 8, 64, 512)  # states kept per number of tasks run; wider is tried while the budget lasts
 BUDGET = 50_000  # tasks tried, about 8 us each
+FORCED = 20  # ready tasks looked at for forced moves, per task tried: only very wide graphs need more
 LONG = 64  # tasks: longer parts are cut where only one storage is handed on
 
 
@@ -67,7 +68,8 @@ class _Part:
 
 @dataclass
 class _Budget:
-    left: int
+    left: int  # tasks that may still be tried
+    forced: int = 0  # ready tasks that may still be looked at for forced moves
 
 
 class _Search:
@@ -96,7 +98,7 @@ class _Search:
                 states = sorted(states, key=lambda state: (state.peak, state.live))[:width]
                 complete = False
             for state in states:
-                if self.budget.left <= 0:
+                if self.budget.left <= 0 or self.budget.forced <= 0:
                     return None, limit, False
                 self.budget.left -= len(state.ready)
                 for task in state.ready:
@@ -143,7 +145,8 @@ class _Search:
     def force(self, state: _State) -> _State:
         """Runs whatever costs nothing."""
         moved = True
-        while moved:
+        while moved and self.budget.forced > 0:
+            self.budget.forced -= len(state.ready)
             moved = False
             for task in state.ready:
                 step, live = self.cost(task, state)
@@ -155,7 +158,12 @@ class _Search:
 
 
 def _bits(mask: int) -> list[int]:
-    return [index for index in range(mask.bit_length()) if mask >> index & 1]
+    bits: list[int] = []
+    while mask:
+        lowest = mask & -mask
+        bits.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return bits
 
 
 def _path(ran: _Ran | None) -> list[int]:
@@ -283,7 +291,7 @@ def better_order(program: Program, budget: int = BUDGET) -> list[int] | None:
     """
     if not program.tasks:
         return None
-    remaining = _Budget(budget)
+    remaining = _Budget(budget, FORCED * budget)
     order = list(range(len(program.tasks)))
     floor = _needed(program)
     improved = False
@@ -299,7 +307,7 @@ def better_order(program: Program, budget: int = BUDGET) -> list[int] | None:
             if found is not None:
                 order[part.start : part.end] = [part.start + task for task in found]
                 improved = True
-            if complete or peak <= floor or remaining.left <= 0:
+            if complete or peak <= floor or min(remaining.left, remaining.forced) <= 0:
                 break
         floor = max(floor, peak)
     return order if improved else None

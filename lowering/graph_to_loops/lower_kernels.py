@@ -39,6 +39,7 @@ from xdsl.traits import SymbolTable
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, describe
 from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, ScheduleAttr, TargetAttr, target_of
+from ...passes.buffers import kernels_of
 from .builder import define_function
 from .instance import KernelInstance
 
@@ -68,7 +69,8 @@ def _build(
     buffers = [*call.ins, *call.outs]
     distinct = [i for i in range(len(buffers)) if sharing[i] == i]
     types = [buffers[i].type for i in distinct] + [value.type for value in call.scratch]
-    function, builder = define_function(name, [*types, IndexType(), IndexType()])
+    # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
+    function, builder = define_function(name, [*types, IndexType(), IndexType()], noinline=True)
     arguments = list(function.body.block.args)
     of = dict(zip(distinct, arguments, strict=False))
     mapped: list[SSAValue] = [of[sharing[i]] for i in range(len(buffers))]
@@ -116,6 +118,7 @@ class LowerKernels(ModulePass):
         if not isinstance(main, func.FuncOp):
             raise CompileError("lower-kernels: the module has no function @main")
         sync, thread, threads = _add_thread_arguments(main)
+        kernels = kernels_of(op)
         functions: dict[Key, func.FuncOp] = {}
         taken: set[str] = set()
         for inner in list(main.body.walk()):
@@ -123,8 +126,7 @@ class LowerKernels(ModulePass):
                 Rewriter.replace_op(inner, func.CallOp(BARRIER, [sync, threads], ()))
             if not isinstance(inner, CallOp):
                 continue
-            kernel = SymbolTable.lookup_symbol(op, inner.callee)
-            assert isinstance(kernel, KernelOp)
+            kernel = kernels[inner.callee.string_value()]
             sharing = _sharing(inner)
             buffers = [*inner.ins, *inner.outs, *inner.scratch]
             key = (kernel.sym_name.data, tuple(value.type for value in buffers), sharing)

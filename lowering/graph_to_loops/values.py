@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import VectorType, i64
@@ -69,12 +70,17 @@ class Values:
 
     def once(self, key: Hashable, write: Callable[[], SSAValue]) -> SSAValue:
         """What `write` returns, written only where the value of that key is not known here."""
+        known = self._find(key)
+        if known is None:
+            known = self._known[-1][key] = write()
+        return known
+
+    def _find(self, key: Hashable) -> SSAValue | None:
         for scope in reversed(self._known):
             known = scope.get(key)
             if known is not None:
                 return known
-        result = self._known[-1][key] = write()
-        return result
+        return None
 
     def variable(self, key: Hashable, write: Callable[[], Index], low: int, high: int) -> Expr:
         """An index in [low, high] that is computed at run time, once for each key."""
@@ -113,8 +119,22 @@ class Values:
         return self.b.constant(array[tuple(cast("list[int]", numbers))].item(), element)
 
     def _elementwise(self, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
-        operands = [self.at(operand, aligned(index, shape_of(operand))) for operand in op.operands]
-        return emit_elementwise(self.b, op, self.alike(operands), element_type_of_value(op.results[0]))
+        """Operands first; without recursion, as a body may be a chain of any length."""
+        waiting = [(op, index, _operand_places(op, index))]
+        while True:
+            op, index, places = waiting[-1]
+            missing = next((place for place in places if self._find(place) is None), None)
+            if missing is None:
+                waiting.pop()
+                operands = self.alike([self.at(*place) for place in places])
+                result = emit_elementwise(self.b, op, operands, element_type_of_value(op.results[0]))
+                if not waiting:
+                    return result
+                self._known[-1][op.results[0], index] = result
+            elif isinstance(owner := missing[0].owner, Operation) and is_elementwise(owner):
+                waiting.append((owner, missing[1], _operand_places(owner, missing[1])))
+            else:
+                self.at(*missing)
 
     def seed(self, value: SSAValue, index: Sequence[Expr], known: SSAValue) -> None:
         """Say what an element is that has been computed already.
@@ -265,6 +285,12 @@ def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
     return [Expr() if size == 1 else i for i, size in zip(own, shape, strict=True)]
 
 
+def _operand_places(op: Operation, index: tuple[Expr, ...]) -> list[tuple[SSAValue, tuple[Expr, ...]]]:
+    """The elements that one element of an elementwise op is computed from."""
+    return [(operand, tuple(aligned(index, shape_of(operand)))) for operand in op.operands]
+
+
+@cache
 def rules() -> dict[str, Rule]:
     """How single elements of the ops that are not elementwise come about, by op name."""
     from .convolution_rules import CONVOLUTION_RULES

@@ -34,11 +34,11 @@ def small_plan() -> MemoryPlan:
     """Four steps. b is written over a in place; c and d are halves of every row of one buffer, which e views;
     s is scratch where a was."""
     x = TensorRecord("x", 512, 0, 4, True, "input", None)
-    a = tensor("/net/a", 0, 2, 0, 512, 0, shared_with=("/net/b",), kernel="conv_0", node="/net/a")
-    b = tensor("/net/b", 1, 3, 0, 512, 0, shared_with=("/net/a",), kernel="relu_0", inplace=True)
-    c = tensor("/net/c", 1, 4, 512, 256, 1, shared_with=("/net/e",), extent=384)
-    d = tensor("/net/d", 2, 4, 640, 256, 1, shared_with=("/net/e",), extent=384)
-    e = tensor("/net/e", 3, 4, 512, 512, 1, shared_with=("/net/c", "/net/d"), role="view")
+    a = tensor("/net/a", 0, 2, 0, 512, 0, overlapping=("/net/b",), kernel="conv_0", node="/net/a")
+    b = tensor("/net/b", 1, 3, 0, 512, 0, overlapping=("/net/a",), kernel="relu_0", inplace=True)
+    c = tensor("/net/c", 1, 4, 512, 256, 1, overlapping=("/net/e",), extent=384)
+    d = tensor("/net/d", 2, 4, 640, 256, 1, overlapping=("/net/e",), extent=384)
+    e = tensor("/net/e", 3, 4, 512, 512, 1, overlapping=("/net/c", "/net/d"), role="view")
     s = tensor("/net/f scratch", 3, 4, 0, 100, 2, role="scratch", kernel="softmax_0")
     buffers = (
         BufferRecord(0, "/net/b", 512, 0, 0, 3),
