@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 
@@ -78,20 +78,32 @@ def phases(
     strategy of plan-arena; kernels with an op of `disable_inplace` write no result over an operand.
     With `poison` a buffer's bytes are overwritten when it dies.
     """
-    limit = "" if capacity is None else f" capacity={capacity}"
-    planning = f"strategy={planner if plan_memory else 'naive'} alignment={alignment}{limit}"
-    arena = ARENA.replace("plan-arena", f"plan-arena{{{planning}}}")
-    buffers = BUFFERS if plan_memory else PLAIN_BUFFERS
-    if disable_inplace:
-        buffers = buffers.replace("mark-inplace", f"mark-inplace{{disable={','.join(disable_inplace)}}}")
+    arena = {"strategy": planner if plan_memory else "naive", "alignment": alignment, "capacity": capacity}
+    bytes_taken = {"alignment": alignment}
+    disabled = {"disable": ",".join(disable_inplace) or None}
+    options = {
+        "order-kernels": disabled | bytes_taken,
+        "mark-inplace": disabled,
+        "elide-copies": bytes_taken,
+        "plan-arena": arena,
+    }
     return (
         Phase("graph", GRAPH if optimize else PLAIN_GRAPH),
         Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
-        Phase("buffers", buffers),
-        Phase("arena", arena),
+        Phase("buffers", _with_options(BUFFERS if plan_memory else PLAIN_BUFFERS, options)),
+        Phase("arena", _with_options(ARENA, options)),
         Phase("loops", f"{'poison-dead,' if poison else ''}{LOOPS}{',profile-kernels' if profile else ''}"),
         Phase("llvm", LLVM),
     )
+
+
+def _with_options(passes: str, options: Mapping[str, Mapping[str, str | int | None]]) -> str:
+    """The passes with the options of each by its name; an option that is None is left out."""
+    texts: list[str] = []
+    for name in passes.split(","):
+        given = [f"{key}={value}" for key, value in options.get(name, {}).items() if value is not None]
+        texts.append(f"{name}{{{' '.join(given)}}}" if given else name)
+    return ",".join(texts)
 
 
 def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None = None) -> tuple[Phase, ...]:

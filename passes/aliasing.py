@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func
 from xdsl.ir import SSAValue
 
-from ..dialects.errors import InvalidModelError
-from ..dialects.graph import CallOp, KernelOp, ReshapeOp, WeightOp, describe, type_of
+from ..dialects.errors import ConfigError, InvalidModelError
+from ..dialects.graph import CallOp, Graph, KernelOp, ReshapeOp, WeightOp, describe, type_of
 from ..dialects.graph import nbytes_of as tensor_bytes
-from .buffers import interface_of
+from .buffers import ALIGNMENT, interface_of, padded
 
 Pair = tuple[int, int]
 """(operand position, result position) of a call"""
@@ -31,7 +31,7 @@ class Task:
     operands: tuple[int, ...]
     results: tuple[int, ...]
     inplace: tuple[Pair, ...]  # permitted by the interface, of equal types, not disabled
-    scratch: int  # bytes
+    scratch: int  # bytes, as the arena counts them
     after: tuple[int, ...]  # the tasks that make its operands
 
 
@@ -59,10 +59,11 @@ class Sharing:
 
 
 class _Reader:
-    def __init__(self, kernels: dict[str, KernelOp], threads: int, disabled: Collection[str]) -> None:
+    def __init__(self, kernels: dict[str, KernelOp], threads: int, disabled: Collection[str], alignment: int) -> None:
         self.kernels = kernels
         self.threads = threads
         self.disabled = disabled
+        self.alignment = alignment
         self.program = Program()
         self.number: dict[SSAValue, int] = {}
         self.maker: dict[int, int] = {}  # value -> task
@@ -72,7 +73,7 @@ class _Reader:
         number = self.number[value] = len(self.program.storage)
         if of is None:
             self.program.storage.append(len(self.program.nbytes))
-            self.program.nbytes.append(tensor_bytes(type_of(value)))
+            self.program.nbytes.append(padded(tensor_bytes(type_of(value)), self.alignment))
             self.program.fixed.append(False)
             self.program.output.append(False)
             self.program.maker.append(-1)
@@ -106,7 +107,7 @@ class _Reader:
             if op.arguments[operand].type == op.res[result].type and result not in views
         )
         after = {self.maker[value] for value in operands if value in self.maker}
-        scratch = interface.scratch_bytes(self.threads)
+        scratch = padded(interface.scratch_bytes(self.threads), self.alignment)
         program.calls.append(op)
         program.tasks.append(Task(operands, tuple(results), inplace, scratch, tuple(sorted(after))))
 
@@ -116,11 +117,26 @@ class _Reader:
         )
 
 
+def check_disabled(pass_name: str, disabled: Collection[str]) -> None:
+    """Raises ConfigError where something else than a graph op is to be disabled."""
+    known = {operation.name.removeprefix("graph.") for operation in Graph.operations}
+    for name in disabled:
+        if name not in known:
+            raise ConfigError(f"{pass_name}: there is no op graph.{name} to disable")
+
+
 def read_program(
-    main: func.FuncOp, kernels: dict[str, KernelOp], threads: int, disabled: Collection[str] = ()
+    main: func.FuncOp,
+    kernels: dict[str, KernelOp],
+    threads: int,
+    disabled: Collection[str] = (),
+    alignment: int = ALIGNMENT,
 ) -> Program:
-    """Main at the kernels level as numbers. Kernels that hold an op named in `disabled` share nothing."""
-    reader = _Reader(kernels, threads, disabled)
+    """Main at the kernels level as numbers; bytes are those taken in an arena of that alignment.
+
+    Kernels that hold an op named in `disabled` share nothing.
+    """
+    reader = _Reader(kernels, threads, disabled, alignment)
     for argument in main.args:
         reader.fix(argument)
     for op in main.body.block.ops:

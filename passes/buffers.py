@@ -106,6 +106,11 @@ def nbytes_of(type: AnyMemRef) -> int:
     return Box.dense(type.get_shape()).count * itemsize_of(type)
 
 
+def padded(nbytes: int, alignment: int) -> int:
+    """Bytes that so many take in the arena: whole units of its alignment."""
+    return -(-nbytes // alignment) * alignment
+
+
 def view_type(element_type: Attribute, box: Box) -> AnyMemRef:
     """The type of a view: plain where it is dense from the start of its buffer, strided where it is not."""
     if box.offset == 0 and box.is_dense:

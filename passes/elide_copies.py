@@ -46,6 +46,7 @@ from .buffers import (
     main_of,
     memref_type,
     nbytes_of,
+    padded,
 )
 from .copy_kernels import CopyKernels
 from .elision import Access, Buffer, Elision, Kind
@@ -58,13 +59,15 @@ class ElideCopies(ModulePass):
     """Copies between buffers go where one buffer can be a part of the other."""
 
     name = "elide-copies"
+    alignment: int = ALIGNMENT
+    """Bytes; that of plan-arena, which decides how much a buffer takes."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
         if any(each.regions for each in main.body.block.ops):
             return
-        program = _Reader(op, main).read()
+        program = _Reader(op, main, self.alignment).read()
         for copy in sorted(program.copies, key=lambda copy: copy.rank):
             _try(program.model, copy)
         gone = sum(len(copy.vanished) for copy in program.copies)
@@ -97,8 +100,9 @@ class _Program:
 
 
 class _Reader:
-    def __init__(self, module: ModuleOp, main: func.FuncOp) -> None:
+    def __init__(self, module: ModuleOp, main: func.FuncOp, alignment: int) -> None:
         self.main = main
+        self.alignment = alignment
         self.places = Places()
         self.calls = list(calls_of(main))
         self.kernels = kernels_of(module)
@@ -114,7 +118,7 @@ class _Reader:
     def read(self) -> _Program:
         scratch: list[int] = []
         for step, call in enumerate(self.calls):
-            scratch.append(sum(_padded(value) for value in call.scratch))
+            scratch.append(sum(self.taken(value) for value in call.scratch))
             if not self.copy(step, call):
                 interface = interface_of(self.kernels[call.callee.string_value()])
                 self.accesses(step, call, interface)
@@ -174,13 +178,13 @@ class _Reader:
         if buffer is None:
             type = memref_type(root)
             kind = self.kinds.get(root, "input" if isinstance(root.owner, WeightOp) else "arena")
-            buffer = Buffer(root, kind, _padded(root), type.element_type, type.get_shape())
+            buffer = Buffer(root, kind, self.taken(root), type.element_type, type.get_shape())
             self.buffers[root] = buffer
         buffer.accesses.append(access)
 
-
-def _padded(root: SSAValue) -> int:
-    return -(-nbytes_of(memref_type(root)) // ALIGNMENT) * ALIGNMENT
+    def taken(self, root: SSAValue) -> int:
+        """Bytes that a buffer will take in the arena."""
+        return padded(nbytes_of(memref_type(root)), self.alignment)
 
 
 def _try(model: Elision, copy: _Copy) -> None:

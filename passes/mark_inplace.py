@@ -21,10 +21,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.errors import ConfigError
-from ..dialects.graph import Graph, int_attr
+from ..dialects.graph import int_attr
 from ..dialects.kernel import target_of
-from .aliasing import read_program, share
+from .aliasing import check_disabled, read_program, share
 from .buffers import INPLACE, kernels_of, main_of
 from .statistics import count
 
@@ -39,10 +38,7 @@ class MarkInplace(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        known = {operation.name.removeprefix("graph.") for operation in Graph.operations}
-        for name in self.disable:
-            if name not in known:
-                raise ConfigError(f"mark-inplace: there is no op graph.{name} to disable")
+        check_disabled(self.name, self.disable)
         main = main_of(op, self.name)
         program = read_program(main, kernels_of(op), target_of(op).threads.data, self.disable)
         sharing = share(program, range(len(program.tasks)))

@@ -9,12 +9,15 @@ after:   %a = graph.call @wide_a(%x)
          %b = graph.call @wide_b(%x)
          %d = graph.call @narrow_b(%b)
 
-Orders are scored with in-place results, views and scratch as mark-inplace would decide them for that order.
-The new order is taken only where its peak is lower than that of the given one; otherwise nothing changes.
+Orders are scored with in-place results, views and scratch as mark-inplace would decide them for that order, in
+bytes as plan-arena counts them: `disable` and `alignment` are those of these passes. The new order is taken only
+where its peak is lower than that of the given one, and no higher once elide-copies has run on both; otherwise
+nothing changes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -26,9 +29,13 @@ from xdsl.passes import ModulePass
 
 from ..dialects.graph import CallOp, ReshapeOp
 from ..dialects.kernel import target_of
-from .aliasing import Program, read_program, share
-from .buffers import kernels_of, main_of
+from .aliasing import Program, check_disabled, read_program, share
+from .bufferize import Bufferize
+from .buffers import ALIGNMENT, kernels_of, main_of
+from .elide_copies import ElideCopies
+from .mark_inplace import MarkInplace
 from .order_search import BUDGET, better_order
+from .plan_arena import most_live
 from .statistics import count
 
 
@@ -39,22 +46,40 @@ class OrderKernels(ModulePass):
     name = "order-kernels"
     budget: int = BUDGET
     """How many times the search may try a task."""
+    disable: tuple[str, ...] = ()
+    """Graph ops whose kernels never work in place, as mark-inplace is told."""
+    alignment: int = ALIGNMENT
+    """Bytes; that of plan-arena."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
-        program = read_program(main, kernels_of(op), target_of(op).threads.data)
+        check_disabled(self.name, self.disable)
+        program = self._read(op)
         order = better_order(program, self.budget)
-        if order is None:
+        given = range(len(program.tasks))
+        if order is None or share(program, order).peak >= share(program, given).peak:
             return
-        given = share(program, range(len(program.tasks)))
-        if share(program, order).peak < given.peak:
+        if self._bytes_needed(ctx, op, order) <= self._bytes_needed(ctx, op, given):
             _reorder(main, program, order)
             moved = sum(task != step for step, task in enumerate(order))
             count(ctx, self.name, "moved-calls", moved)
 
+    def _read(self, module: ModuleOp) -> Program:
+        threads = target_of(module).threads.data
+        return read_program(main_of(module, self.name), kernels_of(module), threads, self.disable, self.alignment)
 
-def _reorder(main: func.FuncOp, program: Program, order: list[int]) -> None:
+    def _bytes_needed(self, ctx: Context, module: ModuleOp, order: Sequence[int]) -> int:
+        """The most bytes live at one step once the passes up to plan-arena have run on the order: tried on a copy."""
+        trial, apart = module.clone(), ctx.clone()
+        main = main_of(trial, self.name)
+        _reorder(main, self._read(trial), order)
+        for each in (MarkInplace(self.disable), Bufferize(), ElideCopies(self.alignment)):
+            each.apply(apart, trial)
+        return most_live(main, self.alignment)
+
+
+def _reorder(main: func.FuncOp, program: Program, order: Sequence[int]) -> None:
     """Puts the calls into the order; each reshape follows what it reshapes, the rest stays in front."""
     block = main.body.block
     last = block.last_op

@@ -61,7 +61,7 @@ from .buffers import (
     nbytes_of,
 )
 from .liveness import Lifetime, liveness
-from .planning import Buffer, Plan, PlanError, Problem, solve
+from .planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,8 @@ class PlanArena(ModulePass):
         main = main_of(op, self.name)
         places = Places()
         lifetimes = liveness(main, places).lifetimes
+        _drop_unused(main, lifetimes)
         allocations = [each for each in main.body.walk() if isinstance(each, memref.AllocOp)]
-        for unused in [each for each in allocations if each.memref not in lifetimes]:
-            _drop_unused(unused)
-            allocations.remove(unused)
         problem, plan = self._solve(allocations, lifetimes)
         _carry_out(main, places, allocations, lifetimes, plan)
         main.attributes[PLAN] = _summary(problem, plan)
@@ -122,13 +120,21 @@ def problem_of(
     return Problem(tuple(buffers), capacity, alignment)
 
 
-def _drop_unused(op: memref.AllocOp) -> None:
-    """Erases an allocation that no call touches, with its views."""
-    for use in list(op.memref.uses):
-        use.operation.detach()
-        use.operation.erase()
-    op.detach()
-    op.erase()
+def most_live(main: func.FuncOp, alignment: int) -> int:
+    """The most bytes live at one step of a main on buffers: what any plan of its arena needs."""
+    lifetimes = liveness(main).lifetimes
+    touched = [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref in lifetimes]
+    return lower_bound(problem_of(touched, lifetimes, alignment)).height
+
+
+def _drop_unused(main: func.FuncOp, lifetimes: dict[SSAValue, Lifetime]) -> None:
+    """Erases the allocations that no call touches, with their views."""
+    for op in [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref not in lifetimes]:
+        for use in list(op.memref.uses):
+            use.operation.detach()
+            use.operation.erase()
+        op.detach()
+        op.erase()
 
 
 def _carry_out(

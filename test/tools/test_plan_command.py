@@ -59,7 +59,7 @@ def test_a_capacity_that_is_too_small_is_refused(model: Path) -> None:
 def test_ops_can_be_kept_from_working_in_place(model: Path) -> None:
     assert cli("plan", model, "-j", 1, "--disable-inplace", "add, relu")[0] == 0
     complaint = cli("plan", model, "-j", 1, "--disable-inplace", "add,relux")[2]
-    assert complaint == "mini-infer: error: mark-inplace: there is no op graph.relux to disable"
+    assert complaint == "mini-infer: error: order-kernels: there is no op graph.relux to disable"
 
 
 def test_pools_are_told_beside_the_table(model: Path) -> None:

@@ -63,10 +63,10 @@ def assert_same(found: dict[str, Array], wanted: dict[str, Array]) -> None:
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
-SLOW = [pytest.param(batch, marks=pytest.mark.slow) for batch in range(8, 200)]
+SLOW = [pytest.param(batch, marks=pytest.mark.slow) for batch in range(2, 200)]
 
 
-@pytest.mark.parametrize("batch", [*range(8), *SLOW])
+@pytest.mark.parametrize("batch", [*range(2), *SLOW])
 def test_answers_are_the_same_to_the_bit(batch: int) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
         ctx, module, inputs = random_program(seed, length=8 if seed % 3 else 30)
@@ -77,7 +77,7 @@ def test_answers_are_the_same_to_the_bit(batch: int) -> None:
 
 @pytest.mark.parametrize("left_out", ["order-kernels", "mark-inplace", "elide-copies", "insert-barriers"])
 def test_every_pass_can_be_left_out(left_out: str) -> None:
-    for seed in range(40):
+    for seed in range(15):
         ctx, module, inputs = random_program(seed, length=16)
         wanted = interpret(module, inputs, blob_store(ctx))
         run_memory(ctx, module, [name for name in MEMORY if name != left_out])
@@ -86,7 +86,7 @@ def test_every_pass_can_be_left_out(left_out: str) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_is_right(strategy: str) -> None:
-    for seed in range(30):
+    for seed in range(8):
         ctx, module, inputs = random_program(seed, length=16)
         wanted = interpret(module, inputs, blob_store(ctx))
         passes = [name.replace("plan-arena", f"plan-arena{{strategy={strategy} alignment=64}}") for name in MEMORY]
@@ -95,7 +95,7 @@ def test_every_strategy_is_right(strategy: str) -> None:
 
 
 def test_buffers_without_an_arena_are_right_too() -> None:
-    for seed in range(30):
+    for seed in range(8):
         ctx, module, inputs = random_program(seed, length=16)
         wanted = interpret(module, inputs, blob_store(ctx))
         run_memory(ctx, module, MEMORY[:4])
@@ -103,13 +103,36 @@ def test_buffers_without_an_arena_are_right_too() -> None:
 
 
 def test_sharing_never_raises_the_bound() -> None:
-    for seed in range(60):
+    for seed in range(20):
         bounds: list[int] = []
         for passes in (("bufferize",), MEMORY[1:4]):
             ctx, module, _ = random_program(seed, length=20)
             run_memory(ctx, module, [*passes, "plan-arena{strategy=best-fit}"])
             bounds.append(memory_plan(module).lower_bound_bytes)
         assert bounds[1] <= bounds[0], f"seed {seed}"
+
+
+@pytest.mark.parametrize("disabled", ["", "add,sub,max,relu"])
+@pytest.mark.parametrize("alignment", [8, 4096])
+def test_an_order_is_never_worse_than_the_given_one(alignment: int, disabled: str) -> None:
+    """Scored without the options, or without what elide-copies makes of it, the new order is worse on these."""
+    options = {
+        "order-kernels": f"alignment={alignment} disable={disabled}" if disabled else f"alignment={alignment}",
+        "mark-inplace": f"disable={disabled}" if disabled else "",
+        "elide-copies": f"alignment={alignment}",
+        "plan-arena": f"strategy=best-fit alignment={alignment}",
+    }
+    passes = [f"{name}{{{options.get(name, '')}}}" for name in MEMORY[:5]]
+    better = 0
+    for seed in (14, 55, 95, 108, 121, 127, 130, 172):
+        bounds: list[int] = []
+        for ordered in (False, True):
+            ctx, module, _ = random_program(seed)
+            run_memory(ctx, module, passes if ordered else passes[1:])
+            bounds.append(memory_plan(module).lower_bound_bytes)
+        assert bounds[1] <= bounds[0], f"seed {seed}"
+        better += bounds[1] < bounds[0]
+    assert better
 
 
 def test_the_passes_have_something_to_do() -> None:
@@ -170,7 +193,7 @@ def number(op: Operation, key: str) -> int:
 
 def test_a_shorter_lifetime_is_noticed() -> None:
     noticed = 0
-    for seed in range(60):
+    for seed in range(30):
         module, random = planned(seed), Random(seed)
         views = [view for view in arena_views(module) if number(view, "death") - number(view, "birth") > 1]
         if not views:
@@ -183,7 +206,7 @@ def test_a_shorter_lifetime_is_noticed() -> None:
         with pytest.raises(PlanError):
             VerifyArena().apply(Context(), module)
         noticed += 1
-    assert noticed > 30
+    assert noticed > 15
 
 
 def short_sighted(random: Random, problem: Problem, strategy: str) -> Plan:
@@ -199,7 +222,7 @@ def short_sighted(random: Random, problem: Problem, strategy: str) -> Plan:
 def test_a_plan_for_shorter_lifetimes_is_noticed_or_harmless() -> None:
     """The planner is told that one buffer dies a step early; the IR keeps the true lifetimes."""
     refused = 0
-    for seed in range(60):
+    for seed in range(30):
         ctx, module, inputs = random_program(seed, length=20)
         wanted = interpret(module, inputs, blob_store(ctx))
         run_memory(ctx, module, MEMORY[:4])
@@ -212,12 +235,12 @@ def test_a_plan_for_shorter_lifetimes_is_noticed_or_harmless() -> None:
             refused += 1
         else:
             assert_same(run_module(module, blob_store(ctx), inputs), wanted)
-    assert refused > 5
+    assert refused > 3
 
 
 def test_a_moved_buffer_is_noticed() -> None:
     noticed = 0
-    for seed in range(80):
+    for seed in range(30):
         module, random = planned(seed), Random(seed)
         views = arena_views(module)
         pairs = [
@@ -234,7 +257,7 @@ def test_a_moved_buffer_is_noticed() -> None:
         with pytest.raises(PlanError):
             VerifyArena().apply(Context(), module)
         noticed += 1
-    assert noticed > 40
+    assert noticed > 15
 
 
 def test_what_is_read_twice_by_one_call_is_not_overwritten() -> None:
