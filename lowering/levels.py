@@ -6,16 +6,18 @@ told by their names, so that looking at a module imports no dialect that the mod
 
 from __future__ import annotations
 
-from typing import Literal
-
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
-from ..dialects.errors import InvalidModelError
+from ..dialects.errors import ConfigError, InvalidModelError
+from .registry import LEVEL_OF_PASS, LEVELS, Level
 
-Level = Literal["graph", "kernels", "buffers", "arena", "loops", "llvm"]
-LEVELS: tuple[Level, ...] = ("graph", "kernels", "buffers", "arena", "loops", "llvm")
+__all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of"]
+
+# What main may hold at the graph level and at the kernels level alike.
+_NOT_COMPUTED = {"func.func", "func.return", "graph.constant", "graph.reshape", "graph.weight"}
 
 
 def argument_roles(main: FuncOp) -> tuple[str, ...]:
@@ -26,6 +28,35 @@ def argument_roles(main: FuncOp) -> tuple[str, ...]:
         if isinstance(role, StringAttr):
             roles[index] = role.data
     return tuple(roles)
+
+
+def check_level(pass_name: str, module: ModuleOp) -> None:
+    """Raises ConfigError for a pass that works on another level than the module's, as far as that can be told."""
+    needed, main = LEVEL_OF_PASS.get(pass_name), SymbolTable.lookup_symbol(module, "main")
+    if needed is None or main is None or not _tells_its_level(main):
+        return
+    level = level_of(module)
+    if level != needed and not _is_on_both(main, level, needed):
+        raise ConfigError(f"{pass_name} works at the {needed} level; the module is at the {level} level")
+
+
+def _is_on_both(main: Operation, level: Level, needed: Level) -> bool:
+    """Whether the next level's `main` would look the same: nothing is computed in it, or nothing is to be placed."""
+    match level, needed:
+        case "graph", "kernels":
+            return all(op.name in _NOT_COMPUTED for op in main.walk())
+        case "buffers", "arena":
+            return all(op.name != "memref.alloc" for op in main.walk())
+        case _:
+            return False
+
+
+def _tells_its_level(main: Operation) -> bool:
+    """Whether `main` takes or gives anything, without which it may be at any level."""
+    if not isinstance(main, FuncOp):
+        return True
+    types = (*main.function_type.inputs.data, *main.function_type.outputs.data)
+    return any(isinstance(type, IndexType | MemRefType | TensorType) for type in types)
 
 
 def level_of(module: ModuleOp) -> Level:

@@ -20,7 +20,7 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from ..dialects.errors import ConfigError
-from .levels import LEVELS, Level, level_of
+from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass
 
 GRAPH = (
@@ -135,9 +135,10 @@ def run_phases(
 
 
 def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], observer: Observer | None = None) -> None:
-    """Runs passes in order, without verifying."""
+    """Runs passes in order, without verifying. Raises ConfigError before a pass that works on another level."""
     with collection_paused():
         for each in passes:
+            check_level(each.name, module)
             start = time.perf_counter()
             each.apply(ctx, module)
             if observer is not None:

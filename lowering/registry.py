@@ -1,4 +1,4 @@
-"""What the tools know by name: passes and dialects, one line each, as `name -> "module:Class"`.
+"""What the tools know by name: levels, and passes and dialects, one line each, as `name -> "module:Class"`.
 
 A table of strings, so that a tool starts without importing the passes and dialects that it will not use.
 """
@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ..dialects.errors import ConfigError
 
@@ -20,46 +20,59 @@ if TYPE_CHECKING:
     from xdsl.ir import Dialect
     from xdsl.passes import ModulePass
 
-PASSES = {
-    # graph -> graph
-    "infer-shapes": "mini_infer.passes.infer_shapes:InferShapes",
-    "fold-constants": "mini_infer.passes.fold_constants:FoldConstants",
-    "canonicalize-graph": "mini_infer.passes.canonicalize_graph:CanonicalizeGraph",
-    "fold-batch-norm": "mini_infer.passes.fold_batch_norm:FoldBatchNorm",
-    "recompose-softmax": "mini_infer.passes.recompose_softmax:RecomposeSoftmax",
-    "recompose-layer-norm": "mini_infer.passes.recompose_layer_norm:RecomposeLayerNorm",
-    "recompose-gelu": "mini_infer.passes.recompose_gelu:RecomposeGelu",
-    "recompose-silu": "mini_infer.passes.recompose_silu:RecomposeSilu",
-    "recompose-attention": "mini_infer.passes.recompose_attention:RecomposeAttention",
-    "widen-halves": "mini_infer.passes.widen_halves:WidenHalves",
-    "channels-last": "mini_infer.passes.channels_last:ChannelsLast",
-    "split-conv-transpose": "mini_infer.passes.split_conv_transpose:SplitConvTranspose",
-    # graph -> kernels
-    "form-kernels": "mini_infer.passes.form_kernels:FormKernels",
-    "choose-schedule": "mini_infer.passes.choose_schedule:ChooseSchedule",
-    "pack-weights": "mini_infer.passes.pack_weights:PackWeights",
-    # kernels -> buffers -> arena
-    "order-kernels": "mini_infer.passes.order_kernels:OrderKernels",
-    "mark-inplace": "mini_infer.passes.mark_inplace:MarkInplace",
-    "bufferize": "mini_infer.passes.bufferize:Bufferize",
-    "elide-copies": "mini_infer.passes.elide_copies:ElideCopies",
-    "plan-arena": "mini_infer.passes.plan_arena:PlanArena",
-    "verify-arena": "mini_infer.passes.verify_arena:VerifyArena",
-    "insert-barriers": "mini_infer.passes.insert_barriers:InsertBarriers",
-    "place-weights": "mini_infer.passes.place_weights:PlaceWeights",
-    "poison-dead": "mini_infer.passes.poison_dead:PoisonDead",
-    # arena -> loops -> llvm
-    "lower-kernels": "mini_infer.lowering.graph_to_loops.lower_kernels:LowerKernels",
-    "profile-kernels": "mini_infer.lowering.graph_to_loops.profile_kernels:ProfileKernels",
-    "expand-math": "mini_infer.lowering.loops_to_llvm.expand_math:ExpandMath",
-    "lower-to-llvm": "mini_infer.lowering.loops_to_llvm.lower_to_llvm:LowerToLlvm",
-    # xDSL's own
-    "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
-    "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
-    "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
-    "licm": "xdsl.transforms.loop_invariant_code_motion:LoopInvariantCodeMotionPass",
-    "convert-scf-to-cf": "xdsl.transforms.convert_scf_to_cf:ConvertScfToCf",
+Level = Literal["graph", "kernels", "buffers", "arena", "loops", "llvm"]
+LEVELS: tuple[Level, ...] = get_args(Level)  # from the top down; see levels.py
+
+# The passes by the level that they work on; what xDSL brings works on any.
+PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
+    "graph": {
+        "infer-shapes": "mini_infer.passes.infer_shapes:InferShapes",
+        "fold-constants": "mini_infer.passes.fold_constants:FoldConstants",
+        "canonicalize-graph": "mini_infer.passes.canonicalize_graph:CanonicalizeGraph",
+        "fold-batch-norm": "mini_infer.passes.fold_batch_norm:FoldBatchNorm",
+        "recompose-softmax": "mini_infer.passes.recompose_softmax:RecomposeSoftmax",
+        "recompose-layer-norm": "mini_infer.passes.recompose_layer_norm:RecomposeLayerNorm",
+        "recompose-gelu": "mini_infer.passes.recompose_gelu:RecomposeGelu",
+        "recompose-silu": "mini_infer.passes.recompose_silu:RecomposeSilu",
+        "recompose-attention": "mini_infer.passes.recompose_attention:RecomposeAttention",
+        "widen-halves": "mini_infer.passes.widen_halves:WidenHalves",
+        "channels-last": "mini_infer.passes.channels_last:ChannelsLast",
+        "split-conv-transpose": "mini_infer.passes.split_conv_transpose:SplitConvTranspose",
+        "form-kernels": "mini_infer.passes.form_kernels:FormKernels",
+    },
+    "kernels": {
+        "choose-schedule": "mini_infer.passes.choose_schedule:ChooseSchedule",
+        "pack-weights": "mini_infer.passes.pack_weights:PackWeights",
+        "order-kernels": "mini_infer.passes.order_kernels:OrderKernels",
+        "mark-inplace": "mini_infer.passes.mark_inplace:MarkInplace",
+        "bufferize": "mini_infer.passes.bufferize:Bufferize",
+    },
+    "buffers": {
+        "elide-copies": "mini_infer.passes.elide_copies:ElideCopies",
+        "plan-arena": "mini_infer.passes.plan_arena:PlanArena",
+    },
+    "arena": {
+        "verify-arena": "mini_infer.passes.verify_arena:VerifyArena",
+        "insert-barriers": "mini_infer.passes.insert_barriers:InsertBarriers",
+        "poison-dead": "mini_infer.passes.poison_dead:PoisonDead",
+        "place-weights": "mini_infer.passes.place_weights:PlaceWeights",
+        "lower-kernels": "mini_infer.lowering.graph_to_loops.lower_kernels:LowerKernels",
+    },
+    "loops": {
+        "profile-kernels": "mini_infer.lowering.graph_to_loops.profile_kernels:ProfileKernels",
+        "expand-math": "mini_infer.lowering.loops_to_llvm.expand_math:ExpandMath",
+        "lower-to-llvm": "mini_infer.lowering.loops_to_llvm.lower_to_llvm:LowerToLlvm",
+    },
+    None: {
+        "canonicalize": "xdsl.transforms.canonicalize:CanonicalizePass",
+        "cse": "xdsl.transforms.common_subexpression_elimination:CommonSubexpressionElimination",
+        "dce": "xdsl.transforms.dead_code_elimination:DeadCodeElimination",
+        "licm": "xdsl.transforms.loop_invariant_code_motion:LoopInvariantCodeMotionPass",
+        "convert-scf-to-cf": "xdsl.transforms.convert_scf_to_cf:ConvertScfToCf",
+    },
 }
+PASSES = {name: entry for passes in PASSES_BY_LEVEL.values() for name, entry in passes.items()}
+LEVEL_OF_PASS: dict[str, Level | None] = {name: level for level, passes in PASSES_BY_LEVEL.items() for name in passes}
 
 # Most of xDSL's passes have no docstring to take a summary from.
 XDSL_SUMMARIES = {

@@ -96,13 +96,15 @@ def weaknesses(text: str) -> list[str]:
     found = [] if lines else ["has no RUN line"]
     found += [f"neither reads %s nor %t: {line}" for line in lines if "%s" not in line and "%t" not in line]
     found += [f"throws its output away: {line}" for line in lines if not _has_consequence(line)]
-    if lines and not any(re.search(r"\bfilecheck\s+%s", line) for line in lines):
-        found.append("checks nothing: no RUN line ends in `filecheck %s`")
+    if lines and not any(re.search(r"\bfilecheck\s+%s|--verify-diagnostics\b", line) for line in lines):
+        found.append("checks nothing: no RUN line ends in `filecheck %s`, none has --verify-diagnostics")
+    if "--verify-diagnostics" in text and "expected-" not in text:
+        found.append("expects no diagnostics")
     return found
 
 
 def _has_consequence(line: str) -> bool:
-    return bool(re.search(r"\bfilecheck\b|\s-o\b|>\s*%t|\bdiff\b|\bcmp\b", line))
+    return bool(re.search(r"\bfilecheck\b|\s-o\b|>\s*%t|\bdiff\b|\bcmp\b|--verify-diagnostics\b", line))
 
 
 def _filecheck(arguments: Sequence[str]) -> int:

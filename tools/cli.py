@@ -22,7 +22,7 @@ app = typer.Typer(
     help="Compile ONNX models into one native function over one planned memory arena, and run them.",
 )
 # A pipe has no width; 80 columns would break the tables.
-out = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
+out = Console(markup=False, highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
 
 Model = Annotated[str, typer.Argument(help="An .onnx file.", metavar="MODEL")]
 Threads = Annotated[int | None, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")]
@@ -34,7 +34,7 @@ Files = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of inputs that are not given.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of inputs that are not given.")]
 
 
 def _sizes(dims: list[str] | None) -> dict[str, int]:

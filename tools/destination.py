@@ -54,16 +54,22 @@ class Destination:
         if any(blob.file.data and _place(blob, store) == self._file for blob in blobs):
             raise ConfigError(f"-o {self._file}: weights of the module lie in that file; write it to another")
 
-    def settle_weights(self, module: ModuleOp, store: BlobStore, inherited: set[BlobAttr]) -> int:
+    def settle_weights(
+        self, module: ModuleOp, store: BlobStore, inherited: set[BlobAttr], *, elide: bool = False
+    ) -> int:
         """Makes the module name its blobs as seen from here, after writing those that are only in memory.
 
         `inherited` blobs came with the input, so no file is owed for those of them that have none. Gives the bytes
-        of new weights that are left out, there being no file beside which they could lie. Raises ConfigError where
-        there is one, but not of a kind that has weights, or where another module's weights would be lost.
+        of new weights that are left out: with `elide`, or where there is no file beside which they could lie.
+        Raises ConfigError where there is one, but not of a kind that has weights, or where another module's weights
+        would be lost.
         """
         weights = None if self._staging is None or self._file is None else self._file.with_suffix(WEIGHTS)
         new = {blob for blob in blobs_of(module) if not blob.file.data} - inherited
-        _name_blobs_from(weights.parent if weights else Path.cwd(), module, store, replaced=weights if new else None)
+        folder = weights.parent if weights else Path.cwd()
+        if elide:
+            weights = None
+        _name_blobs_from(folder, module, store, replaced=weights if new else None)
         size = sum(blob.nbytes.data for blob in new)
         if not new or weights is None or self._staging is None:
             return size
@@ -95,7 +101,7 @@ class Destination:
     def commit(self, text: str) -> None:
         """Puts the text, and the weights written for it, in their places."""
         if self._file is None:
-            _write_to_standard_output(text)
+            sys.stdout.write(text)
             return
         try:
             if self._staging is None:  # a device or a pipe, which must not be replaced
@@ -124,18 +130,6 @@ def _resolved(path: Path) -> Path:
 def _place(blob: BlobAttr, store: BlobStore) -> Path:
     """The file in which a blob lies."""
     return (store.base_dir / blob.file.data).resolve()
-
-
-def _write_to_standard_output(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except OSError as error:
-        # What is left in the buffer would fail a second time when the interpreter exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise MiniInferError(f"can't write to standard output: {error.strerror}") from error
 
 
 def _name_blobs_from(folder: Path, module: ModuleOp, store: BlobStore, replaced: Path | None) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
+from typing import Literal
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnknownLoc
-from xdsl.ir import BlockArgument, Operation
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Attribute, BlockArgument, Operation
 from xdsl.printer import Printer
+from xdsl.utils.hints import isa
 
-from ..lowering.levels import Level
+from ..lowering.registry import Level
+
+ELIDED_ABOVE = 16  # elements of a constant
 
 
 @dataclass(frozen=True)
@@ -23,8 +27,24 @@ class Target:
     level: Level | None
 
 
-class _LocatedPrinter(Printer):
-    """Prints the locations that are known, and none that are not."""
+def _is_long(constant: DenseIntOrFPElementsAttr) -> bool:
+    return len(constant) > ELIDED_ABOVE and not constant.is_splat()
+
+
+class _ModulePrinter(Printer):
+    """Prints the locations that are known, and none that are not; with `elide`, no constants of many elements."""
+
+    def __init__(self, stream: StringIO, *, generic: bool, elide: bool) -> None:
+        super().__init__(stream, print_generic_format=generic)
+        self._elide = elide
+
+    @override
+    def print_attribute(self, attribute: Attribute) -> None:
+        if self._elide and isa(attribute, DenseIntOrFPElementsAttr) and _is_long(attribute):
+            self.print_string("dense_resource<__elided__> : ")
+            super().print_attribute(attribute.type)
+        else:
+            super().print_attribute(attribute)
 
     @override
     def print_op(self, op: Operation) -> None:
@@ -39,10 +59,10 @@ class _LocatedPrinter(Printer):
         self.print_debuginfo = outer
 
 
-def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False) -> str:
-    """The module as text that parses back."""
+def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False, elide: bool = False) -> str:
+    """The module as text that parses back, unless long constants are left out of it."""
     stream = StringIO()
-    printer = _LocatedPrinter(stream, print_generic_format=generic)
+    printer = _ModulePrinter(stream, generic=generic, elide=elide)
     printer.print_op(module)
     printer.print_metadata(ctx.loaded_dialects)
     stream.write("\n")
@@ -79,7 +99,8 @@ def _check(ctx: Context, module: ModuleOp) -> str:
     return check_results(ctx, module)
 
 
-TARGETS = {
+TargetName = Literal["mlir", "llvm-ir", "asm", "memory-plan", "check"]
+TARGETS: dict[TargetName, Target] = {
     "mlir": Target(_mlir, None),
     "llvm-ir": Target(_llvm_ir, "llvm"),
     "asm": Target(_assembly, "llvm"),

@@ -1,52 +1,104 @@
-"""How mini-infer ends: whatever a user gets wrong is one line on standard error and a status other than 0."""
+"""How our commands end: whatever a user gets wrong is one line on standard error and a status other than 0."""
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 from typing_extensions import override
 
 from ..dialects.errors import MiniInferError
 
-WRONG, MISUSED = 1, 2  # exit statuses: the model, the input or an option's value; the command line itself
+WRONG, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses: model, input or an option's value; command line; Ctrl-C
 
 
 class OneLineErrors(TyperGroup):
-    """The commands; their errors and warnings are lines on standard error."""
+    """mini-infer, a program of several commands."""
 
     @override
     def main(self, *args: Any, **options: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            sys.exit(self._status(*args, **options))
+        work = super().main
+        sys.exit(status_of("mini-infer", lambda: work(*args, **{**options, "standalone_mode": False})))
 
-    def _status(self, *args: Any, **options: Any) -> int:
+
+class OneLineErrorsCommand(TyperCommand):
+    """mini-opt, a program that is one command."""
+
+    @override
+    def main(self, *args: Any, **options: Any) -> Any:
+        work = super().main
+        sys.exit(status_of("mini-opt", lambda: work(*args, **{**options, "standalone_mode": False})))
+
+
+def status_of(program: str, work: Callable[[], int | None]) -> int:
+    """The exit status of some work, after telling what went wrong with it."""
+    _open_what_is_closed()
+    with warnings.catch_warnings():
+        warnings.showwarning = _teller(program)
         try:
-            return super().main(*args, **{**options, "standalone_mode": False}) or 0
+            status = work() or 0
+            if status == INTERRUPTED:
+                tell(program, "error", "interrupted")
+            sys.stdout.flush()
+            return status
+        except BrokenPipeError:
+            _forget_output()
+            return WRONG
         except MiniInferError as error:
-            return _complain(str(error), WRONG)
+            tell(program, "error", str(error))
         except OSError as error:
-            return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), WRONG)
+            _forget_output()
+            place = error.filename or "standard input or output"
+            tell(program, "error", f"{place}: {error.strerror or error}")
         except TyperException as error:
-            return _complain(error.format_message(), MISUSED)
-        except Abort:
-            return _complain("aborted", WRONG)
+            tell(program, "error", error.format_message().replace(": Value error, ", ": "))  # pydantic's words
+            return MISUSED
+        except (Abort, KeyboardInterrupt):
+            tell(program, "error", "interrupted")
+            return INTERRUPTED
+        return WRONG
 
 
-def _complain(message: str, status: int) -> int:
-    _line("error", message, "red")
-    return status
+def _teller(program: str) -> Callable[..., None]:
+    """What shows a warning, in the form in which Python calls it."""
+
+    def show(message: Warning | str, *_: object) -> None:
+        tell(program, "warning", str(message))
+
+    return show
 
 
-def _show_warning(message: Warning | str, *_: object) -> None:
-    _line("warning", str(message), "yellow")
-
-
-def _line(kind: str, message: str, style: str) -> None:
+def tell(program: str, kind: str, message: str) -> None:
+    """A line on standard error; `kind` is "error", "warning" or "note"."""
     console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
-    console.print(f"mini-infer: {kind}: {message}", style=style)
+    console.print(f"{program}: {kind}: {message}", style={"error": "red", "warning": "yellow"}.get(kind))
+
+
+def _open_what_is_closed() -> None:
+    """Python has None for a standard stream that was closed: it becomes one whose use is an OSError.
+
+    So the null device is opened for the opposite direction; standard error goes nowhere.
+    """
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), "r")
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def _forget_output() -> None:
+    """What is left of the output in the buffer would fail a second time when Python ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, sys.stdout.fileno())
+    except (OSError, ValueError):  # it is no file, or is closed
+        pass
+    finally:
+        os.close(null)

@@ -1,8 +1,8 @@
 // What calls of kernels and their attributes must not be.
-// RUN: mini-opt %s --split-input-file --verify-diagnostics | filecheck %s
+// RUN: mini-opt %s --split-input-file --verify-diagnostics
 
-// CHECK: the call of @k writes no buffer
 func.func @main(%x: memref<4xf32>) {
+  // expected-error @below {{the call of @k writes no buffer}}
   kernel.call @k ins(%x : memref<4xf32>)
   func.return
 }
@@ -12,16 +12,16 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK: @main is not a kernel of this module
 func.func @main(%x: memref<4xf32>) {
+  // expected-error @below {{@main is not a kernel of this module}}
   kernel.call @main ins(%x : memref<4xf32>) outs(%x : memref<4xf32>)
   func.return
 }
 
 // -----
 
-// CHECK: 1 operand buffers for the 2 operands of @k
 func.func @main(%x: memref<4xf32>) {
+  // expected-error @below {{1 operand buffers for the 2 operands of @k}}
   kernel.call @k ins(%x : memref<4xf32>) outs(%x : memref<4xf32>)
   func.return
 }
@@ -31,8 +31,8 @@ graph.kernel @k(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK: operand 1 of @k is tensor<4xf32>, and memref<2x2xf32> can't hold it
 func.func @main(%x: memref<4xf32>, %y: memref<2x2xf32>) {
+  // expected-error @below {{operand 1 of @k is tensor<4xf32>, and memref<2x2xf32> can't hold it}}
   kernel.call @k ins(%x, %y : memref<4xf32>, memref<2x2xf32>) outs(%x : memref<4xf32>)
   func.return
 }
@@ -42,8 +42,8 @@ graph.kernel @k(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK: result 0 of @k is tensor<4xf32>, and memref<4xf64> can't hold it
 func.func @main(%x: memref<4xf32>, %y: memref<4xf64>) {
+  // expected-error @below {{result 0 of @k is tensor<4xf32>, and memref<4xf64> can't hold it}}
   kernel.call @k ins(%x : memref<4xf32>) outs(%y : memref<4xf64>)
   func.return
 }
@@ -53,20 +53,20 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK: vectors have 384 bits; it must be a power of two of at least 8
+// expected-error @unknown {{vectors have 384 bits; it must be a power of two of at least 8}}
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits = 384, registers = 32, l1 = 0, l2 = 0, l3 = 0, threads = 1>} {}
 
 // -----
 
-// CHECK: there are 0 threads; it must be at least 1
+// expected-error @unknown {{there are 0 threads; it must be at least 1}}
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits = 128, registers = 16, l1 = 0, l2 = 0, l3 = 0, threads = 0>} {}
 
 // -----
 
-// CHECK: expected [operand, result] pairs
+// expected-error @below {{expected [operand, result] pairs}}
 builtin.module attributes {i = #kernel.interface<inplace = [[0, 0, 0]]>} {}
 
 // -----
 
-// CHECK: unknown interface entry 'outplace'
+// expected-error @below {{unknown interface entry 'outplace'}}
 builtin.module attributes {i = #kernel.interface<outplace = [[0, 0]]>} {}

@@ -14,9 +14,9 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
 // -----
 
 // An op that can't be is named.
-// CHECK: sum (graph.add): shapes 3x2 and 2x3 don't broadcast
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = graph.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // expected-error @below {{sum (graph.add): shapes 3x2 and 2x3 don't broadcast}}
   %1 = graph.add %0, %x : tensor<2x3xf32> loc("sum")
   func.return %1 : tensor<2x3xf32>
 }

@@ -6,7 +6,15 @@
 // RUN: not mini-opt %s --to nowhere 2>&1 | filecheck %s --check-prefix=LEVEL
 // RUN: not mini-opt %s --to llvm 2>&1 | filecheck %s --check-prefix=MAIN
 // RUN: not mini-opt %s --dim n=0 2>&1 | filecheck %s --check-prefix=DIM
+// RUN: not mini-opt %s --dim n=4 --dim n=5 2>&1 | filecheck %s --check-prefix=TWICE
+// RUN: not mini-opt %s --shape x=1,,3 2>&1 | filecheck %s --check-prefix=SHAPE
 // RUN: not mini-opt %s --dim n=4 2>&1 | filecheck %s --check-prefix=NODIM
+// RUN: not mini-opt %s --shape x=4 2>&1 | filecheck %s --check-prefix=NODIM
+// RUN: not mini-opt %s -f onnx --split-input-file 2>&1 | filecheck %s --check-prefix=SPLIT
+// RUN: not mini-opt %s -p cse --verify-each --disable-verify 2>&1 | filecheck %s --check-prefix=VERIFY
+// RUN: not mini-opt %s -t llvm-ir --elide-weights 2>&1 | filecheck %s --check-prefix=ELIDE
+// RUN: not mini-opt %s -p cse --print-ir-after=csee 2>&1 | filecheck %s --check-prefix=PASS
+// RUN: not mini-opt %s -p cse,dce --print-ir-before=cse,licm 2>&1 | filecheck %s --check-prefix=ABSENT
 // RUN: not mini-opt %s --pas cse 2>&1 | filecheck %s --check-prefix=FLAG
 // RUN: not mini-opt %S/nothing.mlir 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not mini-opt %S/errors.txt 2>&1 | filecheck %s --check-prefix=SUFFIX
@@ -16,11 +24,18 @@
 // OPTION:  mini-opt: error: pass 'cse' has no option 'limit' (it has: none)
 // TEXT:    mini-opt: error: the pass pipeline can't be read
 // BOTH:    mini-opt: error: -p/--pass-pipeline and --to exclude each other
-// LEVEL:   mini-opt: error: argument --to: invalid choice: 'nowhere'
+// LEVEL:   mini-opt: error: Invalid value for '--to': 'nowhere' is not one of 'graph', 'kernels', 'buffers', 'arena', 'loops', 'llvm'.
 // MAIN:    mini-opt: error: the module has no function @main
-// DIM:     mini-opt: error: argument --dim: 'n=0' is not NAME=N with a positive number
-// NODIM:   mini-opt: error: --dim is for ONNX models
-// FLAG:    mini-opt: error: unrecognized arguments: --pas
+// DIM:     mini-opt: error: --dim n=0: expected NAME=SIZE with a size of at least 1
+// TWICE:   mini-opt: error: --dim n=5: 'n' is given twice
+// SHAPE:   mini-opt: error: --shape x=1,,3: expected NAME=SIZE,SIZE,... with sizes of at least 1
+// NODIM:   mini-opt: error: --dim and --shape are for ONNX models; the shapes of a module are fixed
+// FLAG:    mini-opt: error: No such option: --pas
+// SPLIT:   mini-opt: error: --split-input-file and --verify-diagnostics are for text
+// VERIFY:  mini-opt: error: --verify-each and --disable-verify exclude each other
+// ELIDE:   mini-opt: error: --print-op-generic and --elide-weights are for modules, not for -t llvm-ir
+// PASS:    mini-opt: error: there is no pass 'csee'; is 'cse' meant?
+// ABSENT:  mini-opt: error: --print-ir-before=licm: that is none of the passes to run: cse, dce
 // MISSING: mini-opt: error: {{.*}}nothing.mlir: No such file or directory
 // SUFFIX:  mini-opt: error: {{.*}}errors.txt is neither .mlir nor .onnx
 // FOLDER:  mini-opt: error: can't write {{.*}}out.mlir: No such file or directory

@@ -307,6 +307,8 @@ def test_which_input_a_file_is_must_be_said(lookup: Path) -> None:
         (["run", "m.onnx", "--fast"], "No such option: --fast"),
         (["run", "m.onnx", "-j", "0"], "Invalid value for '--threads' / '-j': "),
         (["bench", "m.onnx", "--runs", "many"], "Invalid value for '--runs': "),
+        (["run", "m.onnx", "--seed", "-1"], "Invalid value for '--seed': "),
+        (["compare", "m.onnx", "--seed", "-1"], "Invalid value for '--seed': "),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_status_2(arguments: list[str], message: str) -> None:
@@ -340,6 +342,31 @@ def test_a_closed_pipe_is_no_error(model: Path) -> None:
     errors = process.stderr.read()
     assert (process.wait(), errors) == (1, b"")
     process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "errors"),
+    [
+        ("plan {model} >&-", 1, "mini-infer: error: standard input or output: Bad file descriptor\n"),
+        ("--help >&-", 1, "mini-infer: error: standard input or output: Bad file descriptor\n"),
+        ("run nothing.onnx >&-", 1, "mini-infer: error: nothing.onnx: no such file\n"),
+        ("plan {model} > /dev/full", 1, "mini-infer: error: standard input or output: No space left on device\n"),
+        ("run nothing.onnx 2>&-", 1, ""),
+    ],
+)
+def test_closed_or_full_streams_are_one_line(command: str, status: int, errors: str, model: Path) -> None:
+    words = f"{sys.executable} -m mini_infer.tools.cli {command.format(model=model)}"
+    result = subprocess.run(words, shell=True, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert (result.returncode, result.stderr, result.stdout) == (status, errors, "")
+
+
+def test_interrupting_is_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np.random, "default_rng", interrupted)
+    assert complaint("run", model, "-j", "1", "-o", model.with_name("out.npz"), status=130) == "interrupted"
+    assert [path.name for path in model.parent.iterdir()] == ["model.onnx"]
 
 
 def test_help_names_every_command() -> None:

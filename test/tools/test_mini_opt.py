@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from models.build import ModelBuilder
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
 from mini_infer.dialects.graph import BlobStore
 from mini_infer.tools.mini_opt import main
@@ -93,7 +94,7 @@ def test_full_standard_output_is_one_error(module: Path) -> None:
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert result.returncode == 1
-    assert result.stderr == "mini-opt: error: can't write to standard output: No space left on device\n"
+    assert result.stderr == "mini-opt: error: standard input or output: No space left on device\n"
 
 
 def test_closed_pipe_is_silent(module: Path) -> None:
@@ -283,3 +284,60 @@ def test_a_model_is_not_replaced_by_a_module(
     expected = "mini-opt: error: -o ./net.onnx: that is the input, which only a module may replace\n"
     assert capsys.readouterr().err == expected
     assert (tmp_path / "net.onnx").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "errors"),
+    [
+        ("{module} >&-", 1, "mini-opt: error: standard input or output: Bad file descriptor\n"),
+        ("{module} -o {module} >&-", 0, ""),
+        ("--help >&-", 1, "mini-opt: error: standard input or output: Bad file descriptor\n"),
+        ("<&-", 1, "mini-opt: error: standard input or output: Bad file descriptor\n"),
+        ("nothing.mlir 2>&-", 1, ""),
+    ],
+)
+def test_closed_streams_are_one_line(command: str, status: int, errors: str, module: Path) -> None:
+    words = f"{sys.executable} -m mini_infer.tools.mini_opt {command.format(module=module)}"
+    result = subprocess.run(words, shell=True, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr, result.stdout) == (status, errors, "")
+
+
+def test_interrupting_is_one_line_and_leaves_nothing(
+    module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CommonSubexpressionElimination, "apply", interrupted)
+    assert main([str(module), "-p", "cse", "-o", str(module.parent / "out.mlir")]) == 130
+    assert capsys.readouterr().err == "mini-opt: error: interrupted\n"
+    assert files_in(module.parent) == ["module.mlir"]
+
+
+def test_new_weights_can_be_left_out_of_a_file(
+    module: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module.write_text(FOLDABLE.format(blob=in_file(module.parent / "w.bin", WEIGHT, "w.bin")))
+    output = tmp_path / "out.txt"
+    assert main([str(module), "-p", "fold-constants,dce", "--elide-weights", "-o", str(output)]) == 0
+    assert capsys.readouterr().err == "mini-opt: note: 16,384 bytes of new weights are left out\n"
+    assert '#graph.blob<"", 0, 16384, ' in output.read_text() and files_in(tmp_path) == ["in", "out.txt"]
+
+
+def test_shapes_are_bound_while_importing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    b = ModelBuilder("dynamic")
+    model = b.model([b.node("Relu", b.input("x:0", ["rows", "columns"]))])
+    path = tmp_path / "dynamic.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert main([str(path), "--to", "graph", "--shape", "x:0=5,3"]) == 0
+    assert "tensor<5x3xf32>" in capsys.readouterr().out
+    assert main([str(path), "--to", "graph", "--dim", "rows=7", "--dim", "columns=2"]) == 0
+    assert "tensor<7x2xf32>" in capsys.readouterr().out
+    assert main([str(path), "--shape", "y=5,3"]) == 1
+    assert capsys.readouterr().err.startswith("mini-opt: error: ")
+
+
+def test_text_that_is_nested_too_deeply_is_an_error(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module.write_text("func.func @f() attributes {a = " + 20_000 * "[" + "} { func.return }")
+    assert main([str(module)]) == 1
+    assert capsys.readouterr().err == f"mini-opt: error: {module} is nested too deeply\n"

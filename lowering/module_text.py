@@ -1,0 +1,96 @@
+"""Modules as text: the context that our dialects need, and what is wrong with a text in one of our own errors."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from typing_extensions import override
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.utils.mlir_lexer import MLIRLexer
+
+from ..dialects.errors import InvalidModelError
+from ..dialects.graph.blobs import MiniContext
+from .registry import dialect_factories
+
+# xDSL's own pattern takes time exponential in the rest of the line where a closing quote is missing; this one
+# matches the same strings without ever trying again.
+MLIRLexer._unescaped_characters_regex = re.compile(  # pyright: ignore[reportPrivateUsage]
+    r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"'
+)
+
+
+def module_context(folder: Path | None = None, *, allow_unregistered: bool = False) -> MiniContext:
+    """A context that knows our dialects; files of weights are named from `folder`, or else from the current one."""
+    ctx = MiniContext(allow_unregistered)
+    for name, make in dialect_factories().items():
+        ctx.register_dialect(name, make)
+    if folder is not None:
+        ctx.blobs.base_dir = folder.resolve()
+    return ctx
+
+
+def parse_module(
+    ctx: MiniContext, text: bytes, file: str, line: int = 0, places: dict[Operation, int] | None = None
+) -> ModuleOp:
+    """The module in a text that follows `line` lines of a file, unverified. Raises InvalidModelError.
+
+    The lines on which its ops begin are put into `places`.
+    """
+    with own_errors():
+        try:
+            content = text.decode()
+            parser = Parser(ctx, content, file) if places is None else _NotingParser(ctx, content, file, line, places)
+            return parser.parse_module()
+        except UnicodeDecodeError as error:
+            raise InvalidModelError(f"{file} is not text: {error.reason} at byte {error.start}") from error
+        except RecursionError:
+            raise InvalidModelError(f"{file} is nested too deeply") from None
+        except ParseError as error:
+            error.span = replace(error.span, line_offset=line)
+            raise
+
+
+class _NotingParser(Parser):
+    """Notes on which line each op begins."""
+
+    def __init__(self, ctx: MiniContext, text: str, file: str, line: int, places: dict[Operation, int]) -> None:
+        super().__init__(ctx, text, file)
+        self._ends = [match.start() for match in re.finditer("\n", text)]
+        self._line, self._places = line, places
+
+    @override
+    def parse_operation(self) -> Operation:
+        line = self._line + bisect_left(self._ends, self.pos) + 1
+        op = super().parse_operation()
+        self._places[op] = line
+        return op
+
+
+@contextmanager
+def own_errors() -> Generator[None]:
+    """Makes xDSL's complaints about a text, about a module or from a pass InvalidModelErrors."""
+    try:
+        yield
+    except (DiagnosticException, ParseError) as error:
+        raise InvalidModelError(_message_of(error)) from error
+
+
+def _message_of(error: Exception) -> str:
+    """What an error says, with the place in the text or in the module where it knows one."""
+    if isinstance(error, ParseError):
+        return str(error).strip("\n")
+    for note in getattr(error, "__notes__", ()):
+        lines = note.splitlines()
+        # xDSL adds the whole module, with a row of carets under the op that is wrong.
+        marked = [index for index, line in enumerate(lines) if line.lstrip().startswith("^^^")]
+        if marked:
+            return f"{error}\n  {lines[marked[0] - 1].strip()}"
+    return str(error)

@@ -1,0 +1,219 @@
+"""One run of mini-opt: reads, transforms and writes modules."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.graph.blobs import BlobAttr, blobs_of
+from ..lowering.levels import level_of
+from ..lowering.module_text import module_context, own_errors, parse_module
+from ..lowering.pipelines import parse_passes, remaining_phases, run_passes
+from ..lowering.registry import Level
+from ..passes.statistics import pass_statistics
+from .destination import STANDARD_STREAM, Destination
+from .expected_diagnostics import Diagnostic, complaints, lines_of
+from .mini_opt_targets import TARGETS, TargetName, print_module
+from .one_line_errors import WRONG, tell
+from .pass_watch import PassWatch, Wanted
+
+SEPARATOR = "// -----"
+
+Frontend = Literal["mlir", "onnx"]
+
+
+@dataclass(frozen=True)
+class OptOptions:
+    """What mini-opt is asked for."""
+
+    input: str = STANDARD_STREAM
+    output: str = STANDARD_STREAM
+    frontend: Frontend | None = None
+    pass_pipeline: str | None = None
+    to: Level | None = None
+    target: TargetName = "mlir"
+    host: bool = False
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    watch: Wanted = field(default_factory=Wanted)
+    verify_each: bool = False
+    disable_verify: bool = False
+    statistics: bool = False
+    elide_weights: bool = False
+    print_op_generic: bool = False
+    split_input_file: bool = False
+    verify_diagnostics: bool = False
+    allow_unregistered_dialect: bool = False
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A module's text, and how many lines of the file come before it; no text where the import reads the file."""
+
+    text: bytes
+    line: int
+
+
+class OptRun:
+    """Checks the options when made: raises ConfigError for those that don't go together."""
+
+    def __init__(self, options: OptOptions) -> None:
+        self.options = options
+        reads_file = options.input != STANDARD_STREAM
+        self.ctx = module_context(
+            Path(options.input).parent if reads_file else None, allow_unregistered=options.allow_unregistered_dialect
+        )
+        self.frontend = options.frontend or _frontend_of(options.input)
+        if options.pass_pipeline is not None and options.to is not None:
+            raise ConfigError("-p/--pass-pipeline and --to exclude each other")
+        if self.frontend == "mlir" and (options.dims or options.shapes):
+            raise ConfigError("--dim and --shape are for ONNX models; the shapes of a module are fixed")
+        if self.frontend == "onnx" and (options.split_input_file or options.verify_diagnostics):
+            raise ConfigError("--split-input-file and --verify-diagnostics are for text")
+        if options.verify_each and options.disable_verify:
+            raise ConfigError("--verify-each and --disable-verify exclude each other")
+        if options.target != "mlir" and (options.print_op_generic or options.elide_weights):
+            raise ConfigError(f"--print-op-generic and --elide-weights are for modules, not for -t {options.target}")
+        onto_itself = reads_file and Path(options.output).resolve() == Path(options.input).resolve()
+        if onto_itself and not self.frontend == options.target == "mlir":
+            raise ConfigError(f"-o {options.output}: that is the input, which only a module may replace")
+        self.passes = None if options.pass_pipeline is None else parse_passes(options.pass_pipeline)
+        self.left_out = 0  # bytes of weights
+
+    def run(self) -> int:
+        """The exit status; raises what is to be reported."""
+        options = self.options
+        complaints: list[str] = []
+        with Destination(options.output, options.input) as destination:
+            texts: list[str] = []
+            for part in self._parts():
+                if options.verify_diagnostics:
+                    texts += self._judged(part, destination, complaints)
+                else:
+                    texts.append(self._output_of(part, destination))
+            if complaints:
+                print("\n".join(complaints), file=sys.stderr)
+                return WRONG
+            destination.commit(f"{SEPARATOR}\n".join(texts))
+        if self.left_out:
+            keep = "" if options.elide_weights else "; -o FILE.mlir puts them into FILE.weights"
+            tell("mini-opt", "note", f"{self.left_out:,} bytes of new weights are left out{keep}")
+        if options.statistics:
+            print(pass_statistics(self.ctx).format(), end="", file=sys.stderr)
+        return 0
+
+    def _parts(self) -> Iterator[_Part]:
+        """The input, or its parts."""
+        if self.options.input == STANDARD_STREAM:
+            content = sys.stdin.buffer.read()
+        elif self.frontend == "onnx":
+            content = b""
+        else:
+            content = Path(self.options.input).read_bytes()
+        line = 0
+        separator = re.compile(rf"^{SEPARATOR}$".encode(), re.MULTILINE)
+        for text in separator.split(content) if self.options.split_input_file else [content]:
+            yield _Part(text, line)
+            line += text.count(b"\n")
+
+    def _output_of(self, part: _Part, destination: Destination) -> str:
+        module = self._import_onnx(part.text) if self.frontend == "onnx" else self._parse(part)
+        return self._carried_out(module, destination)
+
+    def _judged(self, part: _Part, destination: Destination, told: list[str]) -> list[str]:
+        """The output, or none where an error comes; adds what differs from what the text expects."""
+        found: list[Diagnostic] = []
+        outputs: list[str] = []
+        places: dict[Operation, int] = {}
+        module: ModuleOp | None = None
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                module = self._parse(part, places)
+                outputs.append(self._carried_out(module, destination))
+            except MiniInferError as error:
+                found.append(Diagnostic("error", str(error), lines_of(error, module, places)))
+        found += [Diagnostic("warning", str(each.message)) for each in warned]
+        text = part.text.decode(errors="replace")
+        told += complaints(text, self.options.input, part.line + 1, found)
+        return outputs
+
+    def _carried_out(self, module: ModuleOp, destination: Destination) -> str:
+        inherited = {blob for blob in blobs_of(module) if self.frontend == "mlir" or blob.file.data}
+        destination.keep_off(inherited, self.ctx.blobs)
+        with own_errors():
+            self._transform(module)
+            return self._emit(module, destination, inherited)
+
+    def _import_onnx(self, content: bytes) -> ModuleOp:
+        from ..lowering.onnx_to_graph import import_onnx
+
+        source = content if self.options.input == STANDARD_STREAM else self.options.input
+        return import_onnx(source, ctx=self.ctx, dims=self.options.dims, shapes=self.options.shapes)
+
+    def _parse(self, part: _Part, places: dict[Operation, int] | None = None) -> ModuleOp:
+        return parse_module(self.ctx, part.text, self.options.input, part.line, places)
+
+    def _transform(self, module: ModuleOp) -> None:
+        self._verify(module)
+        if self.options.host:
+            from ..runtime.build import target_attribute
+            from ..runtime.engine import EngineConfig
+
+            module.attributes["kernel.target"] = target_attribute(EngineConfig())
+        phases = self._phases(module)
+        self.options.watch.check([each for passes in phases for each in passes])
+        watch = PassWatch(self.options.watch, self.ctx)
+        for passes in phases:
+            for each in passes:
+                watch.before(each.name, module)
+                run_passes(self.ctx, module, [each], watch.after)
+                if self.options.verify_each:
+                    self._verify(module)
+            self._verify(module)
+
+    def _phases(self, module: ModuleOp) -> Sequence[Sequence[ModulePass]]:
+        """What is to be run, in parts that the verifier closes."""
+        if self.passes is not None:
+            return [self.passes]
+        to = self.options.to or TARGETS[self.options.target].level
+        return [parse_passes(phase.passes) for phase in remaining_phases(module, to)] if to else []
+
+    def _verify(self, module: ModuleOp) -> None:
+        if not self.options.disable_verify:
+            module.verify()
+
+    def _emit(self, module: ModuleOp, destination: Destination, inherited: set[BlobAttr]) -> str:
+        target = TARGETS[self.options.target]
+        if target.level is not None and level_of(module) != target.level:
+            raise ConfigError(
+                f"-t {self.options.target} needs a module at the {target.level} level; "
+                f"this one is at the {level_of(module)} level"
+            )
+        if self.options.target == "mlir":
+            elide = self.options.elide_weights
+            self.left_out += destination.settle_weights(module, self.ctx.blobs, inherited, elide=elide)
+            return print_module(self.ctx, module, generic=self.options.print_op_generic, elide=elide)
+        return target.emit(self.ctx, module)
+
+
+def _frontend_of(file: str) -> Frontend:
+    match Path(file).suffix:
+        case _ if file == STANDARD_STREAM:
+            return "mlir"
+        case ".mlir":
+            return "mlir"
+        case ".onnx":
+            return "onnx"
+        case _:
+            raise ConfigError(f"{file} is neither .mlir nor .onnx; say which with --frontend")
