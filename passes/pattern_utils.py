@@ -109,7 +109,12 @@ class Constants:
         if not isinstance(owner, (ConstantOp, WeightOp)) or nbytes_of(type_of(value)) > SCALAR_BYTES:
             return None
         array = self.array(value)
-        if array is None or array.size == 0 or not (array == array.flat[0]).all():
+        if array is None or array.size == 0:
+            return None
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            if not (array == array.flat[0]).all():
+                return None
+        if array.flat[0] == 0 and array.dtype.kind not in "biu" and len(np.unique(np.signbit(array))) > 1:
             return None
         return array.flat[0].item()
 

@@ -13,7 +13,7 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
 from .base import require
 from .elementwise import UnaryOp
-from .unary import FloatUnaryOp, erf
+from .unary import FloatUnaryOp, erfc, sigmoid
 from .values import AnyTensor, Array, float_attr, is_float_dtype, numpy_dtype, string_attr, tensor, type_of
 
 
@@ -36,12 +36,12 @@ class GeluOp(FloatUnaryOp):
 
     @override
     def compute(self, x: Array) -> Array:
+        x = np.maximum(x, np.finfo(x.dtype).min)  # for the limit at -infinity, which is 0
+        wide = x.astype(np.float64)
         if self.approximate.data == "none":
-            inner = erf(x * x.dtype.type(np.sqrt(0.5)))
-        else:
-            cubic = x + x.dtype.type(0.044715) * x * x * x
-            inner = np.tanh(x.dtype.type(np.sqrt(2 / np.pi)) * cubic)
-        return x.dtype.type(0.5) * x * (x.dtype.type(1) + inner)
+            return (x * (erfc(wide * -np.sqrt(0.5)) / 2)).astype(x.dtype)
+        # (1 + tanh(u)) / 2 = sigmoid(2 u), which does not cancel
+        return (x * sigmoid(np.sqrt(8 / np.pi) * (wide + 0.044715 * wide**3))).astype(x.dtype)
 
 
 @irdl_op_definition
@@ -160,3 +160,8 @@ class CastOp(UnaryOp):
     @override
     def compute(self, x: Array) -> Array:
         return x.astype(numpy_dtype(self.to))
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        with np.errstate(all="ignore"):
+            return (self.compute(arrays[0]),)

@@ -1,6 +1,7 @@
 """Elementwise ops of two and three operands, and the bases of all elementwise ops.
 
-Operands broadcast as in numpy. Floats follow IEEE 754; integers wrap around.
+Operands broadcast as in numpy. Floats follow IEEE 754, 16-bit ones are computed in float32 and rounded once per op;
+integers wrap around.
 """
 
 from __future__ import annotations
@@ -22,15 +23,22 @@ from .values import (
     element_type_of_value,
     flag_attr,
     is_bool,
+    is_float_dtype,
     shape_of,
     tensor,
     type_of,
+    widened,
 )
 
 
 def is_integer_dtype(array: Array) -> bool:
     """Whether an array holds signed or unsigned integers (truth values are none)."""
     return array.dtype.kind in "iu"
+
+
+def _rounded(result: Array, like: Array) -> Array:
+    """A result that was computed on widened arrays, in the type of these arrays unless it is no float."""
+    return result.astype(like.dtype) if is_float_dtype(like.dtype) and is_float_dtype(result.dtype) else result
 
 
 class UnaryOp(ElementwiseOp, ABC):
@@ -60,7 +68,7 @@ class UnaryOp(ElementwiseOp, ABC):
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         (x,) = arrays
         with np.errstate(all="ignore"):
-            return (self.compute(x),)
+            return (_rounded(self.compute(widened(x)), x),)
 
 
 class BinaryOp(ElementwiseOp, ABC):
@@ -92,7 +100,7 @@ class BinaryOp(ElementwiseOp, ABC):
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         a, b = arrays
         with np.errstate(all="ignore"):
-            return (self.compute(a, b),)
+            return (_rounded(self.compute(widened(a), widened(b)), a),)
 
 
 @irdl_op_definition

@@ -54,6 +54,15 @@ def erf(x: Array) -> Array:
     return np.copysign(result, x.astype(np.float64)).astype(x.dtype)
 
 
+def erfc(x: Array) -> Array:
+    """1 - erf(x), exact far out too: in double precision."""
+    wide = x.astype(np.float64)
+    result = np.array(1 - erf(wide))
+    tail = wide > 0.5  # where the difference cancels
+    result[tail] = [math.erfc(value) for value in wide[tail]]
+    return result
+
+
 class FloatUnaryOp(UnaryOp, ABC):
     """Defined on floats only."""
 
@@ -142,6 +151,17 @@ class ExpOp(FloatUnaryOp):
 
 
 @irdl_op_definition
+class Expm1Op(FloatUnaryOp):
+    """e to the x, minus 1, exact near 0."""
+
+    name = "graph.expm1"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.expm1(x)
+
+
+@irdl_op_definition
 class LogOp(FloatUnaryOp):
     """The natural logarithm of x."""
 
@@ -150,6 +170,17 @@ class LogOp(FloatUnaryOp):
     @override
     def compute(self, x: Array) -> Array:
         return np.log(x)
+
+
+@irdl_op_definition
+class Log1pOp(FloatUnaryOp):
+    """The natural logarithm of 1 + x, exact near 0."""
+
+    name = "graph.log1p"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.log1p(x)
 
 
 @irdl_op_definition

@@ -41,6 +41,7 @@ from ...dialects.extensions import (
     ExtUIOp,
     FPToSIOp,
     FPToUIOp,
+    RemFOp,
     SelectOp,
     SIToFPOp,
     TruncIOp,
@@ -72,6 +73,7 @@ _UNARY = {
     "cos": math.CosOp,
     "erf": math.ErfOp,
     "exp": math.ExpOp,
+    "expm1": math.ExpM1Op,
     "floor": math.FloorOp,
     "log": math.LogOp,
     "log1p": math.Log1pOp,
@@ -218,27 +220,12 @@ class Arithmetic:
     def remainder(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """What is left of x after division by y toward zero; for integers 0 where y is 0."""
         if self.is_float:
-            return self._float_remainder(x, y)
+            return self.b.insert(RemFOp(x, y))  # the C library's fmod: exact, however large the quotient
         if self.unsigned:
             return self._zero_where_zero(y, self.b.insert(arith.RemUIOp(x, self._nonzero(y))))
         minus_one = self.compare("eq", y, self.constant(-1))
         safe = self._nonzero(self.select(minus_one, self.constant(1), y))
         return self._zero_where_zero(y, self.b.insert(arith.RemSIOp(x, safe)))
-
-    def _float_remainder(self, x: SSAValue, y: SSAValue) -> SSAValue:
-        # One step in double precision, exact as long as the quotient is below 2^53.
-        wide = Arithmetic(self.b, shaped_like(f64, self.type))
-        a, d = (convert(self.b, value, self.element, f64) for value in (x, y))
-        quotient = self.b.insert(math.TruncOp(wide.div(a, d)))
-        rest = self.b.insert(math.FmaOp(wide.neg(quotient), d, a))
-        # The division may have been rounded up to an integer: then the rest has the other sign.
-        past = wide.compare("lt", wide.mul(rest, a), wide.constant(0))
-        towards = self.b.insert(math.CopySignOp(d, a))
-        rest = wide.select(past, wide.add(rest, towards), rest)
-        bounded = wide.compare("lt", wide.abs(a), wide.constant(inf))
-        infinite = wide.compare("eq", wide.abs(d), wide.constant(inf))
-        keep = self.b.insert(arith.AndIOp(bounded, infinite))
-        return convert(self.b, self.b.insert(math.CopySignOp(wide.select(keep, a, rest), a)), f64, self.element)
 
     def _nonzero(self, y: SSAValue) -> SSAValue:
         if number_in(y):
@@ -311,16 +298,21 @@ class Arithmetic:
             case 3:
                 return self.mul(self.mul(x, x), x)
             case 0.5:
-                return self.unary("sqrt", x)
+                return self._square_root_power(x)
             case 0.75:
-                root = self.unary("sqrt", x)
+                root = self._square_root_power(x)
                 return self.mul(root, self.unary("sqrt", root))
             case -0.5:
-                return self.div(self.constant(1), self.unary("sqrt", x))
+                return self.div(self.constant(1), self._square_root_power(x))
             case -1:
                 return self.div(self.constant(1), x)
             case _:
                 return self.b.insert(math.PowFOp(x, exponent))
+
+    def _square_root_power(self, x: SSAValue) -> SSAValue:
+        """x to the 1/2: unlike the root of x it is 0 without a sign for -0, and infinity for minus infinity."""
+        root = self.unary("sqrt", self.add(x, self.constant(0)))
+        return self.select(self.compare("eq", x, self.constant(-inf)), self.constant(inf), root)
 
     def polynomial(self, coefficients: list[float], x: SSAValue) -> SSAValue:
         """Horner's scheme; coefficients from the constant one upwards."""

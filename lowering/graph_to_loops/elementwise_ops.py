@@ -25,6 +25,7 @@ from .approximations import gelu
 from .arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from .builder import LoopBuilder
 
+_GELU_IS_ZERO = 40.0  # gelu of minus this is 0; the product of minus infinity and 0 would be NaN
 _EXPONENT_BITS = 6  # larger powers of anything but 0, 1 and -1 overflow every integer type
 
 
@@ -156,7 +157,7 @@ def _prelu(s: _Site) -> SSAValue:
 
 def _elu(s: _Site) -> SSAValue:
     m = s.m
-    below = m.mul(m.constant(s.number("alpha") or 0.0), m.sub(m.unary("exp", s.x), s.one()))
+    below = m.mul(m.constant(s.number("alpha") or 0.0), m.unary("expm1", s.x))
     return m.select(m.compare("lt", s.x, s.zero()), below, s.x)
 
 
@@ -175,15 +176,17 @@ def _gelu(s: _Site) -> SSAValue:
 def _gelu_tanh(s: _Site) -> SSAValue:
     """x sigmoid(2u), because (1 + tanh u) / 2 = sigmoid(2u)."""
     m = s.m
+    x = m.max(s.x, m.constant(-_GELU_IS_ZERO))
     slope = 2 * sqrt(2 / pi)
-    factor = m.add(m.mul(m.mul(s.x, s.x), m.constant(slope * 0.044715)), m.constant(slope))
-    return _logistic(m, s.x, m.mul(s.x, factor))
+    factor = m.add(m.mul(m.mul(x, x), m.constant(slope * 0.044715)), m.constant(slope))
+    return _logistic(m, x, m.mul(x, factor))
 
 
 def _gelu_erf(s: _Site) -> SSAValue:
     m = s.m
-    half = m.mul(s.x, m.constant(0.5))
-    return m.mul(half, m.add(s.one(), m.unary("erf", m.mul(s.x, m.constant(sqrt(0.5))))))
+    x = m.max(s.x, m.constant(-_GELU_IS_ZERO))
+    half = m.mul(x, m.constant(0.5))
+    return m.mul(half, m.add(s.one(), m.unary("erf", m.mul(x, m.constant(sqrt(0.5))))))
 
 
 def _is_inf(s: _Site) -> SSAValue:
@@ -248,6 +251,7 @@ _RULES: dict[str, _Rule] = {
     "graph.equal": _compare("eq"),
     "graph.erf": _math("erf"),
     "graph.exp": _math("exp"),
+    "graph.expm1": _math("expm1"),
     "graph.floor": _math("floor"),
     "graph.gelu": _gelu,
     "graph.greater": _compare("gt"),
@@ -259,6 +263,7 @@ _RULES: dict[str, _Rule] = {
     "graph.less": _compare("lt"),
     "graph.less_equal": _compare("le"),
     "graph.log": _math("log"),
+    "graph.log1p": _math("log1p"),
     "graph.max": lambda s: s.m.max(s.x, s.y),
     "graph.min": lambda s: s.m.min(s.x, s.y),
     "graph.mod": _mod,

@@ -33,7 +33,7 @@ def _attention(node: Node) -> list[SSAValue | None]:
     mask = node.optional(_MASK)
     if mask is not None and not is_bool(element_type_of_value(mask)):
         mask = node.cast(mask, element_type_of_value(query))
-    scale = node.number("scale", 1 / sqrt(shape_of(query)[3]))
+    scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[3])
     result = node.emit(AttentionOp(query, key, value, mask, scale=scale, causal=node.flag("is_causal")))
     if flat:
         batch, heads, rows, size = shape_of(result)

@@ -91,9 +91,11 @@ def _variadic(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
 
 
 def _mean(node: Node) -> SSAValue:
-    total = _variadic(AddOp)(node)
-    assert isinstance(total, SSAValue)
-    return node.emit(DivOp(total, node.scalar(len(node.operands()), total)))
+    total, *others = [node.widened(operand) for operand in node.operands()]
+    for other in others:
+        total = node.emit(AddOp(total, other))
+    mean = node.emit(DivOp(total, node.scalar(len(others) + 1, total)))
+    return node.cast(mean, element_type_of_value(node.operand()))
 
 
 def _mod(node: Node) -> SSAValue:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import LocationAttr, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
@@ -154,8 +154,8 @@ class Node:
         return bool(self.integer(name, int(default)))
 
     def number(self, name: str, default: float) -> float:
-        """A float attribute."""
-        return self._typed(name, AttributeProto.FLOAT).f if self.has(name) else default
+        """A float attribute. Attributes are float32, and so are the values of those that are left out."""
+        return self._typed(name, AttributeProto.FLOAT).f if self.has(name) else float(np.float32(default))
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
@@ -241,6 +241,10 @@ class Node:
         """The value in another element type; itself when it has that type already."""
         return value if element_type_of_value(value) == to else self.emit(CastOp(value, to))
 
+    def widened(self, value: SSAValue) -> SSAValue:
+        """A 16-bit float in float32, for what takes several steps; anything else as it is."""
+        return self.cast(value, f32) if element_type_of_value(value) in (f16, bf16) else value
+
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value with another shape; itself when it has that shape already."""
         if shape_of(value) == tuple(shape):
@@ -252,3 +256,13 @@ class Node:
         if shape_of(value) == tuple(shape):
             return value
         return self.emit(BroadcastToOp(value, shape))
+
+
+def in_single(handler: Callable[[Node, SSAValue], SSAValue]) -> Handler:
+    """A handler of several steps: in float32 where its operand is a 16-bit float, to which the result is rounded."""
+
+    def single(node: Node) -> SSAValue:
+        x = node.operand()
+        return node.cast(handler(node, node.widened(x)), element_type_of_value(x))
+
+    return single

@@ -14,7 +14,7 @@ from ...dialects.graph.reduction import LogSoftmaxOp, ReduceMeanOp, ReduceSumOp,
 from ...dialects.graph.unary import AbsOp, ReciprocalOp, SqrtOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.graph.windows import LrnOp
-from .node import Handler, Node
+from .node import Handler, Node, in_single
 from .types import element_type
 
 
@@ -119,9 +119,8 @@ def _lrn(node: Node) -> SSAValue:
     )
 
 
-def _lp_normalization(node: Node) -> SSAValue:
+def _lp_normalization(node: Node, x: SSAValue) -> SSAValue:
     """x divided by its 1- or 2-norm along an axis; zero where the norm is zero."""
-    x = node.operand()
     axes, p = [node.axis(-1, len(shape_of(x)))], node.integer("p", 2)
     if p == 1:
         norm = node.emit(ReduceSumOp(node.emit(AbsOp(x)), axes, keepdims=True))
@@ -142,5 +141,5 @@ HANDLERS: dict[str, Handler] = {
     "RMSNormalization": _rms_norm,
     "GroupNormalization": _group_norm,
     "LRN": _lrn,
-    "LpNormalization": _lp_normalization,
+    "LpNormalization": in_single(_lp_normalization),
 }

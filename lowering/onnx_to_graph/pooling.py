@@ -13,7 +13,7 @@ from ...dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
 from ...dialects.graph.unary import AbsOp
 from ...dialects.graph.values import shape_of
 from ...dialects.graph.windows import AvgPoolOp, MaxPoolOp
-from .node import Handler, Node
+from .node import Handler, Node, in_single
 from .windows import Window, check_rank, read_window
 
 
@@ -62,9 +62,8 @@ def _average(node: Node, x: SSAValue, count_include_pad: bool) -> SSAValue:
     )
 
 
-def _lp_pool(node: Node) -> SSAValue:
+def _lp_pool(node: Node, x: SSAValue) -> SSAValue:
     """The p-norm of each window: the mean of |x|^p, padding counted, times the window's size, to the 1/p."""
-    x = node.operand()
     if node.flag("ceil_mode"):
         raise node.unsupported("ceil_mode")
     p = node.integer("p", 2)
@@ -83,8 +82,7 @@ def _global(make: Callable[[SSAValue, Sequence[int]], GraphOp]) -> Handler:
     return handler
 
 
-def _global_lp_pool(node: Node) -> SSAValue:
-    x = node.operand()
+def _global_lp_pool(node: Node, x: SSAValue) -> SSAValue:
     check_rank(node, shape_of(x))
     p = node.integer("p", 2)
     powers = node.emit(PowOp(node.emit(AbsOp(x)), node.scalar(p, x)))
@@ -95,8 +93,8 @@ def _global_lp_pool(node: Node) -> SSAValue:
 HANDLERS: dict[str, Handler] = {
     "MaxPool": _max_pool,
     "AveragePool": _average_pool,
-    "LpPool": _lp_pool,
+    "LpPool": in_single(_lp_pool),
     "GlobalMaxPool": _global(lambda x, axes: ReduceMaxOp(x, axes, keepdims=True)),
     "GlobalAveragePool": _global(lambda x, axes: ReduceMeanOp(x, axes, keepdims=True)),
-    "GlobalLpPool": _global_lp_pool,
+    "GlobalLpPool": in_single(_global_lp_pool),
 }

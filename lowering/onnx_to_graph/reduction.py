@@ -23,7 +23,7 @@ from ...dialects.graph.reduction import (
 from ...dialects.graph.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
 from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
 from .indexing import positions
-from .node import Handler, Node
+from .node import Handler, Node, in_single
 
 _UINT8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -82,14 +82,12 @@ def _prod(x: SSAValue, axes: Sequence[int], keepdims: bool) -> GraphOp:
     return ReduceProdOp(x, axes, keepdims=keepdims)
 
 
-def _sum_square(node: Node) -> SSAValue:
-    x = node.operand()
+def _sum_square(node: Node, x: SSAValue) -> SSAValue:
     return _reduce(node, node.emit(MulOp(x, x)), _sum)
 
 
-def _log_sum_exp(node: Node) -> SSAValue:
+def _log_sum_exp(node: Node, x: SSAValue) -> SSAValue:
     """log(sum(exp(x))) as m + log(sum(exp(x - m))), with m the largest element where that is finite."""
-    x = node.operand()
     axes, keepdims = reduced_axes(node, x), node.flag("keepdims", True)
     if not axes:
         return x
@@ -139,10 +137,10 @@ HANDLERS: dict[str, Handler] = {
     "ReduceMin": _extremum(_min),
     "ReduceProd": _plain(_prod),
     "ReduceL1": lambda node: _reduce(node, node.emit(AbsOp(node.operand())), _sum),
-    "ReduceL2": lambda node: node.emit(SqrtOp(_sum_square(node))),
-    "ReduceSumSquare": _sum_square,
-    "ReduceLogSum": lambda node: node.emit(LogOp(_reduce(node, node.operand(), _sum))),
-    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceL2": in_single(lambda node, x: node.emit(SqrtOp(_sum_square(node, x)))),
+    "ReduceSumSquare": in_single(_sum_square),
+    "ReduceLogSum": in_single(lambda node, x: node.emit(LogOp(_reduce(node, x, _sum)))),
+    "ReduceLogSumExp": in_single(_log_sum_exp),
     "ArgMax": _arg(ArgMaxOp),
     "ArgMin": _arg(ArgMinOp),
     "CumSum": _cumsum,

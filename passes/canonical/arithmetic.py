@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from ...dialects.graph.activation import CastOp, ClipOp
@@ -37,8 +37,9 @@ from ...dialects.graph.unary import (
     SignOp,
     SqrtOp,
 )
-from ...dialects.graph.values import element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
+from ...dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
 from ..pattern_utils import GraphPattern, defining, only_use, with_operands
+from .exactness import has_no_sign, holds_exactly, is_neutral_zero, may_merge
 
 _COMMUTATIVE = (AddOp, MulOp, MinOp, MaxOp, AndOp, OrOp, XorOp, EqualOp)
 _IDEMPOTENT = (ReluOp, AbsOp, FloorOp, CeilOp, RoundOp, SignOp)
@@ -71,7 +72,7 @@ class ConstantToTheRight(GraphPattern):
 
 
 class DropNeutralOperand(GraphPattern):
-    """x + 0, x - 0, x * 1, x / 1, pow(x, 1), x and true, x or false, x xor false -> x"""
+    """x + 0, x - 0, x * 1, x / 1, pow(x, 1), x and true, x or false, x xor false -> x; on floats x + -0, not x + 0"""
 
     @override
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
@@ -80,8 +81,12 @@ class DropNeutralOperand(GraphPattern):
         neutral = _NEUTRAL.get(type(op))
         if neutral is None and is_bool(element_type_of_value(op.lhs)):
             neutral = _NEUTRAL_BOOL[type(op)]
-        if neutral is not None and self.constants.is_scalar(op.rhs, neutral):
-            replace_by_value(op, op.lhs, rewriter)
+        found = self.constants.scalar(op.rhs)
+        if neutral is None or found is None or found != neutral:
+            return
+        if neutral == 0 and is_float(element_type_of_value(op.lhs)) and not is_neutral_zero(type(op), found):
+            return
+        replace_by_value(op, op.lhs, rewriter)
 
 
 class CancelInversePair(GraphPattern):
@@ -105,7 +110,10 @@ class DropRepeatedUnary(GraphPattern):
 
 
 class ExpandPower(GraphPattern):
-    """pow(x, 2) -> x * x, pow(x, 3) -> x * x * x; on floats pow(x, 1/2), pow(x, -1/2), pow(x, -1) -> roots"""
+    """pow(x, 2) -> x * x, pow(x, 3) -> x * x * x; on floats pow(x, -1) -> 1 / x, pow(x, +-1/2) -> roots where x >= 0
+
+    -0 and minus infinity have powers that are not what their roots are.
+    """
 
     @op_type_rewrite_pattern
     @override
@@ -119,7 +127,7 @@ class ExpandPower(GraphPattern):
             rewriter.replace(op, [square] if exponent == 2 else [square, MulOp(square, x, location=location)])
         elif is_float(element_type_of_value(x)):
             root = {0.5: SqrtOp, -0.5: RsqrtOp, -1.0: ReciprocalOp}.get(exponent)
-            if root is not None:
+            if root is not None and (exponent == -1 or has_no_sign(x, self.constants)):
                 rewriter.replace(op, root(x, location=location))
 
 
@@ -147,7 +155,7 @@ class OneOverX(GraphPattern):
 
 
 class MergeConstants(GraphPattern):
-    """(x + c) + d -> x + (c + d), and the same for products, where c + d is no larger than c or d"""
+    """(x + c) + d -> x + (c + d), and the same for products, where that is as exact and no larger than c or d"""
 
     @op_type_rewrite_pattern
     @override
@@ -155,11 +163,12 @@ class MergeConstants(GraphPattern):
         inner = only_use(op.lhs, type(op))
         if inner is None or not is_float(element_type_of_value(op.lhs)):
             return
-        constants = self.constants
-        if not (constants.is_constant(op.rhs) and constants.is_constant(inner.rhs)):
+        first, second = self.constants.array(inner.rhs), self.constants.array(op.rhs)
+        if first is None or second is None:
             return
         merged = type(op)(inner.rhs, op.rhs, location=op.location)
-        if shape_of(merged.result) not in (shape_of(op.rhs), shape_of(inner.rhs)):
+        fits = shape_of(merged.result) in (shape_of(op.rhs), shape_of(inner.rhs))
+        if not fits or not may_merge(type(op), first, second):
             merged.erase()
             return
         rewriter.replace(op, [merged, type(op)(inner.lhs, merged, location=op.location)])
@@ -201,13 +210,6 @@ class SimplifyClip(GraphPattern):
                 rewriter.replace(op, ClipOp(inner.x, new_low, new_high, location=op.location))
 
 
-def _holds_exactly(narrow: Attribute, wide: Attribute) -> bool:
-    """Whether every value of the first type is one of the second."""
-    from numpy import can_cast
-
-    return can_cast(numpy_dtype(narrow), numpy_dtype(wide), "safe")
-
-
 class SimplifyCast(GraphPattern):
     """cast to the same type -> x; cast(cast(x, wide), t) -> cast(x, t) where the wide type holds x exactly"""
 
@@ -218,7 +220,7 @@ class SimplifyCast(GraphPattern):
             rewriter.replace(op, [], [op.x])
             return
         inner = defining(op.x, CastOp)
-        if inner is not None and _holds_exactly(element_type_of_value(inner.x), inner.to):
+        if inner is not None and holds_exactly(element_type_of_value(inner.x), inner.to):
             rewriter.replace(op, CastOp(inner.x, op.to, location=op.location))
 
 

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from mini_infer.dialects.graph import (
+    AbsOp,
     AddOp,
     AndOp,
     AvgPoolOp,
@@ -71,13 +72,16 @@ def positive(g: Graph, x: SSAValue) -> SSAValue:
 
 # What is made of x [2, 3, 4], and the ops that are left of it.
 CANONICAL: dict[str, tuple[Make, list[str]]] = {
-    "x + 0": (lambda g, x: g(AddOp, x, 0.0), []),
-    "0 + x": (lambda g, x: g(AddOp, 0.0, x), []),
+    "x + -0": (lambda g, x: g(AddOp, x, -0.0), []),
+    "-0 + x": (lambda g, x: g(AddOp, -0.0, x), []),
     "x - 0": (lambda g, x: g(SubOp, x, 0.0), []),
+    "x + 0, as x may be -0": (lambda g, x: g(AddOp, x, 0.0), ["add"]),
+    "x - -0": (lambda g, x: g(SubOp, x, -0.0), ["sub"]),
+    "x + zeros of both signs": (lambda g, x: g(AddOp, x, np.array([-0.0, 0.0, -0.0, -0.0])), ["add"]),
     "x * 1": (lambda g, x: g(MulOp, x, np.ones((3, 1))), []),
     "x / 1": (lambda g, x: g(DivOp, x, 1.0), []),
     "x * 1, larger": (lambda g, x: g(MulOp, x, np.ones((5, 1, 1, 1))), ["broadcast_to"]),
-    "x + zeros of a weight": (lambda g, x: g(AddOp, x, np.zeros((9, 2, 3, 4))), ["broadcast_to"]),
+    "x + zeros of a weight": (lambda g, x: g(AddOp, x, -np.zeros((9, 2, 3, 4))), ["broadcast_to"]),
     "pow 1": (lambda g, x: g(PowOp, x, 1.0), []),
     "pow 2": (lambda g, x: g(PowOp, x, 2.0), ["mul"]),
     "pow 3": (lambda g, x: g(PowOp, x, 3.0), ["mul", "mul"]),
@@ -85,6 +89,11 @@ CANONICAL: dict[str, tuple[Make, list[str]]] = {
     "pow -1/2": (lambda g, x: g(PowOp, positive(g, x), -0.5), ["mul", "add", "rsqrt"]),
     "1 / sqrt": (lambda g, x: g(DivOp, 1.0, g(SqrtOp, positive(g, x))), ["mul", "add", "rsqrt"]),
     "reciprocal": (lambda g, x: g(ReciprocalOp, g(SqrtOp, positive(g, x))), ["mul", "add", "rsqrt"]),
+    "pow 1/2 of what may be -0": (lambda g, x: g(PowOp, g(ReluOp, x), 0.5), ["relu", "pow"]),
+    "pow -1/2 of a mean of sizes": (
+        lambda g, x: g(PowOp, g(ReduceMeanOp, g(AbsOp, x), axes=[2], keepdims=True), -0.5),
+        ["abs", "reduce_mean", "rsqrt"],
+    ),
     "neg neg": (lambda g, x: g(NegOp, g(NegOp, x)), []),
     "relu relu": (lambda g, x: g(ReluOp, g(ReluOp, x)), ["relu"]),
     "x + c + d": (lambda g, x: g(AddOp, g(AddOp, x, 2.0), np.arange(4.0)), ["add"]),
@@ -92,6 +101,11 @@ CANONICAL: dict[str, tuple[Make, list[str]]] = {
         lambda g, x: g(MulOp, g(MulOp, x, np.ones((3, 1)) * 2), np.arange(4.0)),
         ["mul", "mul"],
     ),
+    "(x + c) - c, which rounds x": (lambda g, x: g(AddOp, g(AddOp, x, 2.0**52), -(2.0**52)), ["add", "add"]),
+    "x + c + d beyond the range": (lambda g, x: g(AddOp, g(AddOp, x, 1e308), 1e308), ["add", "add"]),
+    "x * c * d": (lambda g, x: g(MulOp, g(MulOp, x, 2.0), -3.0), ["mul"]),
+    "x * c * d that vanishes": (lambda g, x: g(MulOp, g(MulOp, x, 1e-200), 1e-200), ["mul", "mul"]),
+    "x * c * d beyond the range": (lambda g, x: g(MulOp, g(MulOp, x, 1e200), 1e200), ["mul", "mul"]),
     "max and min": (lambda g, x: g(MinOp, g(MaxOp, x, -0.5), 0.5), ["clip"]),
     "clip below": (lambda g, x: g(ClipOp, x, min=0.0), ["relu"]),
     "max 0": (lambda g, x: g(MaxOp, x, 0.0), ["relu"]),
@@ -336,7 +350,7 @@ def test_shapes_are_inferred() -> None:
 
 def test_statistics_count_by_pass_and_pattern() -> None:
     g = Graph((2, 3))
-    g.finish(g(AddOp, g(MulOp, g.inputs[0], 1.0), 0.0))
+    g.finish(g(SubOp, g(MulOp, g.inputs[0], 1.0), 0.0))
     g.apply("canonicalize-graph,dce")
     count(g.ctx, "mine", "nothing", 0)
     count(g.ctx, "mine", "something", 2)
