@@ -61,6 +61,8 @@ def _parse_keyed_ints(parser: AttrParser, keys: Sequence[str]) -> list[IntAttr]:
     return values
 
 
+TARGET_FEATURES = ("fma", "half", "round")
+"""Products and sums in one rounding; f16 to f32 and back; rounding to a whole number."""
 TARGET_KEYS = ("vector_bits", "registers", "l1", "l2", "l3", "threads")
 
 
@@ -68,13 +70,16 @@ TARGET_KEYS = ("vector_bits", "registers", "l1", "l2", "l3", "threads")
 class TargetAttr(ParametrizedAttribute):
     """What code is generated for; module attribute `kernel.target`.
 
-    `vector_bits` is the widest register used, `registers` how many of them there are, cache sizes are in
-    bytes per core (l3: shared), `threads` how many threads one inference runs on.
+    `cpu` is LLVM's name for it, after a target triple and a colon where the architecture is not this machine's.
+    `features` are what it has instructions for, of TARGET_FEATURES. `vector_bits` is the widest register used,
+    `registers` how many of them there are, cache sizes are in bytes per core (l3: shared), `threads` how many threads
+    one inference runs on.
     """
 
     name = "kernel.target"
     device: StringAttr
     cpu: StringAttr
+    features: ArrayAttr[StringAttr]
     vector_bits: IntAttr
     registers: IntAttr
     l1: IntAttr
@@ -88,6 +93,7 @@ class TargetAttr(ParametrizedAttribute):
         *,
         device: str = "cpu",
         cpu: str = "generic",
+        features: Sequence[str] = (),
         vector_bits: int = 128,
         registers: int = 16,
         l1: int = 32 << 10,
@@ -97,7 +103,8 @@ class TargetAttr(ParametrizedAttribute):
     ) -> TargetAttr:
         """A target from plain values."""
         ints = (vector_bits, registers, l1, l2, l3, threads)
-        return cls(StringAttr(device), StringAttr(cpu), *(IntAttr(value) for value in ints))
+        named = ArrayAttr(StringAttr(feature) for feature in features)
+        return cls(StringAttr(device), StringAttr(cpu), named, *(IntAttr(value) for value in ints))
 
     @override
     @classmethod
@@ -106,7 +113,11 @@ class TargetAttr(ParametrizedAttribute):
             device = StringAttr(parser.parse_str_literal())
             parser.parse_punctuation(",")
             cpu = StringAttr(parser.parse_str_literal())
-            return [device, cpu, *_parse_keyed_ints(parser, TARGET_KEYS)]
+            features: Sequence[str] = ()
+            if parser.parse_optional_keyword("has"):
+                features = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+            named = ArrayAttr(StringAttr(feature) for feature in features)
+            return [device, cpu, named, *_parse_keyed_ints(parser, TARGET_KEYS)]
 
     @override
     def print_parameters(self, printer: Printer) -> None:
@@ -115,6 +126,9 @@ class TargetAttr(ParametrizedAttribute):
             printer.print_string_literal(self.device.data)
             printer.print_string(", ")
             printer.print_string_literal(self.cpu.data)
+            if self.features.data:
+                printer.print_string(" has ")
+                printer.print_attribute(self.features)
             for key, value in zip(TARGET_KEYS, ints, strict=True):
                 printer.print_string(f", {key} = {value.data}")
 
@@ -123,9 +137,16 @@ class TargetAttr(ParametrizedAttribute):
         bits = self.vector_bits.data
         if bits < 8 or bits & (bits - 1):
             raise VerifyException(f"vectors have {bits} bits; it must be a power of two of at least 8")
+        if unknown := [each.data for each in self.features if each.data not in TARGET_FEATURES]:
+            raise VerifyException(f"there is no feature {', '.join(unknown)}; there are {', '.join(TARGET_FEATURES)}")
         for key, value in (("registers", self.registers), ("threads", self.threads)):
             if value.data < 1:
                 raise VerifyException(f"there are {value.data} {key}; it must be at least 1")
+
+    def has(self, feature: str) -> bool:
+        """Whether the CPU has instructions for a feature of TARGET_FEATURES."""
+        assert feature in TARGET_FEATURES
+        return StringAttr(feature) in self.features.data
 
     def lanes(self, element_bits: int) -> int:
         """How many elements of `element_bits` one vector register holds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,12 +18,13 @@ from ..lowering.levels import Level, argument_roles
 from ..lowering.pipelines import Observer, Phase, collection_paused, parse_passes, phases, remaining_phases, run_phases
 from ..passes.memory_report import MemoryPlan, memory_plan
 from ..passes.statistics import pass_statistics
-from .cpu import compile_to_object, host_target, load_object, load_openmp
+from .cpu import compile_to_object, load_object, load_openmp
 from .engine import Engine, EngineConfig
 from .limits import in_gigabytes, memory_bytes, memory_for
 from .plan import InferencePlan, KernelCall, TensorSpec
 from .steps import LOG, Progress, Steps
 from .storage import Array, aligned_bytes
+from .targets import cpu_target, machine_of
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
@@ -81,19 +81,22 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
 
 
 def plan_memory(
-    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None
+    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, cpu: str = ""
 ) -> MemoryPlan:
     """Takes a module down to the arena level. Raises PlanError where it can't be met in `max_workspace_size`."""
-    module.attributes["kernel.target"] = target_attribute(config)
+    module.attributes["kernel.target"] = target_attribute(config, cpu)
     _lower(module, ctx, config, "arena", observer)
     return memory_plan(module)
 
 
 def build_plan(
-    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None
+    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, cpu: str = ""
 ) -> InferencePlan:
-    """Takes a module at the graph level (or further down) to machine code."""
-    memory = plan_memory(module, ctx, config, observer)
+    """Takes a module at the graph level (or further down) to machine code, for this machine or the CPU named.
+
+    Whether code for another CPU runs here is the caller's to know: unknown instructions end the process.
+    """
+    memory = plan_memory(module, ctx, config, observer, cpu=cpu)
     target = target_of(module)
     inputs, outputs = _specs(module, "input"), _specs(module, "output")
     if config.max_workspace_size is None:
@@ -129,21 +132,20 @@ def _check_memory(memory: MemoryPlan, inputs: Sequence[TensorSpec], outputs: Seq
         )
 
 
-def target_attribute(config: EngineConfig) -> TargetAttr:
-    """What code is generated for: this machine, with the configuration's threads and vectors."""
-    host = host_target()
-    bits = config.vector_bits or host.vector_bits
-    wide = host.registers * host.vector_bits // bits
-    narrow = min(16, host.registers)  # x86 has the upper 16 only with AVX-512
+def target_attribute(config: EngineConfig, cpu_name: str = "") -> TargetAttr:
+    """What code is generated for: this machine or the CPU named, with the configuration's threads and vectors."""
+    cpu = cpu_target(cpu_name)
+    cpu = cpu.narrowed(config.vector_bits or cpu.vector_bits)
     threads = config.thread_count
     return TargetAttr.of(
         device=config.device,
-        cpu=host.cpu,
-        vector_bits=bits,
-        registers=wide if bits >= host.vector_bits else narrow,
-        l1=host.l1_bytes,
-        l2=host.l2_bytes,
-        l3=host.l3_bytes,
+        cpu=cpu.name,
+        features=sorted(cpu.features),
+        vector_bits=cpu.vector_bits,
+        registers=cpu.registers,
+        l1=cpu.l1_bytes,
+        l2=cpu.l2_bytes,
+        l3=cpu.l3_bytes,
         threads=threads if threads == 1 or load_openmp() else 1,
     )
 
@@ -173,16 +175,9 @@ def _object_code(module: ModuleOp, target: TargetAttr, pointers: int) -> bytes:
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
 
-    support = runtime_ir(pointers, openmp=target.threads.data > 1, machine=platform.machine())
-    return compile_to_object(emit_llvm_ir(module), target.cpu.data, _features(target), link=[support])
-
-
-def _features(target: TargetAttr) -> str:
-    """The host's features for LLVM, without those whose vectors are wider than the target's."""
-    host = host_target()
-    without = {256: ("avx512f",), 128: ("avx512f", "avx")}.get(target.vector_bits.data, ())
-    wider = host.vector_bits > target.vector_bits.data
-    return ",".join([host.features, *(f"-{feature}" for feature in without if wider)])
+    machine = machine_of(target)
+    support = runtime_ir(pointers, openmp=target.threads.data > 1, machine=machine.architecture)
+    return compile_to_object(emit_llvm_ir(module), machine, link=[support])
 
 
 def _specs(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:

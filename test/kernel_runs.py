@@ -23,13 +23,16 @@ from mini_infer.dialects.graph import (
     type_of,
 )
 from mini_infer.dialects.graph.base import GraphOp, named_location
-from mini_infer.dialects.kernel import CallOp, InterfaceAttr, TargetAttr
+from mini_infer.dialects.kernel import CallOp, InterfaceAttr, target_of
 from mini_infer.lowering.graph_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
 from mini_infer.passes.choose_schedule import ChooseSchedule
-from mini_infer.runtime.cpu import compile_to_object, emit_assembly, host_target, load_object
+from mini_infer.runtime.build import target_attribute
+from mini_infer.runtime.cpu import compile_to_object, emit_assembly, load_object
+from mini_infer.runtime.engine import EngineConfig
+from mini_infer.runtime.targets import host_target, machine_of
 
 Result: TypeAlias = "SSAValue | Sequence[SSAValue]"
 
@@ -118,8 +121,7 @@ def loops_of(
     kernel = kernel_of(family, body, arrays)
     kernel.verify()
     module = ModuleOp([kernel])
-    registers = 32 if bits == 512 else 16
-    module.attributes["kernel.target"] = TargetAttr.of(vector_bits=bits, registers=registers, threads=threads)
+    module.attributes["kernel.target"] = target_attribute(EngineConfig(vector_bits=bits, threads=threads))
     ChooseSchedule().apply(MiniContext(), module)
     interface = kernel.interface
     assert isinstance(interface, InterfaceAttr)
@@ -155,31 +157,22 @@ def compiled(
     inplace: dict[int, int] | None = None,
 ) -> Kernel:
     """Machine code of one kernel; results in `inplace` are written over operands."""
-    host = host_target()
-    bits = bits or host.vector_bits
+    bits = bits or host_target().vector_bits
     shared = inplace or {}
     module, interface, kernel = loops_of(family, body, arrays, bits=bits, threads=threads, inplace=shared)
     ExpandMath().apply(MiniContext(), module)
-    LowerToLlvm(vector_bits=bits).apply(MiniContext(), module)
+    LowerToLlvm().apply(MiniContext(), module)
     text = emit_llvm_ir(module)
-    features = host.features if bits == 512 else _without_wide(host.features, bits)
-    code = load_object(compile_to_object(text, host.cpu, features))
+    code = load_object(compile_to_object(text, machine_of(target_of(module))))
     results = [
         (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type)) for value in kernel.terminator.arguments
     ]
     return Kernel(module, interface, text, code, results, threads, shared)
 
 
-def _without_wide(features: str, bits: int) -> str:
-    off = ("avx512",) if bits == 256 else ("avx512", "avx", "fma", "f16c", "vaes", "vpclmul", "xop")
-    kept = [feature for feature in features.split(",") if not feature[1:].startswith(off)]
-    return ",".join([*kept, "-avx512f", *(["-avx"] if bits == 128 else [])])
-
-
 def assembly(kernel: Kernel) -> str:
     """The assembly of a kernel on this machine."""
-    host = host_target()
-    return emit_assembly(kernel.llvm_ir, host.cpu, host.features)
+    return emit_assembly(kernel.llvm_ir, host_target().machine)
 
 
 def reference(body: Body, arrays: Sequence[Array], wide: bool = True) -> list[Array]:

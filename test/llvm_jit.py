@@ -14,17 +14,21 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from mini_infer.dialects.extensions import LLVM, Arith, MemRef, Vector
+from mini_infer.dialects.kernel import Kernel, TargetAttr
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
-from mini_infer.runtime.cpu import LoadedCode, compile_to_object, emit_assembly, host_target, load_object
+from mini_infer.runtime.build import target_attribute
+from mini_infer.runtime.cpu import LoadedCode, compile_to_object, emit_assembly, load_object
+from mini_infer.runtime.engine import EngineConfig
+from mini_infer.runtime.targets import machine_of
 
 
 @cache
 def context() -> Context:
     """Knows the dialects of the loops and llvm levels."""
     made = Context()
-    for dialect in (builtin.Builtin, Arith, func.Func, LLVM, math.Math, MemRef, scf.Scf, Vector):
+    for dialect in (builtin.Builtin, Arith, func.Func, Kernel, LLVM, math.Math, MemRef, scf.Scf, Vector):
         made.load_dialect(dialect)
     return made
 
@@ -36,19 +40,25 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def lowered(text: str, vector_bits: int = 0) -> ModuleOp:
+def target(cpu: str = "", vector_bits: int = 0) -> TargetAttr:
+    """The host, or another CPU by name, with its widest vectors or others."""
+    return target_attribute(EngineConfig(threads=1, vector_bits=vector_bits or None), cpu)
+
+
+def lowered(text: str, vector_bits: int = 0, cpu: str = "") -> ModuleOp:
     """The llvm dialect module of loop-level text, verified."""
     module = parse(text)
+    module.attributes["kernel.target"] = target(cpu, vector_bits)
     ExpandMath().apply(context(), module)
     module.verify()
-    LowerToLlvm(vector_bits=vector_bits or host_target().vector_bits).apply(context(), module)
+    LowerToLlvm().apply(context(), module)
     module.verify()
     return module
 
 
-def llvm_ir(text: str, vector_bits: int = 0) -> str:
+def llvm_ir(text: str, vector_bits: int = 0, cpu: str = "") -> str:
     """LLVM IR text of loop-level text; the llvm dialect module in between must survive print and parse."""
-    module = lowered(text, vector_bits)
+    module = lowered(text, vector_bits, cpu)
     ir = emit_llvm_ir(module)
     assert emit_llvm_ir(parse(str(module))) == ir
     return ir
@@ -56,17 +66,15 @@ def llvm_ir(text: str, vector_bits: int = 0) -> str:
 
 def assembly(text: str, cpu: str = "", vector_bits: int = 0) -> str:
     """Assembly for `cpu`, by default the host."""
-    host = host_target()
-    return emit_assembly(llvm_ir(text, vector_bits), cpu or host.cpu, "" if cpu else host.features)
+    return emit_assembly(llvm_ir(text, vector_bits, cpu), machine_of(target(cpu, vector_bits)))
 
 
 class Code:
     """Functions of loop-level text, callable with arrays, ints and floats."""
 
     def __init__(self, text: str, cpu: str = "", vector_bits: int = 0, opt_level: int = 3) -> None:
-        host = host_target()
-        features = "" if cpu else host.features
-        data = compile_to_object(llvm_ir(text, vector_bits), cpu or host.cpu, features, opt_level)
+        machine = machine_of(target(cpu, vector_bits))
+        data = compile_to_object(llvm_ir(text, vector_bits, cpu), machine, opt_level)
         self.loaded: LoadedCode = load_object(data)
 
     def __call__(self, name: str, *arguments: Any) -> None:

@@ -29,7 +29,7 @@ from lit.formats import ShTest
 from typing_extensions import override
 
 from mini_infer.lowering.registry import DIALECTS, PASSES
-from mini_infer.runtime.cpu import host_target
+from mini_infer.runtime.targets import host_target
 from mini_infer.tools.mini_opt import main as mini_opt
 
 RUN_LINE = re.compile(r"RUN:\s*(.*)")

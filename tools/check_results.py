@@ -3,8 +3,9 @@
     func.func @main(%x: tensor<3xf32> {graph.name = "x", graph.value = dense<[-1.0, 0.0, 2.0]> : tensor<3xf32>})
         -> (tensor<3xf32> {graph.name = "y", graph.expect = dense<[0.0, 0.0, 2.0]> : tensor<3xf32>})
 
-The reference interpreter, the code with a kernel for every op, and the optimised code must each give what is
-expected: integers and truth values exactly, floats within `graph.tolerance` (relative and absolute; 1e-6 unless given).
+The reference interpreter, the code with a kernel for every op (for the plainest CPU of this architecture), and the
+optimised code (for this very machine) must each give what is expected: integers and truth values exactly, floats
+within `graph.tolerance` (relative and absolute; 1e-6 unless given).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ def check_results(ctx: Context, module: ModuleOp) -> str:
     """One line per output; raises MiniInferError with all that differ."""
     from ..runtime.build import build_plan
     from ..runtime.engine import EngineConfig
+    from ..runtime.targets import plainest_cpu
 
     main = SymbolTable.lookup_symbol(module, "main")
     if not isinstance(main, FuncOp):
@@ -35,9 +37,10 @@ def check_results(ctx: Context, module: ModuleOp) -> str:
     inputs = {_name(each): _value(each, "graph.value") for each in main.arg_attrs or ()}
     outputs = list(main.res_attrs or ())
     results = {"reference": interpret(module, inputs, blob_store(ctx))}
-    for label, optimize in (("unfused", False), ("fused", True)):
-        own = cast("MiniContext", ctx)
-        plan = build_plan(module.clone(), own, EngineConfig(threads=1, enable_graph_optimization=optimize))
+    own = cast("MiniContext", ctx)
+    for label, optimize, cpu in (("unfused", False, plainest_cpu()), ("fused", True, "")):
+        config = EngineConfig(threads=1, enable_graph_optimization=optimize)
+        plan = build_plan(module.clone(), own, config, cpu=cpu)
         results[label] = plan.create_execution_context().run(inputs)
     lines: list[str] = []
     wrong: list[str] = []

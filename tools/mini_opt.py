@@ -94,6 +94,10 @@ def mini_opt(
     host: Annotated[
         bool, typer.Option("--host", help="Compile for this machine, not for what the module says.")
     ] = False,
+    cpu: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Compile for a CPU: x86-64-v3, aarch64-linux-gnu:neoverse-n1, ..."),
+    ] = None,
     dim: Dims = None,
     shape: Shapes = None,
     print_ir_before: Annotated[
@@ -157,6 +161,7 @@ def mini_opt(
         to=to,
         target=target,
         host=host,
+        cpu=cpu,
         dims=dims_of(dim),
         shapes=shapes_of(shape),
         watch=wanted,

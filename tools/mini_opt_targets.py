@@ -82,8 +82,9 @@ def _llvm_ir(ctx: Context, module: ModuleOp) -> str:
 def _assembly(ctx: Context, module: ModuleOp) -> str:
     from ..dialects.kernel import target_of
     from ..runtime.cpu import emit_assembly
+    from ..runtime.targets import machine_of
 
-    return emit_assembly(_llvm_ir(ctx, module), target_of(module).cpu.data, features="")
+    return emit_assembly(_llvm_ir(ctx, module), machine_of(target_of(module)))
 
 
 def _memory_plan(ctx: Context, module: ModuleOp) -> str:

@@ -43,6 +43,7 @@ class OptOptions:
     to: Level | None = None
     target: TargetName = "mlir"
     host: bool = False
+    cpu: str | None = None
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     watch: Wanted = field(default_factory=Wanted)
@@ -166,11 +167,11 @@ class OptRun:
 
     def _transform(self, module: ModuleOp) -> None:
         self._verify(module)
-        if self.options.host:
+        if self.options.host or self.options.cpu:
             from ..runtime.build import target_attribute
             from ..runtime.engine import EngineConfig
 
-            module.attributes["kernel.target"] = target_attribute(EngineConfig())
+            module.attributes["kernel.target"] = target_attribute(EngineConfig(), self.options.cpu or "")
         phases = self._phases(module)
         self.options.watch.check([each for passes in phases for each in passes])
         watch = PassWatch(self.options.watch, self.ctx)

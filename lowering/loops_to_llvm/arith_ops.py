@@ -76,6 +76,8 @@ _INTRINSICS = {
     "math.roundeven": "llvm.roundeven",
     "math.sqrt": "llvm.sqrt",
     "math.trunc": "llvm.trunc",
+}
+_CALLED = {
     # LLVM calls the C library for these, once per lane.
     "math.acos": "llvm.acos",
     "math.asin": "llvm.asin",
@@ -103,6 +105,8 @@ _LIBRARY = {
     "math.expm1": "expm1",
     "math.log1p": "log1p",
 }
+C_FUNCTIONS = frozenset({*_LIBRARY.values(), *(name.removeprefix("llvm.") for name in _CALLED.values()), "fmod"})
+"""The functions of the C library that code may call, by their names for f64: no CPU has instructions for them."""
 _OVERFLOW = {IntegerOverflowFlag.NSW: 1, IntegerOverflowFlag.NUW: 2}
 
 
@@ -128,7 +132,7 @@ def _intrinsic(body: FunctionBody, op: Operation) -> None:
     flags = body.fast_math(op)
 
     def compute(operands: Sequence[SSAValue]) -> SSAValue:
-        return body.overloaded(_INTRINSICS[op.name], operands, flags)
+        return body.overloaded(_INTRINSICS.get(op.name) or _CALLED[op.name], operands, flags)
 
     body.values[op.results[0]] = halves.computed(body, op, compute)
 
@@ -304,7 +308,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(_INTEGER, _integer),
     **dict.fromkeys(_FLOAT, _float),
     **dict.fromkeys(_CASTS, _cast),
-    **dict.fromkeys(_INTRINSICS, _intrinsic),
+    **dict.fromkeys((*_INTRINSICS, *_CALLED), _intrinsic),
     **dict.fromkeys(_LIBRARY, _library),
     **dict.fromkeys(("arith.negf", "math.absf", "math.copysign"), _sign),
     "arith.constant": _constant,

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
+from ...dialects.kernel import TargetAttr
 from .instructions import Instructions, integer_list
 from .types import POINTER, Types
 
@@ -43,8 +44,9 @@ def integers_of(op: Operation, name: str) -> tuple[int, ...]:
 class FunctionBody(Instructions):
     """The body of an llvm.func under construction; `block` is where the next operation goes."""
 
-    def __init__(self, types: Types, handlers: Mapping[str, Handler], entry: Block) -> None:
+    def __init__(self, types: Types, handlers: Mapping[str, Handler], entry: Block, target: TargetAttr) -> None:
         super().__init__(types, entry)
+        self.target = target
         self.region = Region(entry)
         self.values: dict[SSAValue, SSAValue] = {}
         """The LLVM values of values of the loops level."""

@@ -4,9 +4,12 @@ before:  %y = math.exp %x : vector<16xf32>
 after:   %t = math.fma %x, %log2e, %round : vector<16xf32>     a polynomial in arith, math.fma and bit
          ...                                                   operations; see polynomials.py
 
+Where the module's `kernel.target` has no instruction for them, rounding to whole numbers, and sums of products, are
+expanded too: `vector.fma` becomes a product and a sum, `math.fma` what gives the same as one rounding.
+
 On f32, scalars and vectors alike: exp, exp2, expm1, tanh, erf, log, log1p, and powf with a constant exponent
 such as 2 or 0.5. On f16 and bf16 these and the other functions of the C library are computed in f32.
-Everything else is left alone: sqrt, floor and their like are instructions, and the rest calls the library.
+Everything else is left alone: sqrt and its like are instructions, and the rest calls the C library.
 """
 
 from collections.abc import Callable
@@ -23,12 +26,14 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     ModuleOp,
     f32,
+    f64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.extensions.replace import shaped_like
-from . import polynomials
+from ...dialects.kernel import target_of
+from . import missing, polynomials
 from .math_builder import MathBuilder
 from .types import element_of
 
@@ -43,12 +48,16 @@ _EXPANSIONS: dict[str, Callable[[MathBuilder, SSAValue], SSAValue]] = {
 }
 _POWER = "math.powf"
 _INSTRUCTIONS = {
-    f"math.{name}"
-    for name in (
-        *("absf", "ceil", "copysign", "floor", "fma", "round", "roundeven", "rsqrt", "sqrt", "trunc"),
-        *("absi", "ctlz", "cttz", "ctpop", "ipowi"),
-    )
+    f"math.{name}" for name in ("absf", "absi", "copysign", "ctlz", "ctpop", "cttz", "ipowi", "rsqrt", "sqrt")
 }
+_ROUNDINGS: dict[str, Callable[[MathBuilder, SSAValue], SSAValue]] = {
+    "math.ceil": missing.ceil,
+    "math.floor": missing.floor,
+    "math.round": missing.nearest_away,
+    "math.roundeven": missing.roundeven,
+    "math.trunc": missing.trunc,
+}
+_FUSED, _FUSED_VECTOR = "math.fma", "vector.fma"
 
 
 @dataclass(frozen=True)
@@ -59,21 +68,34 @@ class ExpandMath(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for each in [inner for inner in op.walk() if inner.name.startswith("math.")]:
-            if each.name not in _INSTRUCTIONS:
-                _expand(each)
+        target = target_of(op)
+        fused = target.has("fma")
+        done = set(_INSTRUCTIONS)
+        done.update((_FUSED, _FUSED_VECTOR) if fused else ())
+        done.update(_ROUNDINGS if target.has("round") else ())
+        for each in [inner for inner in op.walk() if inner.name.startswith("math.") or inner.name == _FUSED_VECTOR]:
+            if each.name not in done:
+                _expand(each, fused)
 
 
-def _expand(op: Operation) -> None:
+def _expand(op: Operation, fused: bool) -> None:
     element = element_of(op.results[0].type)
     if isinstance(element, Float16Type | BFloat16Type):
         op = _in_f32(op)
         element = f32
-    if element != f32:
+    if element not in (f32, f64):
         return
-    builder = MathBuilder(op, op.results[0].type)
+    builder = MathBuilder(op, op.results[0].type, fused=fused)
     replacement: SSAValue | None = None
-    if op.name in _EXPANSIONS:
+    if op.name == _FUSED_VECTOR:
+        replacement = builder.fma(*op.operands)
+    elif op.name == _FUSED:
+        replacement = missing.fused(builder, *op.operands)
+    elif op.name in _ROUNDINGS:
+        replacement = _ROUNDINGS[op.name](builder, op.operands[0])
+    elif element == f64:
+        return
+    elif op.name in _EXPANSIONS:
         replacement = _EXPANSIONS[op.name](builder, op.operands[0])
     elif op.name == _POWER and (exponent := _constant_of(op.operands[1])) is not None:
         replacement = polynomials.power(builder, op.operands[0], exponent)

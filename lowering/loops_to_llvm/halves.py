@@ -18,19 +18,17 @@ from xdsl.dialects.builtin import (
     f32,
     i16,
     i32,
-    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.extensions.llvm import FCmpOp, SelectOp
 from .body import FunctionBody
-from .instructions import NO_FAST_MATH, Instructions
+from .instructions import NO_FAST_MATH
 from .llvm_text import half_bits
-from .types import element_of, is_half, truth_type, with_element
+from .types import element_of, is_half, with_element
 
-_UNORDERED = {"predicate": IntegerAttr(14, i64), "fastmathFlags": NO_FAST_MATH}
 _NO_FLAGS = {"fastmathFlags": NO_FAST_MATH}
-_SIGN, _OTHERS = 0x8000, 0x7FFF
+_SIGN, _OTHERS = 0x8000, 0x7FFF  # of 16 bits
+_INFINITY = 0x7F800000  # of f32
 
 
 def as_integers(value: Attribute) -> Attribute:
@@ -51,45 +49,85 @@ def computed(body: FunctionBody, op: Operation, make: Callable[[Sequence[SSAValu
     return rounded(body, result, op.results[0].type) if element_of(result.type) == f32 else result
 
 
-def widened(body: Instructions, value: SSAValue, source: Attribute) -> SSAValue:
+def widened(body: FunctionBody, value: SSAValue, source: Attribute) -> SSAValue:
     """Values of the type `source`, f16 or bf16, as f32."""
-    wide = with_element(f32, value.type)
-    if element_of(source) == f16:
-        return body.emit(llvm.FPExtOp, (body.emit(llvm.BitcastOp, (value,), with_element(f16, value.type)),), wide)
-    integers = with_element(i32, value.type)
-    bits = body.emit(llvm.ZExtOp, (value,), integers)
-    return body.emit(llvm.BitcastOp, (body.emit(llvm.ShlOp, (bits, body.number(16, integers)), integers),), wide)
+    wide, integers = with_element(f32, value.type), with_element(i32, value.type)
+    if element_of(source) != f16:
+        bits = body.emit(llvm.ZExtOp, (value,), integers)
+        return body.bits(body.emit(llvm.ShlOp, (bits, body.number(16, integers)), integers), f32)
+    if body.target.has("half"):
+        return body.emit(llvm.FPExtOp, (body.bits(value, f16),), wide)
+    return _widened_half(body, value)
 
 
-def rounded(body: Instructions, value: SSAValue, target: Attribute) -> SSAValue:
+def rounded(body: FunctionBody, value: SSAValue, target: Attribute) -> SSAValue:
     """f32 to the nearest of the type `target`, f16 or bf16, ties to even."""
-    narrow = with_element(i16, value.type)
-    if element_of(target) == f16:
-        return body.emit(llvm.BitcastOp, (body.emit(llvm.FPTruncOp, (value,), with_element(f16, value.type)),), narrow)
-    return body.emit(llvm.TruncOp, (_rounded_bfloat16(body, value),), narrow)
+    if element_of(target) == f16 and body.target.has("half"):
+        return body.bits(body.emit(llvm.FPTruncOp, (value,), with_element(f16, value.type)), i16)
+    narrow = (_rounded_half if element_of(target) == f16 else _rounded_bfloat16)(body, value)
+    return body.emit(llvm.TruncOp, (narrow,), with_element(i16, value.type))
 
 
-def _rounded_bfloat16(body: Instructions, value: SSAValue) -> SSAValue:
-    """The bits plus just under half of the last kept one."""
-    bits_type = with_element(i32, value.type)
-    bits = body.emit(llvm.BitcastOp, (value,), bits_type)
-    sixteen = body.number(16, bits_type)
-    kept = body.emit(llvm.LShrOp, (bits, sixteen), bits_type)
-    last = body.emit(llvm.AndOp, (kept, body.number(1, bits_type)), bits_type)
-    half = body.emit(llvm.AddOp, (last, body.number(0x7FFF, bits_type)), bits_type)
-    nearest = body.emit(llvm.LShrOp, (body.emit(llvm.AddOp, (bits, half), bits_type), sixteen), bits_type)
-    quiet = body.emit(llvm.OrOp, (kept, body.number(0x40, bits_type)), bits_type)
-    is_nan = body.emit(FCmpOp, (value, value), truth_type(value.type), _UNORDERED)
-    return body.emit(SelectOp, (is_nan, quiet, nearest), bits_type, _NO_FLAGS)
+def _widened_half(body: FunctionBody, value: SSAValue) -> SSAValue:
+    """f16 to f32 by its bits: a product sets the exponent right and makes subnormal numbers normal."""
+    do = _integers(body)
+    bits = body.emit(llvm.ZExtOp, (value,), with_element(i32, value.type))
+    shifted = do(llvm.ShlOp, do(llvm.AndOp, bits, _OTHERS), 13)
+    sign = do(llvm.ShlOp, do(llvm.AndOp, bits, _SIGN), 16)
+    number = body.bits(shifted, f32)
+    scale = body.number(2.0**112, number.type)
+    scaled = body.emit(llvm.FMulOp, (number, scale), number.type, _NO_FLAGS)
+    # Infinity and NaN have the largest exponent of either type.
+    infinite = body.compare("oge", number, body.number(2.0**-96, number.type))
+    magnitude = body.select(infinite, do(llvm.OrOp, shifted, _INFINITY), body.bits(scaled, i32))
+    return body.bits(do(llvm.OrOp, magnitude, sign), f32)
+
+
+def _rounded_half(body: FunctionBody, value: SSAValue) -> SSAValue:
+    """f32 to f16 by its bits, in the low half of 32."""
+    do, bits = _integers(body), body.bits(value, i32)
+    sign = do(llvm.AndOp, do(llvm.LShrOp, bits, 16), _SIGN)
+    magnitude = do(llvm.AndOp, bits, 0x7FFFFFFF)
+    number = body.bits(magnitude, f32)
+    kept = do(llvm.LShrOp, magnitude, 13)
+    # Half of what goes, less one where the last kept bit is 0; and exponents count from 15, no more from 127.
+    normal = do(llvm.AddOp, magnitude, do(llvm.AddOp, do(llvm.AndOp, kept, 1), 0x0FFF - (112 << 23)))
+    normal = do(llvm.LShrOp, normal, 13)
+    # Beside 0.5 the last bit counts as much as that of a subnormal number: the addition rounds.
+    half = body.number(0.5, number.type)
+    beside = body.emit(llvm.FAddOp, (number, half), number.type, _NO_FLAGS)
+    small = do(llvm.SubOp, body.bits(beside, i32), 0x3F000000)
+    result = body.select(body.compare("olt", number, body.number(2.0**-14, number.type)), small, normal)
+    large = body.compare("oge", number, body.number(65536.0, number.type))
+    result = body.select(large, body.number(0x7C00, bits.type), result)
+    quiet = do(llvm.OrOp, do(llvm.AndOp, kept, 0x3FF), 0x7E00)
+    result = body.select(body.compare("uno", number, number), quiet, result)
+    return do(llvm.OrOp, result, sign)
+
+
+def _rounded_bfloat16(body: FunctionBody, value: SSAValue) -> SSAValue:
+    """The bits plus just under half of the last kept one, moved down."""
+    do, bits = _integers(body), body.bits(value, i32)
+    kept = do(llvm.LShrOp, bits, 16)
+    half = do(llvm.AddOp, do(llvm.AndOp, kept, 1), 0x7FFF)
+    nearest = do(llvm.LShrOp, do(llvm.AddOp, bits, half), 16)
+    return body.select(body.compare("uno", value, value), do(llvm.OrOp, kept, 0x40), nearest)
+
+
+def _integers(body: FunctionBody) -> Callable[[type[Operation], SSAValue, SSAValue | int], SSAValue]:
+    """Writes arithmetic on integers and numbers."""
+
+    def do(op: type[Operation], a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return body.emit(op, (a, body.number(b, a.type) if isinstance(b, int) else b), a.type)
+
+    return do
 
 
 def with_sign(body: FunctionBody, op: Operation) -> SSAValue:
     """negf, absf and copysign, which change one bit."""
     value, *other = body.lowered(op.operands)
-    sign = body.number(_SIGN, value.type)
+    do = _integers(body)
     if op.name == "arith.negf":
-        return body.emit(llvm.XOrOp, (value, sign), value.type)
-    without = body.emit(llvm.AndOp, (value, body.number(_OTHERS, value.type)), value.type)
-    if not other:
-        return without
-    return body.emit(llvm.OrOp, (without, body.emit(llvm.AndOp, (other[0], sign), value.type)), value.type)
+        return do(llvm.XOrOp, value, _SIGN)
+    without = do(llvm.AndOp, value, _OTHERS)
+    return do(llvm.OrOp, without, do(llvm.AndOp, other[0], _SIGN)) if other else without

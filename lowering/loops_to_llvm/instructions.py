@@ -20,14 +20,15 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.llvm import FastMathAttr
+from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.extensions.llvm import PoisonOp
-from .types import Types, element_of, lanes_of
+from ...dialects.extensions.llvm import FCmpOp, PoisonOp, SelectOp
+from .types import Types, element_of, lanes_of, truth_type, with_element
 
 NO_FAST_MATH = FastMathAttr(None)
+_NO_FLAGS = {"fastmathFlags": NO_FAST_MATH}
 
 
 class Instructions:
@@ -108,6 +109,19 @@ class Instructions:
         data = int(value) if isinstance(element, IntegerType) else value
         values = DenseIntOrFPElementsAttr.from_list(vector, cast("list[int]", [data]))
         return self.constant(values, cast(Attribute, like))
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
+        """Of floats, by LLVM's predicate such as "olt": i1 per lane."""
+        number = IntegerAttr(FCmpPredicateFlag(predicate).to_int(), i64)
+        return self.emit(FCmpOp, (a, b), truth_type(a.type), {"predicate": number, **_NO_FLAGS})
+
+    def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a where the condition holds, else b."""
+        return self.emit(SelectOp, (condition, a, b), a.type, _NO_FLAGS)
+
+    def bits(self, value: SSAValue, element: Attribute) -> SSAValue:
+        """The bits of `value` in lanes of another type."""
+        return self.emit(llvm.BitcastOp, (value,), with_element(element, value.type))
 
     def poison(self, value_type: Attribute) -> SSAValue:
         """A value that is never looked at."""

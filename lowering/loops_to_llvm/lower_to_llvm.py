@@ -30,7 +30,7 @@ from xdsl.dialects.llvm import CallingConventionAttr, LinkageAttr, LLVMFunctionT
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.kernel import target_of
+from ...dialects.kernel import TargetAttr, target_of
 from . import arith_ops, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
 from .halves import as_integers
@@ -58,12 +58,13 @@ class LowerToLlvm(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         types = Types()
-        vector_bits = self.vector_bits or target_of(op).vector_bits.data
+        target = target_of(op)
+        vector_bits = self.vector_bits or target.vector_bits.data
         extern: dict[str, LLVMFunctionType] = {}
         lowered: list[Operation] = []
         for top in op.ops:
             if isinstance(top, func.FuncOp):
-                lowered.append(_function(top, types, vector_bits, extern))
+                lowered.append(_function(top, types, target, vector_bits, extern))
             elif isinstance(top, memref.GlobalOp):
                 lowered.append(_global(top, types))
             elif top.name.startswith("llvm."):
@@ -81,7 +82,7 @@ class LowerToLlvm(ModulePass):
 
 
 def _function(
-    function: func.FuncOp, types: Types, vector_bits: int, extern: dict[str, LLVMFunctionType]
+    function: func.FuncOp, types: Types, target: TargetAttr, vector_bits: int, extern: dict[str, LLVMFunctionType]
 ) -> llvm.FuncOp:
     outputs = function.function_type.outputs.data
     if len(outputs) > 1:
@@ -105,7 +106,7 @@ def _function(
         return made
     block = function.body.block
     entry = Block(arg_types=inputs)
-    body = FunctionBody(types, HANDLERS, entry)
+    body = FunctionBody(types, HANDLERS, entry, target)
     body.values.update(zip(block.args, entry.args, strict=True))
     for argument, lowered in zip(block.args, entry.args, strict=True):
         lowered.name_hint = argument.name_hint
@@ -140,7 +141,7 @@ def _passthrough(function: func.FuncOp, vector_bits: int) -> ArrayAttr[Attribute
     """Attributes of the LLVM function; `llvm.noinline` and its like are taken from the function."""
     attributes: list[Attribute] = [StringAttr("nounwind")]
     attributes += [StringAttr(flag) for flag in _FUNCTION_FLAGS if f"llvm.{flag}" in function.attributes]
-    if function.body.blocks and vector_bits >= 512:
+    if function.body.blocks:
         attributes.append(ArrayAttr([StringAttr("prefer-vector-width"), StringAttr(str(vector_bits))]))
     return ArrayAttr(attributes)
 

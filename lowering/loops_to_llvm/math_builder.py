@@ -1,4 +1,4 @@
-"""Writing arithmetic on f32, or vectors of it, with operators of its own; the base of polynomials.py."""
+"""Writing arithmetic on f32 or f64, or vectors of them, with operators of its own; the base of polynomials.py."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -9,18 +9,19 @@ from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     Float32Type,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
     VectorType,
-    f32,
+    f64,
     i32,
     i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import CmpfOp, SelectOp, SIToFPOp
-from .types import lanes_of, truth_type, vector_type
+from .types import element_of, lanes_of, truth_type, vector_type
 
 _NO_FAST_MATH = {"fastmath": FastMathFlagsAttr("none")}
 _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
@@ -31,15 +32,18 @@ _PREDICATES = {
 
 
 class MathBuilder:
-    """Inserts operations in front of one that they will replace."""
+    """Inserts operations in front of one that they will replace. `fused`: the CPU multiplies and adds in one."""
 
-    def __init__(self, before: Operation, value_type: Attribute) -> None:
+    def __init__(self, before: Operation, value_type: Attribute, *, fused: bool) -> None:
         lanes = lanes_of(value_type)
         assert before.parent is not None
         self._block = before.parent
         self._before = before
+        self._fused = fused
         self._numbers: dict[float, SSAValue] = {}
         self.type = value_type
+        self.precision = 53 if element_of(value_type) == f64 else 24
+        """Bits of a number, the leading one included."""
         self.integer_type = i32 if lanes is None else vector_type(i32, lanes)
         self.truth_type = truth_type(value_type)
 
@@ -79,8 +83,8 @@ class MathBuilder:
         return self._float(arith.DivfOp, a, b)
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        """a * b + c, rounded once"""
-        return self._float(math.FmaOp, a, b, c)
+        """a * b + c, rounded once where that is one instruction"""
+        return self._float(math.FmaOp, a, b, c) if self._fused else self.add(self.mul(a, b), c)
 
     def abs(self, a: SSAValue) -> SSAValue:
         """|a|"""
@@ -161,7 +165,7 @@ class MathBuilder:
 def _float_constant(value: float, value_type: Attribute) -> Attribute:
     if isinstance(value_type, VectorType):
         return DenseIntOrFPElementsAttr.from_list(cast("VectorType[Float32Type]", value_type), [value])
-    return FloatAttr(value, f32)
+    return FloatAttr(value, cast("Float32Type | Float64Type", value_type))
 
 
 @cache

@@ -63,6 +63,12 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits
 
 // -----
 
+// Features have names of their own, not LLVM's.
+// expected-error @unknown {{there is no feature avx2; there are fma, half, round}}
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "" has ["avx2"], vector_bits = 128, registers = 16, l1 = 0, l2 = 0, l3 = 0, threads = 1>} {}
+
+// -----
+
 // expected-error @below {{expected [operand, result] pairs}}
 builtin.module attributes {i = #kernel.interface<inplace = [[0, 0, 0]]>} {}
 

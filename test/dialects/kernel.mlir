@@ -2,8 +2,8 @@
 // RUN: mini-opt %s | filecheck %s
 // RUN: mini-opt %s | mini-opt | filecheck %s
 
-// CHECK: kernel.target = #kernel.target<"cpu", "znver5", vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "znver5", vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>} {
+// CHECK: kernel.target = #kernel.target<"cpu", "znver5" has ["fma", "half", "round"], vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "znver5" has ["fma", "half", "round"], vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>} {
   // CHECK-LABEL: func.func @main
   func.func @main(%x: memref<2x3xf32>) {
     // CHECK-NEXT: %[[W:.*]] = kernel.weight #graph.blob<"model.onnx", 64, 12, "digest"> : memref<3xf32>

@@ -1,4 +1,5 @@
-// RUN: mini-opt %s -p expand-math | filecheck %s
+// RUN: mini-opt %s -p expand-math --cpu x86_64-linux-gnu:x86-64-v3 | filecheck %s
+// RUN: mini-opt %s -p expand-math --cpu x86_64-linux-gnu:x86-64 | filecheck %s --check-prefix=PLAIN
 
 // A function becomes arithmetic, on vectors as on scalars.
 // CHECK-LABEL: @exp_of_a_vector
@@ -65,4 +66,47 @@ func.func @left_alone(%x: f32, %d: f64) -> f64 {
   %b = math.floor %x : f32
   %c = math.exp %d : f64
   func.return %c : f64
+}
+
+// Where the CPU can't multiply and add in one, both are done: in polynomials and sums, one rounding more does no harm.
+// CHECK-LABEL: @a_sum_of_products
+// CHECK-NEXT:    vector.fma
+// CHECK-NEXT:    func.return
+// PLAIN-LABEL: @a_sum_of_products
+// PLAIN-NEXT:    %[[PRODUCT:.*]] = arith.mulf %{{.*}}, %{{.*}} : vector<4xf32>
+// PLAIN-NEXT:    arith.addf %[[PRODUCT]], %{{.*}} : vector<4xf32>
+// PLAIN-NEXT:    func.return
+func.func @a_sum_of_products(%a: vector<4xf32>, %b: vector<4xf32>, %c: vector<4xf32>) -> vector<4xf32> {
+  %r = vector.fma %a, %b, %c : vector<4xf32>
+  func.return %r : vector<4xf32>
+}
+
+// The operation that promises one rounding finds what the product lost, and adds it at last.
+// CHECK-LABEL: @rounded_once
+// CHECK-NEXT:    math.fma
+// CHECK-NEXT:    func.return
+// PLAIN-LABEL: @rounded_once
+// PLAIN-NEXT:    arith.mulf %a, %b : f64
+// PLAIN-NEXT:    arith.constant 0x41A0000002000000 : f64
+// PLAIN-NOT:     math.fma
+// PLAIN:         func.return
+func.func @rounded_once(%a: f64, %b: f64, %c: f64) -> f64 {
+  %r = math.fma %a, %b, %c : f64
+  func.return %r : f64
+}
+
+// Whole numbers come from adding and taking away a number that leaves no bit for fractions; in f16 too.
+// CHECK-LABEL: @whole
+// CHECK-NEXT:    math.roundeven %{{.*}} : f16
+// CHECK-NEXT:    func.return
+// PLAIN-LABEL: @whole
+// PLAIN:         %[[SIZE:.*]] = math.absf %{{.*}} : f32
+// PLAIN-NEXT:    %[[LIMIT:.*]] = arith.constant 0x4B000000 : f32
+// PLAIN-NEXT:    %[[ABOVE:.*]] = arith.addf %[[SIZE]], %[[LIMIT]] : f32
+// PLAIN-NEXT:    %[[WHOLE:.*]] = arith.subf %[[ABOVE]], %[[LIMIT]] : f32
+// PLAIN:         math.copysign %[[WHOLE]], %{{.*}} : f32
+// PLAIN:         arith.truncf %{{.*}} : f32 to f16
+func.func @whole(%x: f16) -> f16 {
+  %r = math.roundeven %x : f16
+  func.return %r : f16
 }

@@ -68,5 +68,14 @@ func.func @minus(%a: f16) -> f16 {
   func.return %r : f16
 }
 
+// f16 is converted by its bits where the CPU can't; --cpu and `has ["half"]` say what it can.
+// CHECK-LABEL: llvm.func @narrow
+// CHECK-NOT:     llvm.fptrunc
+// CHECK:         llvm.trunc %{{.*}} : i32 to i16
+func.func @narrow(%a: f32) -> f16 {
+  %r = arith.truncf %a : f32 to f16
+  func.return %r : f16
+}
+
 // The declaration of the library function above.
 // CHECK:       llvm.func @cbrt(f64) -> f64 attributes {{.*}}passthrough = ["nounwind", "willreturn", "memory(none)"]

@@ -5,20 +5,18 @@ import platform
 
 import numpy as np
 import pytest
-from llvm_jit import Code, llvm_ir
+from llvm_jit import Code, assembly, llvm_ir
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.runtime.cpu import (
     LoadedCode,
     compile_to_object,
-    emit_assembly,
-    host_target,
     load_object,
     load_openmp,
     optimize_ir,
-    vector_registers,
 )
+from mini_infer.runtime.targets import host_target
 
 ROUNDS = 200
 # In every round each thread adds up what all threads wrote in the round before.
@@ -74,9 +72,8 @@ def expected(threads: int) -> int:
 
 
 def build(*, openmp: bool) -> LoadedCode:
-    host = host_target()
     runtime = runtime_ir(3, openmp=openmp, machine=platform.machine())
-    return load_object(compile_to_object(llvm_ir(MAIN), host.cpu, host.features, link=[runtime]))
+    return load_object(compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime]))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
@@ -109,29 +106,15 @@ def test_object_code_for_another_cpu_runs_here() -> None:
         x = np.arange(64, dtype=np.float32)
         Code(text, cpu, bits)("f", x)
         np.testing.assert_array_equal(x, np.arange(64.0) * np.arange(64) + np.arange(64))
-        assert "zmm" not in emit_assembly(llvm_ir(text, bits), cpu, "")
+        assert "zmm" not in assembly(text, cpu, bits)
 
 
 def test_errors_of_compiling_and_loading() -> None:
-    host = host_target()
+    machine = host_target().machine
     with pytest.raises(CompileError, match="LLVM refuses the IR"):
-        compile_to_object("define void @f( {", host.cpu, host.features)
+        compile_to_object("define void @f( {", machine)
     with pytest.raises(CompileError, match="LLVM refuses the IR"):
-        optimize_ir("define i32 @f() {\n ret void\n}", host.cpu, host.features)
-    code = load_object(compile_to_object("define void @f() {\n ret void\n}", host.cpu, host.features))
+        optimize_ir("define i32 @f() {\n ret void\n}", machine)
+    code = load_object(compile_to_object("define void @f() {\n ret void\n}", machine))
     with pytest.raises(CompileError, match="function 'g' can't be linked"):
         code.address("g")
-    missing = "declare void @no_such_function()\ndefine void @f() {\n call void @no_such_function()\n ret void\n}"
-    code = load_object(compile_to_object(missing, host.cpu, host.features))
-    with pytest.raises(CompileError, match="function 'f' can't be linked"):
-        code.address("f")
-
-
-def test_host() -> None:
-    host = host_target()
-    assert host.cpu
-    assert host.vector_bits in (128, 256, 512)
-    assert 4096 <= host.l1_bytes <= host.l2_bytes <= host.l3_bytes
-    assert vector_registers("x86_64-unknown-linux-gnu", {"avx2", "fma"}) == (256, 16)
-    assert vector_registers("x86_64-unknown-linux-gnu", {"avx2", "fma", "avx512f", "avx512vl"}) == (512, 32)
-    assert vector_registers("aarch64-unknown-linux-gnu", {"neon"}) == (128, 32)

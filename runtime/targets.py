@@ -1,0 +1,144 @@
+"""CPUs that code is generated for: this machine's, or one named as LLVM names it.
+
+What a CPU can do is found by asking LLVM for code and reading it, as its tables are not open to us: which vectors it
+uses, and for which operations it calls a helper.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from ..dialects.errors import ConfigError
+from ..dialects.kernel import TargetAttr
+from .cpu import Machine, binding, emit_assembly, target_machine
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_USUAL_CACHES = (32 << 10, 1 << 20, 8 << 20)  # bytes
+_HELPERS = {"fma": "fmaf", "half": "truncsfhf2", "round": "roundevenf"}
+"""The features that a target has by name, and the function LLVM calls where the CPU hasn't got them."""
+_QUESTIONS = """
+define void @width(ptr %p) {
+  %v = load <16 x i32>, ptr %p
+  %w = add <16 x i32> %v, splat (i32 1)
+  store <16 x i32> %w, ptr %p
+  ret void
+}
+define float @fma(float %a, float %b, float %c) {
+  %r = call float @llvm.fma.f32(float %a, float %b, float %c)
+  ret float %r
+}
+define i16 @half(float %a) {
+  %h = fptrunc float %a to half
+  %r = bitcast half %h to i16
+  ret i16 %r
+}
+define float @round(float %a) {
+  %r = call float @llvm.roundeven.f32(float %a)
+  ret float %r
+}
+"""
+
+
+@dataclass(frozen=True)
+class CpuTarget:
+    """A CPU as code generation sees it; `features` are names of a #kernel.target, the caches are in bytes, l3 whole."""
+
+    name: str
+    machine: Machine
+    vector_bits: int
+    registers: int
+    features: frozenset[str]
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+
+    def narrowed(self, vector_bits: int) -> CpuTarget:
+        """The same CPU with code written for narrower (or wider) vectors; narrower ones keep all else that it can."""
+        if vector_bits >= self.vector_bits:
+            return replace(self, vector_bits=vector_bits, registers=self.registers * self.vector_bits // vector_bits)
+        registers = self.registers
+        machine = self.machine
+        if self.vector_bits == 512:  # x86 has the upper 16 registers only with AVX-512
+            registers = min(registers, 16)
+            machine = replace(machine, features=",".join(filter(None, (machine.features, "-avx512f"))))
+        return replace(self, vector_bits=vector_bits, registers=registers, machine=machine)
+
+
+def cpu_target(name: str) -> CpuTarget:
+    """A CPU: "" is this machine's, "znver5" one of its architecture, "aarch64-linux-gnu:neoverse-n1" any.
+
+    In front of the colon stands LLVM's target triple. Raises ConfigError for a CPU that LLVM doesn't know.
+    """
+    host = host_target()
+    return host if name in ("", host.name) else _named(name)
+
+
+def plainest_cpu() -> str:
+    """The CPU of this machine's architecture that has the least: code for it runs on all of them."""
+    return "x86-64" if Machine().architecture == "x86_64" else "generic"
+
+
+@cache
+def host_target() -> CpuTarget:
+    """The CPU that this process runs on."""
+    llvm = binding()
+    machine = Machine("", llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return _target(machine.cpu, machine, tuple(map(_cache_bytes, (1, 2, 3))))
+
+
+def machine_of(target: TargetAttr) -> Machine:
+    """What LLVM is told of the CPU that a module is for; raises ConfigError for a CPU that LLVM doesn't know."""
+    return cpu_target(target.cpu.data).narrowed(target.vector_bits.data).machine
+
+
+@cache
+def _named(name: str) -> CpuTarget:
+    triple, _, cpu = name.rpartition(":")
+    x86 = (triple or binding().get_default_triple()).startswith("x86_64")
+    # Names of x86 go back to CPUs of 32 bits, for which LLVM would end the process.
+    machine = Machine(triple, cpu, "+64bit,+sse2" if x86 else "")
+    _check_name(machine)
+    return _target(name, machine, _USUAL_CACHES)
+
+
+def _target(name: str, machine: Machine, caches: tuple[int, ...]) -> CpuTarget:
+    code = emit_assembly(_QUESTIONS, machine, opt_level=0)
+    features = frozenset(feature for feature, helper in _HELPERS.items() if helper not in code)
+    x86 = "%rdi" in code
+    width, registers = (512, 32) if "%zmm" in code else (256, 16) if "%ymm" in code else (128, 16 if x86 else 32)
+    return CpuTarget(name, machine, width, registers, features, *caches)
+
+
+def _check_name(machine: Machine) -> None:
+    """Raises ConfigError for names LLVM doesn't know: it says so on the error stream only, and goes on with none."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as told:
+        os.dup2(told.fileno(), 2)
+        try:
+            target_machine(machine, 0)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        told.seek(0)
+        if b"is not a recognized processor" in told.read():
+            raise ConfigError(f"LLVM knows no CPU '{machine.cpu}' for {machine.triple or 'this architecture'}")
+
+
+def _cache_bytes(level: int) -> int:
+    """Bytes of the data cache of a level: from the kernel's files, from the C library, or a common size."""
+    for index in sorted(_CACHES.glob("index*")) if _CACHES.is_dir() else ():
+        entry = {name: (index / name).read_text().strip() for name in ("level", "type", "size")}
+        size = re.fullmatch(r"(\d+)([KMG]?)", entry["size"])
+        if entry["level"] == str(level) and entry["type"] in ("Data", "Unified") and size:
+            return int(size[1]) * _SIZE_UNITS[size[2]]
+    name = "SC_LEVEL1_DCACHE_SIZE" if level == 1 else f"SC_LEVEL{level}_CACHE_SIZE"
+    told = os.sysconf(name) if name in os.sysconf_names else 0
+    return told if told > 0 else _USUAL_CACHES[level - 1]
