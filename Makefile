@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo test test-all checks check-format check-lint check-types check-layers check-lit format clean
+.PHONY: demo fuzz test test-all checks check-format check-lint check-types check-layers check-lit format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
@@ -15,6 +15,12 @@ demo: $(VENV)/.installed
 test test-all: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 checks; checks=$$?; \
 	$(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow") && exit $$checks
+
+# Random graphs, broken files and hostile models; failing ones are kept in fuzz-found/.
+# GRAPHS=5000 FILES=5000 SEED=1 JOBS=2 say how many, from which seed on, on how many processes.
+fuzz: $(VENV)/.installed-dev
+	@PYTHONPATH=.:test OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz $(if $(GRAPHS),--graphs $(GRAPHS)) \
+	$(if $(FILES),--files $(FILES)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
 
 checks: check-format check-lint check-types check-layers check-lit
 

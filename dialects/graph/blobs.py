@@ -80,6 +80,7 @@ class BlobStore:
 
     _memory: dict[str, Array] = field(default_factory=dict[str, Array])
     _files: dict[Path, Array] = field(default_factory=dict[Path, Array])
+    _checked: set[BlobAttr] = field(default_factory=set[BlobAttr])  # those in files whose bytes are what they were
 
     def add(self, array: Array) -> BlobAttr:
         """A blob in memory with the bytes of `array` (row-major), which must not change afterwards."""
@@ -90,24 +91,41 @@ class BlobStore:
 
     def add_file(self, path: str | Path, offset: int, nbytes: int) -> BlobAttr:
         """A blob for part of a file (relative to `base_dir`, or absolute), which is mapped and not copied."""
-        blob = BlobAttr.of(str(path), offset, nbytes, "")
-        return BlobAttr.of(str(path), offset, nbytes, digest_of(self.bytes(blob)))
+        data = self._mapped(BlobAttr.of(str(path), offset, nbytes, ""))
+        blob = BlobAttr.of(str(path), offset, nbytes, digest_of(data))
+        self._checked.add(blob)
+        return blob
 
     def bytes(self, blob: BlobAttr) -> Array:
-        """The bytes of a blob as a read-only uint8 array; raises InvalidModelError where there are none."""
+        """The bytes of a blob as a read-only uint8 array.
+
+        Raises InvalidModelError where there are none, or where a file has others than when the blob was made.
+        """
         digest, nbytes = blob.digest.data, blob.nbytes.data
-        if digest in self._memory:
-            data = self._memory[digest]
-        elif not blob.file.data:
+        if digest not in self._memory and blob.file.data:
+            data = self._mapped(blob)
+            if blob not in self._checked and (found := digest_of(data)) != digest:
+                raise InvalidModelError(f"{blob.file.data} has changed: digest {found} instead of {digest}")
+            self._checked.add(blob)
+        elif digest not in self._memory:
             raise InvalidModelError(f"blob {digest} was only in memory and is gone; write it beside the module")
         else:
-            mapped = self._map(self.base_dir / blob.file.data)
-            data = mapped[blob.offset.data : blob.offset.data + nbytes]
-        if data.size != nbytes:
-            place = f"{blob.file.data} at {blob.offset.data}" if blob.file.data else digest
-            raise InvalidModelError(f"blob {place} should have {nbytes} bytes, but {data.size} are there")
+            data = self._memory[digest]
+            if data.size != nbytes:
+                raise InvalidModelError(f"blob {digest} should have {nbytes} bytes, but {data.size} are there")
         data = data.view()
         data.flags.writeable = False
+        return data
+
+    def _mapped(self, blob: BlobAttr) -> Array:
+        """The part of a file that a blob names."""
+        mapped = self._map(self.base_dir / blob.file.data)
+        data = mapped[blob.offset.data : blob.offset.data + blob.nbytes.data]
+        if data.size != blob.nbytes.data:
+            raise InvalidModelError(
+                f"blob {blob.file.data} at {blob.offset.data} should have {blob.nbytes.data} bytes, "
+                f"but {data.size} are there"
+            )
         return data
 
     def read(self, blob: BlobAttr, type: AnyTensor) -> Array:
@@ -115,13 +133,6 @@ class BlobStore:
         if blob.nbytes.data != nbytes_of(type):
             raise InvalidModelError(f"a blob of {blob.nbytes.data} bytes can't be a {type}")
         return self.bytes(blob).view(numpy_dtype(type.element_type)).reshape(type.get_shape())
-
-    def check(self, blob: BlobAttr) -> None:
-        """Reads the whole blob and raises InvalidModelError where its content isn't what the digest says."""
-        found = digest_of(self.bytes(blob))
-        if found != blob.digest.data:
-            place = blob.file.data or "a blob in memory"
-            raise InvalidModelError(f"{place} has changed: digest {found} instead of {blob.digest.data}")
 
     def write(self, module: ModuleOp, path: str | Path) -> None:
         """Writes the blobs that exist only in memory to the file `path` and makes the module refer to it.

@@ -178,7 +178,7 @@ def _tile(node: Node) -> SSAValue:
 
 
 def _pad(node: Node) -> SSAValue:
-    x = node.operand(0)
+    x, mode = node.operand(0), node.text("mode", "constant")
     rank = len(shape_of(x))
     if node.opset < 11:
         pads, value, axes = node.integers("pads") or [], node.number("value", 0.0), None
@@ -195,7 +195,7 @@ def _pad(node: Node) -> SSAValue:
     low, high = [max(0, amount) for amount in low], [max(0, amount) for amount in high]
     if not any(low) and not any(high):
         return x
-    return node.emit(PadOp(x, low, high, mode=node.text("mode", "constant"), value=value))
+    return node.emit(PadOp(x, low, high, mode=mode, value=value))
 
 
 def _crop(node: Node, x: SSAValue, low: Sequence[int], high: Sequence[int]) -> SSAValue:

@@ -174,6 +174,13 @@ def test_weights_that_were_left_out_are_missed_where_they_are_read(
     assert "blob abc was only in memory and is gone; write it beside the module" in capsys.readouterr().err
 
 
+def test_altered_weights_are_refused(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module.write_text(FOLDABLE.format(blob=in_file(module.parent / "w.bin", WEIGHT, "w.bin")))
+    (module.parent / "w.bin").write_bytes((WEIGHT + 1).tobytes())
+    assert main([str(module), "-p", "fold-constants"]) == 1
+    assert "w.bin has changed: digest " in capsys.readouterr().err
+
+
 def test_new_weights_go_to_a_file_beside_the_output(module: Path, tmp_path: Path) -> None:
     module.write_text(FOLDABLE.format(blob=in_file(module.parent / "w.bin", WEIGHT, "w.bin")))
     output = tmp_path / "out.mlir"

@@ -1,0 +1,161 @@
+"""Many random graphs, broken files and hostile models, each in a process of its own; what fails is made small."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+from fuzz.graphs import grown
+from fuzz.growth import Case
+from fuzz.hostile import CASES
+from fuzz.judge import OPTIONS, Verdict, judged, referred
+from fuzz.minimize import minimized
+from fuzz.mutate import mutated
+from fuzz.running import SECONDS, limited, outcome
+from isolated import Died
+from models.small import SMALL_MODELS
+from onnx import ModelProto
+
+from mini_infer.dialects.graph import Array
+
+GRAPH_SECONDS = SECONDS * 2 * len(OPTIONS)  # a graph is compiled for every set of options, for two of them twice
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is tried: the graph or the file of a seed, or a hostile model by its number."""
+
+    kind: str  # "graph", "file", "hostile"
+    seed: int
+    found: Path | None = None  # where failing cases are saved
+    sets: int = len(OPTIONS)  # of options
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How a trial ended: `failure` is empty where all is well, `end` says how in a word or two."""
+
+    trial: Trial
+    end: str
+    failure: str = ""
+
+
+def warm_up() -> None:
+    """Imports and initialises what every trial needs, before processes part."""
+    model = SMALL_MODELS["mlp"]()
+    judged(Case(model, {"x": np.zeros((2, 20), np.float32)}), {"default": {}})
+    outcome(model)
+
+
+def tried(trial: Trial) -> Finding:
+    """Carries a trial out."""
+    return {"graph": _graph, "file": _file, "hostile": _hostile}[trial.kind](trial)
+
+
+def all_tried(trials: Sequence[Trial], jobs: int) -> Iterator[Finding]:
+    """Carries trials out on several processes, in any order."""
+    warm_up()
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        yield from pool.imap_unordered(tried, trials)
+
+
+def options_of(trial: Trial) -> Mapping[str, Mapping[str, Any]]:
+    """All sets of options, or the first and some others, by turns."""
+    first, *others = OPTIONS
+    start = trial.seed * (trial.sets - 1)
+    chosen = [others[(start + index) % len(others)] for index in range(trial.sets - 1)]
+    return {label: OPTIONS[label] for label in (first, *chosen)}
+
+
+def _graph(trial: Trial) -> Finding:
+    options = options_of(trial)
+    case, failure, verdict = None, "", Verdict()
+    try:
+        case = limited(lambda: grown(trial.seed), GRAPH_SECONDS)
+        verdict = _verdict(case, options)
+    except Died as error:
+        failure = str(error)
+    failure = failure or "; ".join(verdict.wrong)
+    if failure and case is not None and trial.found is not None:
+        _save(trial, minimized(case, lambda smaller: _fails(smaller, options), _values(case)), failure)
+    return Finding(trial, f"refused: {verdict.refused}" if verdict.refused else "answered", failure)
+
+
+def _verdict(case: Case, options: Mapping[str, Mapping[str, Any]]) -> Verdict:
+    return limited(lambda: judged(case, options), GRAPH_SECONDS)
+
+
+def _fails(case: Case, options: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether the process is lost or a result wrong; what the reference can't do is no failure of ours."""
+    try:
+        return bool(_verdict(case, options).wrong)
+    except Died:
+        return True
+    except Exception:
+        return False
+
+
+def _values(case: Case) -> Mapping[str, Array]:
+    """Every value of a graph, by onnx.reference."""
+    whole = ModelProto()
+    whole.CopyFrom(case.model)
+    del whole.graph.output[:]
+    for node in whole.graph.node:
+        whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return referred(whole, case.inputs)
+
+
+def _file(trial: Trial) -> Finding:
+    data = mutated(trial.seed)
+    end, failure = _end(lambda: outcome(data))
+    if failure and trial.found is not None:
+        _save(trial, _smaller_file(data, failure), failure)
+    return Finding(trial, end, failure)
+
+
+def _smaller_file(data: bytes, failure: str) -> Case | bytes:
+    try:
+        model = onnx.load_from_string(data)
+    except Exception:
+        return data
+    kind = failure.split(":")[0]
+    case = Case(model, {})
+    smaller = minimized(case, lambda case: _end(lambda: outcome(case.model.SerializeToString()))[1].startswith(kind))
+    return data if smaller is case else smaller
+
+
+def _hostile(trial: Trial) -> Finding:
+    make = list(CASES)[trial.seed]
+    return Finding(trial, *_end(lambda: outcome(make().SerializeToString())))
+
+
+def _end(function: Callable[[], str]) -> tuple[str, str]:
+    """How a function of `outcome` ends, and what is wrong with that."""
+    try:
+        return limited(function), ""
+    except Died as error:
+        return "lost", str(error)
+    except Exception as error:
+        return "exception", f"{type(error).__name__}: {error}"
+
+
+def _save(trial: Trial, case: Case | bytes, failure: str) -> None:
+    """Writes a case beside what was found."""
+    folder = cast(Path, trial.found)
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / f"{trial.kind}-{trial.seed}"
+    place.with_suffix(".txt").write_text(failure)
+    if isinstance(case, bytes):
+        place.with_suffix(".onnx").write_bytes(case)
+        return
+    place.with_suffix(".onnx").write_bytes(case.model.SerializeToString())
+    if case.inputs:
+        np.savez(place.with_suffix(".npz"), **cast(Any, case.inputs))

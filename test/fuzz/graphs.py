@@ -1,0 +1,29 @@
+"""Random graphs of 3 to 60 nodes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from fuzz.growth import Case, Growth, Misfit
+from fuzz.makers import elementwise, movement, networks
+
+MAKERS = {**elementwise.MAKERS, **movement.MAKERS, **networks.MAKERS}
+OTHER_TYPES = (np.int64, np.int32, np.bool_, np.uint8, np.int8)
+
+
+def grown(seed: int) -> Case:
+    """The graph of a seed, with inputs."""
+    g = Growth(seed)
+    for rank in (g.choose([3, 4, 4]), 2, None)[: g.integer(1, 4)]:
+        g.input(g.shape(rank))
+    if g.chance(0.4):
+        g.input(g.shape(), g.choose(OTHER_TYPES))
+    wanted = int(min(60, 3 + g.random.exponential(9)))
+    makers = [maker for maker, weight in MAKERS.items() for _ in range(weight)]
+    for _ in range(20 * wanted):
+        with suppress(Misfit):
+            g.choose(makers)(g)
+        if len(g.nodes) >= wanted:
+            break
+    return g.case()

@@ -1,0 +1,155 @@
+"""Is what a compiled graph gives right? Held against onnx.reference, in its own types and in float64, and ONNX Runtime.
+
+Exact results are the same as a peer's in every bit. Floats may be as far from float64 as their type lets them, or a
+few times as far as a peer's own: a cancellation costs everyone digits.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import onnxruntime as ort
+from fuzz.growth import BFLOAT16, Case, distance, wide_array, widened
+from fuzz.growth import onnx_type as type_number
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import mini_infer as mi
+from mini_infer.dialects.graph import Array
+
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "default": {},
+    "without graph optimisation": {"enable_graph_optimization": False},
+    "without memory planning": {"enable_memory_planning": False},
+    "2 threads": {"threads": 2},
+    "128 bits, pools": {"vector_bits": 128, "planner": "pools", "memory_alignment": 64},
+    "checked memory": {"check_memory": True},
+}
+# These differ from "default" in memory and in who does the work: not one bit may differ.
+SAME_BITS = ("without memory planning", "2 threads", "checked memory")
+
+TOLERANCE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 2e-5, np.dtype(np.float16): 2e-2, BFLOAT16: 1e-1}
+FACTOR = 8  # of a peer's own error
+BELIEVED = 20  # tolerances: a peer that is further off means something else
+
+Results = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a graph's results, or why there are none; empty where all is well."""
+
+    wrong: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Verdict:
+    """Compiles and runs a graph with every set of options."""
+    exact, peers = expected(case)
+    wrong: list[str] = []
+    default: Results = {}
+    for label, chosen in options.items():
+        try:
+            found = run(case, chosen)
+        except (mi.UnsupportedError, mi.CompileError) as error:
+            return Verdict(refused=str(error))
+        except Exception as error:
+            wrong.append(f"{label}: {type(error).__name__}: {error}")
+            continue
+        if label in SAME_BITS:
+            wrong += [f"{label}: {name}: other bits" for name in default if not same_bits(default[name], found[name])]
+        elif not default:
+            default = found
+        wrong += [f"{label}: {fact}" for fact in differences(found, exact, peers)]
+    return Verdict(tuple(wrong))
+
+
+def expected(case: Case) -> tuple[Results, list[Results]]:
+    """The results in float64, and those of each peer in the graph's own types, onnx.reference first."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        exact = referred(in_float64(case.model), {name: wide_array(array) for name, array in case.inputs.items()})
+        peers = [referred(case.model, case.inputs)]
+    with suppress(Exception):  # whatever ONNX Runtime lacks
+        peers.append(runtime(case))
+    return exact, peers
+
+
+def referred(model: ModelProto, inputs: Results) -> Results:
+    names = [value.name for value in model.graph.output]
+    evaluator = cast(Any, ReferenceEvaluator(model))
+    return {name: np.asarray(array) for name, array in zip(names, evaluator.run(None, dict(inputs)), strict=True)}
+
+
+def runtime(case: Case) -> Results:
+    """What ONNX Runtime gives, with every node as it is."""
+    options = cast(Any, ort).SessionOptions()
+    options.graph_optimization_level = cast(Any, ort).GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    session = ort.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    names = [value.name for value in case.model.graph.output]
+    if any(array.dtype == BFLOAT16 for array in case.inputs.values()):
+        raise ValueError("ONNX Runtime takes no bfloat16 from numpy")
+    return dict(zip(names, cast(Any, session).run(names, dict(case.inputs)), strict=True))
+
+
+def in_float64(model: ModelProto) -> ModelProto:
+    """The model with float64 for every other float."""
+    wide = ModelProto()
+    wide.CopyFrom(model)
+    graph = wide.graph
+    nodes = [widened(node) for node in graph.node]
+    weights = [
+        numpy_helper.from_array(wide_array(numpy_helper.to_array(tensor)), tensor.name) for tensor in graph.initializer
+    ]
+    for value in (*graph.input, *graph.output):
+        kind = value.type.tensor_type
+        dtype = helper.tensor_dtype_to_np_dtype(kind.elem_type) if kind.elem_type else None
+        if dtype is not None and type_number(wide_array(np.zeros(0, dtype)).dtype) == TensorProto.DOUBLE:
+            kind.elem_type = TensorProto.DOUBLE
+    del graph.node[:], graph.initializer[:], graph.value_info[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend(weights)
+    return wide
+
+
+def run(case: Case, options: Mapping[str, Any]) -> Results:
+    """What the compiled model gives, on an arena full of NaN."""
+    engine = mi.compile(case.model, **cast(Any, {"threads": 1, **options}))
+    if options.get("check_memory"):
+        return engine(case.inputs)
+    context = engine.plan.create_execution_context()
+    context.arena.data[:] = 255
+    return context.run(case.inputs)
+
+
+def same_bits(one: Array, other: Array) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def differences(found: Results, exact: Results, peers: list[Results]) -> Iterator[str]:
+    """Outputs that are not as every peer has them."""
+    for name, array in found.items():
+        facts = [_difference(array, exact[name], peer[name], [each[name] for each in peers]) for peer in peers]
+        # Peers differ where the standard leaves it open; who agrees with one of them is right.
+        if all(facts):
+            yield f"{name}: {facts[0]}"
+
+
+def _difference(array: Array, exact: Array, peer: Array, peers: list[Array]) -> str:
+    if array.dtype != peer.dtype or array.shape != peer.shape:
+        return f"{array.dtype}{list(array.shape)} instead of {peer.dtype}{list(peer.shape)}"
+    if array.dtype not in TOLERANCE:
+        return "" if np.array_equal(array, peer) else f"{int((array != peer).sum())} elements differ"
+    tolerance = TOLERANCE[array.dtype]
+    own = [distance(each, exact) for each in peers if each.shape == exact.shape]
+    allowed = max(tolerance, FACTOR * max((each for each in own if each < BELIEVED * tolerance), default=0.0))
+    error = distance(array, exact)
+    if error <= allowed or distance(array, peer) <= allowed:
+        return ""
+    return f"off by {error:.2e}, allowed are {allowed:.2e}"

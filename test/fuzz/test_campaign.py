@@ -1,0 +1,37 @@
+"""A short campaign with fixed seeds; `make fuzz` makes longer ones.
+
+In a process of its own: a forked child of one that ran kernels on several threads can't do so again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def campaign(folder: Path, *options: str) -> None:
+    """Runs a campaign of one process; the report of what failed is the error."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'test'}", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "fuzz", *options, "--jobs", "1", "--no-hostile", "--found", str(folder)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_graphs(seed: int, tmp_path: Path) -> None:
+    campaign(tmp_path, "--graphs", "4", "--files", "0", "--sets", "2", "--seed", str(seed))
+
+
+def test_files(tmp_path: Path) -> None:
+    campaign(tmp_path, "--graphs", "0", "--files", "25")
+
+
+@pytest.mark.slow
+def test_more(tmp_path: Path) -> None:
+    campaign(tmp_path, "--graphs", "60", "--files", "200", "--seed", "100")
