@@ -42,7 +42,8 @@ from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.passes.boxes import Box, row_major
 from mini_infer.passes.buffers import IndexConstants, cast_to, interface_of
 from mini_infer.passes.choose_schedule import ChooseSchedule
-from mini_infer.runtime.cpu import compile_to_object, host_target, load_object
+from mini_infer.runtime.cpu import compile_to_object, load_object
+from mini_infer.runtime.targets import machine_of
 
 ALIGNMENT = 64  # bytes, between buffers
 FILLING = 0xA5
@@ -170,19 +171,13 @@ def on_other_memory(
     for call, kernel in zip(calls, kernels, strict=True):
         call.kernel = kernel
     pipelines.run_passes(m.ctx, module, pipelines.parse_passes(f"lower-kernels,{pipelines.LLVM}"))
-    host = host_target()
-    code = load_object(compile_to_object(emit_llvm_ir(module), host.cpu, _features(target), opt_level))
+    code = load_object(compile_to_object(emit_llvm_ir(module), machine_of(target), opt_level))
     types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2
     function = ctypes.CFUNCTYPE(None, *types)(code.address("main"))
     threads = range(target.threads.data)
     for order in ([*threads], [*reversed(threads)]) if len(threads) > 1 else ([0],):
         _run(function, calls, nbytes, scratch_at, order)
     return calls
-
-
-def _features(target: TargetAttr) -> str:
-    features = [each for each in host_target().features.split(",") if not each[1:].startswith("avx512")]
-    return ",".join([*features, "-avx512f"]) if target.vector_bits.data < 512 else host_target().features
 
 
 def _formed(module: ModuleOp, blobs: BlobStore) -> Iterator[tuple[KernelOp, Sequence[Array]]]:

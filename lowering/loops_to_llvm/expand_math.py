@@ -5,7 +5,8 @@ after:   %t = math.fma %x, %log2e, %round : vector<16xf32>     a polynomial in a
          ...                                                   operations; see polynomials.py
 
 Where the module's `kernel.target` has no instruction for them, rounding to whole numbers, and sums of products, are
-expanded too: `vector.fma` becomes a product and a sum, `math.fma` what gives the same as one rounding.
+expanded too: `vector.fma` becomes a product and a sum, `math.fma` too where its flags allow to `contract`, otherwise
+what gives the same as one rounding.
 
 On f32, scalars and vectors alike: exp, exp2, expm1, tanh, erf, log, log1p, and powf with a constant exponent
 such as 2 or 0.5. On f16 and bf16 these and the other functions of the C library are computed in f32.
@@ -19,6 +20,7 @@ from typing import cast
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import arith, vector
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
@@ -28,6 +30,7 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -87,7 +90,7 @@ def _expand(op: Operation, fused: bool) -> None:
         return
     builder = MathBuilder(op, op.results[0].type, fused=fused)
     replacement: SSAValue | None = None
-    if op.name == _FUSED_VECTOR:
+    if op.name == _FUSED_VECTOR or _may_round_twice(op):
         replacement = builder.fma(*op.operands)
     elif op.name == _FUSED:
         replacement = missing.fused(builder, *op.operands)
@@ -101,6 +104,11 @@ def _expand(op: Operation, fused: bool) -> None:
         replacement = polynomials.power(builder, op.operands[0], exponent)
     if replacement is not None:
         _replace(op, replacement)
+
+
+def _may_round_twice(op: Operation) -> bool:
+    flags = op.properties.get("fastmath")
+    return op.name == _FUSED and isinstance(flags, FastMathFlagsAttr) and FastMathFlag.ALLOW_CONTRACT in flags.data
 
 
 def _in_f32(op: Operation) -> Operation:

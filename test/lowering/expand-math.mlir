@@ -81,6 +81,16 @@ func.func @a_sum_of_products(%a: vector<4xf32>, %b: vector<4xf32>, %c: vector<4x
   func.return %r : vector<4xf32>
 }
 
+// So with one that only may be fused.
+// PLAIN-LABEL: @contracted
+// PLAIN-NEXT:    arith.mulf
+// PLAIN-NEXT:    arith.addf
+// PLAIN-NEXT:    func.return
+func.func @contracted(%a: f32, %b: f32, %c: f32) -> f32 {
+  %r = math.fma %a, %b, %c fastmath<contract> : f32
+  func.return %r : f32
+}
+
 // The operation that promises one rounding finds what the product lost, and adds it at last.
 // CHECK-LABEL: @rounded_once
 // CHECK-NEXT:    math.fma

@@ -15,6 +15,7 @@ from kernel_variants import Memory, every, on_other_memory, some
 from mini_infer.dialects.kernel import TargetAttr
 from mini_infer.lowering.graph_to_loops import lower_kernels
 from mini_infer.passes import choose_schedule
+from mini_infer.runtime.targets import host_target
 
 LARGEST = 17
 FEW = ("contraction", "depthwise", "windows")
@@ -23,7 +24,10 @@ NEVER_IN_PLACE = {"attention", "recurrence"}
 
 
 def target(threads: int) -> TargetAttr:
-    return TargetAttr.of(vector_bits=128, registers=8, l2=64, threads=threads)
+    host = host_target()
+    return TargetAttr.of(
+        cpu=host.name, features=sorted(host.features), vector_bits=128, registers=8, l2=64, threads=threads
+    )
 
 
 def test_every_family_has_cases() -> None:

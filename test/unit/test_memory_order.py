@@ -23,7 +23,9 @@ def program_of(tasks: Tasks, *, inplace: bool = False, scratch: Sequence[int] = 
     program = Program()
     for number, (reads, size) in enumerate(tasks):
         pairs = tuple((i, 0) for i, read in enumerate(reads) if inplace and tasks[read][1] == size)
-        program.tasks.append(Task(tuple(reads), (number,), pairs, scratch[number] if scratch else 0, tuple(sorted(set(reads)))))
+        program.tasks.append(
+            Task(tuple(reads), (number,), pairs, scratch[number] if scratch else 0, tuple(sorted(set(reads))))
+        )
         program.storage.append(number)
         program.nbytes.append(size)
         program.fixed.append(False)
