@@ -64,6 +64,7 @@ def _parse_keyed_ints(parser: AttrParser, keys: Sequence[str]) -> list[IntAttr]:
 TARGET_FEATURES = ("fma", "half", "round")
 """Products and sums in one rounding; f16 to f32 and back; rounding to a whole number."""
 TARGET_KEYS = ("vector_bits", "registers", "l1", "l2", "l3", "threads")
+MOST_THREADS = 256  # of one inference: more than one process's share of any machine it was made for
 
 
 @irdl_attr_definition
@@ -142,6 +143,12 @@ class TargetAttr(ParametrizedAttribute):
         for key, value in (("registers", self.registers), ("threads", self.threads)):
             if value.data < 1:
                 raise VerifyException(f"there are {value.data} {key}; it must be at least 1")
+        if self.threads.data > MOST_THREADS:
+            raise VerifyException(f"there are {self.threads.data} threads; it must be at most {MOST_THREADS}")
+
+    def with_threads(self, threads: int) -> TargetAttr:
+        """The same target with another number of threads."""
+        return TargetAttr(*self.parameters[:-1], IntAttr(threads))
 
     def has(self, feature: str) -> bool:
         """Whether the CPU has instructions for a feature of TARGET_FEATURES."""

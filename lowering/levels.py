@@ -1,7 +1,7 @@
 """The levels that a module goes through, and how to see which one it has reached.
 
-Told by what `main` looks like: tensors or buffers, kernels beside it, an arena among its arguments. Ops are
-told by their names, so that looking at a module imports no dialect that the module does not use.
+Told by what `main` looks like: tensors or buffers, kernels beside it, an arena and a team of threads among its
+arguments. Ops are told by their names, so that looking at a module imports no dialect that the module does not use.
 """
 
 from __future__ import annotations
@@ -67,10 +67,12 @@ def level_of(module: ModuleOp) -> Level:
     if not isinstance(main, FuncOp):
         raise InvalidModelError("the module has no function @main")
     types = main.function_type.inputs.data
-    if any(isinstance(type, IndexType) for type in types):
+    has_kernels = any(op.name == "graph.kernel" for op in module.ops)
+    has_team = "team" in argument_roles(main) or any(isinstance(type, IndexType) for type in types)
+    if has_team and not has_kernels:
         return "loops"
     if "arena" in argument_roles(main):
         return "arena"
     if any(isinstance(type, MemRefType) for type in types):
         return "buffers"
-    return "kernels" if any(op.name == "graph.kernel" for op in module.ops) else "graph"
+    return "kernels" if has_kernels else "graph"

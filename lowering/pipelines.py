@@ -28,16 +28,16 @@ GRAPH = (
     "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,widen-halves,"
     "fold-batch-norm,channels-last,split-conv-transpose,canonicalize-graph,fold-constants,cse,dce"
 )
-KERNELS = "form-kernels,choose-schedule,pack-weights"
+KERNELS = "form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
-LOOPS = "place-weights,lower-kernels"
+LOOPS = "place-weights,share-threads,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
 # wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
 PLAIN_GRAPH = "infer-shapes,fold-constants,widen-halves,cse,dce"
-PLAIN_KERNELS = "form-kernels{fuse=false},choose-schedule,pack-weights"
+PLAIN_KERNELS = "form-kernels{fuse=false},limit-threads,choose-schedule,pack-weights"
 PLAIN_BUFFERS = "bufferize"
 
 
@@ -86,13 +86,15 @@ def phases(
         "mark-inplace": disabled,
         "elide-copies": bytes_taken,
         "plan-arena": arena,
+        "share-threads": {"apart": "true" if profile else None},
     }
+    loops = f"{'poison-dead,' if poison else ''}{LOOPS}{',profile-kernels' if profile else ''}"
     return (
         Phase("graph", GRAPH if optimize else PLAIN_GRAPH),
         Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
         Phase("buffers", _with_options(BUFFERS if plan_memory else PLAIN_BUFFERS, options)),
         Phase("arena", _with_options(ARENA, options)),
-        Phase("loops", f"{'poison-dead,' if poison else ''}{LOOPS}{',profile-kernels' if profile else ''}"),
+        Phase("loops", _with_options(loops, options)),
         Phase("llvm", LLVM),
     )
 

@@ -41,6 +41,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "form-kernels": "mini_infer.passes.form_kernels:FormKernels",
     },
     "kernels": {
+        "limit-threads": "mini_infer.passes.limit_threads:LimitThreads",
         "choose-schedule": "mini_infer.passes.choose_schedule:ChooseSchedule",
         "pack-weights": "mini_infer.passes.pack_weights:PackWeights",
         "order-kernels": "mini_infer.passes.order_kernels:OrderKernels",
@@ -56,6 +57,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "insert-barriers": "mini_infer.passes.insert_barriers:InsertBarriers",
         "poison-dead": "mini_infer.passes.poison_dead:PoisonDead",
         "place-weights": "mini_infer.passes.place_weights:PlaceWeights",
+        "share-threads": "mini_infer.passes.share_threads:ShareThreads",
         "lower-kernels": "mini_infer.lowering.graph_to_loops.lower_kernels:LowerKernels",
     },
     "loops": {

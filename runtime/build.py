@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute
@@ -14,11 +15,13 @@ from xdsl.ir import Attribute
 from ..dialects.errors import OutOfMemoryError
 from ..dialects.graph import BlobAttr, MiniContext, main_of, node_name, numpy_dtype
 from ..dialects.kernel import TargetAttr, target_of
-from ..lowering.levels import Level, argument_roles
+from ..lowering.graph_to_loops.lower_kernels import KERNEL
+from ..lowering.levels import Level, argument_roles, level_of
 from ..lowering.pipelines import Observer, Phase, collection_paused, parse_passes, phases, remaining_phases, run_phases
 from ..passes.memory_report import MemoryPlan, memory_plan
+from ..passes.share_threads import SHARE, STAGE
 from ..passes.statistics import pass_statistics
-from .cpu import compile_to_object, load_object, load_openmp
+from .cpu import compile_to_object, load_object
 from .engine import Engine, EngineConfig
 from .limits import in_gigabytes, memory_bytes, memory_for
 from .plan import InferencePlan, KernelCall, TensorSpec
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
 
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
-KERNEL_PREFIX = "kernel_"  # of the functions that lower-kernels makes
 
 
 def build_engine(
@@ -83,8 +85,12 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
 def plan_memory(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, cpu: str = ""
 ) -> MemoryPlan:
-    """Takes a module down to the arena level. Raises PlanError where it can't be met in `max_workspace_size`."""
-    module.attributes["kernel.target"] = target_attribute(config, cpu)
+    """Takes a module down to the arena level. Raises PlanError where it can't be met in `max_workspace_size`.
+
+    One that has kernels already keeps the target that they were scheduled for: their scratch is for its threads.
+    """
+    if level_of(module) == "graph":
+        module.attributes["kernel.target"] = target_attribute(config, cpu)
     _lower(module, ctx, config, "arena", observer)
     return memory_plan(module)
 
@@ -136,7 +142,6 @@ def target_attribute(config: EngineConfig, cpu_name: str = "") -> TargetAttr:
     """What code is generated for: this machine or the CPU named, with the configuration's threads and vectors."""
     cpu = cpu_target(cpu_name)
     cpu = cpu.narrowed(config.vector_bits or cpu.vector_bits)
-    threads = config.thread_count
     return TargetAttr.of(
         device=config.device,
         cpu=cpu.name,
@@ -146,7 +151,7 @@ def target_attribute(config: EngineConfig, cpu_name: str = "") -> TargetAttr:
         l1=cpu.l1_bytes,
         l2=cpu.l2_bytes,
         l3=cpu.l3_bytes,
-        threads=threads if threads == 1 or load_openmp() else 1,
+        threads=config.thread_count,
     )
 
 
@@ -175,9 +180,9 @@ def _object_code(module: ModuleOp, target: TargetAttr, pointers: int) -> bytes:
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
 
-    machine = machine_of(target)
-    support = runtime_ir(pointers, openmp=target.threads.data > 1, machine=machine.architecture)
-    return compile_to_object(emit_llvm_ir(module), machine, link=[support])
+    functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
+    shared = {name: len(type.inputs) - 2 for name, type in functions.items() if name.startswith(STAGE)}
+    return compile_to_object(emit_llvm_ir(module), machine_of(target), link=[runtime_ir(pointers, shared)])
 
 
 def _specs(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
@@ -193,14 +198,19 @@ def _specs(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
 
 
 def _kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
-    """The kernel calls of `main` at the loops level, in order."""
-    main: FuncOp = main_of(module)
-    calls = [(op.callee.string_value(), node_name(op)) for op in main.body.block.ops if isinstance(op, CallOp)]
-    return tuple(
-        KernelCall(callee.removeprefix(KERNEL_PREFIX), node)
-        for callee, node in calls
-        if callee.startswith(KERNEL_PREFIX)
-    )
+    """The kernel calls at the loops level, in order, those of stages included."""
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+
+    def calls(function: FuncOp) -> Iterator[KernelCall]:
+        for op in function.body.walk():
+            if isinstance(op, CallOp):
+                name = op.callee.string_value()
+                if name.startswith(KERNEL):
+                    yield KernelCall(name.removeprefix(KERNEL), node_name(op))
+                elif name.startswith(SHARE):
+                    yield from calls(functions[name.removeprefix(SHARE)])
+
+    return tuple(calls(functions["main"]))
 
 
 def _weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:

@@ -16,7 +16,7 @@ from .storage import Array, Storage, Tensor, as_array
 
 @dataclass(frozen=True)
 class KernelTime:
-    """Nanoseconds that one call took in the last run, on the first thread."""
+    """Nanoseconds that one call took in the last run."""
 
     kernel: str
     node: str
@@ -34,7 +34,7 @@ class ExecutionContext(Stationary):
         self.plan = plan
         self.arena = _arena_storage(plan, arena)
         self._arena_bytes = self.arena.data  # alive as long as native code may write there
-        self._native = plan.entry
+        self._run_native = plan.run
         self._names = (*plan.input_names, *plan.output_names)
         self._times = np.zeros(len(plan.calls) + 1, np.int64)
         self._bound: list[Array | None] = [None] * len(self._names)
@@ -77,7 +77,7 @@ class ExecutionContext(Stationary):
         """
         if not self._bound_are_apart:
             self._check_bound()
-        self._native(ctypes.addressof(self._bound_pointers), self.plan.threads)
+        self._run_native(ctypes.addressof(self._bound_pointers))
 
     def _check_bound(self) -> None:
         spans: list[tuple[str, int, int]] = []
@@ -119,7 +119,7 @@ class ExecutionContext(Stationary):
         for array in outputs:
             pointers[index] = _address(array)
             index += 1
-        self._native(ctypes.addressof(pointers), plan.threads)
+        self._run_native(ctypes.addressof(pointers))
         return outputs
 
     def tensor(self, name: str) -> Tensor:

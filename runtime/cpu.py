@@ -6,25 +6,14 @@ for one CPU runs on every CPU that has its features; nothing in it depends on wh
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from ..dialects.errors import CompileError, ConfigError
 from .linking import check_calls
 
-_OPENMP_LIBRARIES = (
-    "libgomp.so.1",
-    "libomp.so.5",
-    "libomp.so",
-    "libiomp5.so",
-    "libomp.dylib",
-    "libiomp5.dylib",
-)
 _MATH_LIBRARIES = ("libm.so.6", "libm.so", "libm.dylib")
 
 
@@ -105,27 +94,14 @@ def optimize_ir(ir_text: str, machine: Machine, opt_level: int = 3, *, link: Seq
 
 
 @cache
-def load_openmp() -> bool:
-    """Loads an OpenMP library into the process; warns, once, where there is none."""
-    if _load_first(_OPENMP_LIBRARIES):
-        return True
-    warnings.warn("no OpenMP library (libgomp, libomp or libiomp5) was found: models run on one thread", stacklevel=2)
-    return False
-
-
-@cache
 def _load_first(names: tuple[str, ...]) -> bool:
-    """Loads the first of these libraries that there is, in the usual places or among Python's packages."""
-    places = ["", f"{sys.prefix}/lib/", "/opt/homebrew/opt/libomp/lib/", "/usr/local/opt/libomp/lib/"]
+    """Loads the first of these libraries that there is."""
     for name in names:
-        for place in places:
-            if place and not Path(place, name).exists():
-                continue
-            try:
-                binding().load_library_permanently(place + name)
-            except RuntimeError:
-                continue
-            return True
+        try:
+            binding().load_library_permanently(name)
+        except RuntimeError:
+            continue
+        return True
     return False
 
 
@@ -168,5 +144,9 @@ def _optimized(ir_text: str, target: Any, opt_level: int, link: Sequence[str]) -
     options.loop_vectorization = opt_level >= 2
     options.slp_vectorization = opt_level >= 2
     builder = llvm.create_pass_builder(target, options)
-    builder.getModulePassManager().run(modules[0], builder)
+    passes = builder.getModulePassManager()
+    passes.run(modules[0], builder)
+    # llvmlite 0.50 never frees a pass manager (150 KB): ModulePassManager inherits ObjectRef's empty _dispose first.
+    llvm.newpassmanagers.NewPassManager._dispose(passes)
+    passes.detach()
     return modules[0]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import override
 
 from ..dialects.errors import ConfigError, InvalidInputError
+from ..dialects.kernel import MOST_THREADS
 from .context import ExecutionContext
 from .plan import InferencePlan, Stationary
 from .steps import Progress
@@ -31,7 +32,8 @@ class EngineConfig:
     """Options of `compile`.
 
     device: "cpu". device_id: which device of that kind; 0.
-    threads: threads of one inference; None means the cores this process may run on.
+    threads: most threads of one inference; None means the cores that this process may run on, and more than those are
+        never used. A model, and each step of it, gets no more than its work is worth: plan.threads tells.
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
     shapes: whole shapes by input name, where dimensions have no names.
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
@@ -106,10 +108,9 @@ class EngineConfig:
 
     @property
     def thread_count(self) -> int:
-        """The number of threads, with None resolved."""
-        if self.threads is not None:
-            return self.threads
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        """The most threads that there may be: as many as were asked for, but no more than there are cores."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(cores if self.threads is None else int(self.threads), cores, MOST_THREADS)
 
 
 def _mapping(what: str, value: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

@@ -16,11 +16,15 @@ from ..dialects.errors import InvalidInputError, UnsupportedError
 from ..passes.memory_report import MemoryPlan
 from .storage import Array
 from .summary import html_table, one_line
+from .team import team
 
 if TYPE_CHECKING:
     from .context import ExecutionContext
     from .cpu import LoadedCode
     from .engine import EngineConfig
+
+
+_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
 
 
 @dataclass(frozen=True)
@@ -102,13 +106,22 @@ class InferencePlan(Stationary):
         return self.memory.arena_bytes
 
     @cached_property
-    def entry(self) -> Callable[[int, int], int]:
-        """The native function: (address of the pointers, threads) -> threads that it ran on.
+    def run(self) -> Callable[[int], None]:
+        """Runs the native function on the address of its pointers.
 
-        The pointers are those of inputs, outputs, arena and weights, and of the times when the plan is profiled.
+        These are those of inputs, outputs, arena and weights, and of the times when the plan is profiled.
         """
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)
-        return prototype(self.code.address("mini_infer_run"))
+        native, threads = _ENTRY(self.code.address("mini_infer_run")), self.threads
+        if threads == 1:
+            return lambda pointers: native(pointers, None)
+        helpers = team()
+
+        def run(pointers: int) -> None:
+            if helpers.threads < threads:
+                helpers.grow(threads)
+            native(pointers, helpers.share)
+
+        return run
 
     def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from everything_shared import everything_shared
 from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto
 
@@ -35,8 +36,9 @@ MODELS = {"perceptron": perceptron, "lookup": lookup}
 
 @cache
 def engine(name: str, **options: Any) -> mi.Engine:
-    """A compiled model of MODELS, on one thread unless told otherwise."""
-    return mi.compile(MODELS[name](), **{"threads": 1, **options})
+    """A compiled model of MODELS, on one thread unless told otherwise, and then on those, little as its work is."""
+    with everything_shared():
+        return mi.compile(MODELS[name](), **{"threads": 1, **options})
 
 
 def inputs(name: str, seed: int = 0) -> dict[str, Array]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from everything_shared import everything_shared
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
@@ -183,14 +184,15 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
         vector_bits=host.vector_bits.data,
         registers=host.registers.data,
         l2=target.l2 or host.l2.data,
-        threads=host.threads.data,
+        threads=target.threads,
     )
     kernels = pipelines.KERNELS if target.fuse else pipelines.PLAIN_KERNELS
     buffers = pipelines.BUFFERS if target.plan else pipelines.PLAIN_BUFFERS
     down = [pipelines.Phase("kernels", kernels), pipelines.Phase("buffers", buffers)]
-    pipelines.run_phases(m.ctx, module, down)
-    seen = module.clone()
-    return build_plan(module, m.ctx, config), seen
+    with everything_shared():
+        pipelines.run_phases(m.ctx, module, down)
+        seen = module.clone()
+        return build_plan(module, m.ctx, config), seen
 
 
 def spread(cases: Sequence[Case], targets: Sequence[Target] = THREE, bound: float = 4e-6) -> list[Run]:

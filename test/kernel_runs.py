@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, i8
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, ModuleOp, StringAttr, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
@@ -28,7 +28,9 @@ from mini_infer.lowering.graph_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
+from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.choose_schedule import ChooseSchedule
+from mini_infer.passes.share_threads import ShareThreads
 from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.cpu import compile_to_object, emit_assembly, load_object
 from mini_infer.runtime.engine import EngineConfig
@@ -79,7 +81,7 @@ class Kernel:
     inplace: dict[int, int]  # result -> operand
 
     def __call__(self, *arrays: Array) -> list[Array]:
-        """Run on every thread in turn; operands that are written over are copied first."""
+        """Every share in turn; operands that are written over are copied first."""
         operands = [np.array(array, order="C") for array in arrays]
         results = [
             operands[self.inplace[number]] if number in self.inplace else _filled(shape, dtype)
@@ -94,16 +96,19 @@ class Kernel:
         fresh = [result for number, result in enumerate(results) if number not in self.inplace]
         scratch = np.full(max(self.interface.scratch_bytes(self.threads), 1) + 64, 0xA5, np.uint8)
         start = -scratch.ctypes.data % 64
-        arrays = [*operands, *fresh, scratch[start:], np.zeros(16, np.int32)]
+        arrays = [*operands, *fresh, scratch[start:]]
         pointers = [array.ctypes.data for array in arrays]
-        types = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
-        function = ctypes.CFUNCTYPE(None, *types)(self.code.address("main"))
         threads = self.threads
+        name, last = ("main", [ctypes.c_void_p]) if threads == 1 else ("stage_0", [ctypes.c_int64, ctypes.c_int64])
+        function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *last)(self.code.address(name))
 
         def call() -> None:
             assert arrays
-            for thread in range(threads):
-                function(*pointers, thread, threads)
+            if threads == 1:
+                function(*pointers, None)
+            else:
+                for share in range(threads):
+                    function(*pointers, share, threads)
 
         return call
 
@@ -121,7 +126,7 @@ def loops_of(
     kernel = kernel_of(family, body, arrays)
     kernel.verify()
     module = ModuleOp([kernel])
-    module.attributes["kernel.target"] = target_attribute(EngineConfig(vector_bits=bits, threads=threads))
+    module.attributes["kernel.target"] = target_attribute(EngineConfig(vector_bits=bits)).with_threads(threads)
     ChooseSchedule().apply(MiniContext(), module)
     interface = kernel.interface
     assert isinstance(interface, InterfaceAttr)
@@ -135,8 +140,11 @@ def loops_of(
     outs = [args[inplace[n]] if n in inplace else next(rest) for n in range(len(outputs))]
     given = [args[-1]] if interface.scratch_bytes(threads) else []
     main.body.block.add_ops([CallOp("tested", args[: len(inputs)], outs, given), ReturnOp()])
+    arena = DictionaryAttr({"graph.role": StringAttr("arena")})
+    main.arg_attrs = ArrayAttr([*[DictionaryAttr({})] * (len(args) - 1), arena])
     module.body.block.insert_op_before(main, kernel)
     detached = kernel.clone()
+    ShareThreads(grain=0).apply(MiniContext(), module)
     LowerKernels().apply(MiniContext(), module)
     module.verify()
     return module, interface, detached
@@ -163,7 +171,9 @@ def compiled(
     ExpandMath().apply(MiniContext(), module)
     LowerToLlvm().apply(MiniContext(), module)
     text = emit_llvm_ir(module)
-    code = load_object(compile_to_object(text, machine_of(target_of(module))))
+    buffers = len(arrays) + len(kernel.terminator.arguments) - len(shared) + 1
+    runtime = runtime_ir(buffers, {"stage_0": buffers} if threads > 1 else {})
+    code = load_object(compile_to_object(text, machine_of(target_of(module)), link=[runtime]))
     results = [
         (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type)) for value in kernel.terminator.arguments
     ]

@@ -1,15 +1,15 @@
 """lower-kernels: every kernel becomes loops, one function per distinct kernel, strides and sharing.
 
-before:  kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...) scratch(%s : ...)
-         kernel.barrier
-after:   func.call @conv_0(%x, %w, %b, %s, %thread, %threads)
-         func.call @mini_infer_barrier(%sync, %threads)
-         func.func private @conv_0(...) { scf/vector/memref/arith/math loops }
+before:  func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index) {
+           kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...) scratch(%s : ...)
+after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index) {
+           func.call @kernel_conv_0(%x, %w, %b, %s, %share, %shares)
+         func.func private @kernel_conv_0(...) { scf/vector/memref/arith/math loops }
 
-`main` gets three more arguments: the barrier's state, this thread's number and the number of threads. A
-buffer that a call both reads and writes is one argument of the function. How a kernel is written is decided by
-its schedule alone: the family's file in this folder carries it out. Needs choose-schedule, bufferize and
-plan-arena to have run.
+A call in `main` itself, which one thread runs, is share 0 of 1. A buffer that a call both reads and writes is one
+argument of the function. How a kernel is written is decided by its schedule alone: the family's file in this folder
+carries it out. Needs choose-schedule, bufferize and plan-arena to have run; without share-threads all is done by the
+one thread that calls `main`.
 """
 
 from __future__ import annotations
@@ -22,31 +22,24 @@ from typing import cast
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    FunctionType,
-    IndexType,
-    MemRefType,
-    ModuleOp,
-    i32,
-)
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, describe
 from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, ScheduleAttr, TargetAttr, target_of
-from ...passes.buffers import kernels_of
+from ...passes.buffers import IndexConstants, add_argument, argument_with_role, kernels_of
+from ...passes.share_threads import TEAM, TEAM_TYPE
 from .builder import define_function
 from .instance import KernelInstance
 
 # Each family is a file here with `lower(instance)`.
 FAMILIES = ("attention", "contraction", "depthwise", "lrn", "map", "recurrence", "rows", "windows")
-BARRIER = "mini_infer_barrier"
-SYNC = MemRefType(i32, [16])
+
+KERNEL = "kernel_"  # before the name of a kernel: its function
 
 Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
@@ -117,58 +110,42 @@ class LowerKernels(ModulePass):
         main = SymbolTable.lookup_symbol(op, "main")
         if not isinstance(main, func.FuncOp):
             raise CompileError("lower-kernels: the module has no function @main")
-        sync, thread, threads = _add_thread_arguments(main)
+        if argument_with_role(main, TEAM) is None:
+            add_argument(main, TEAM_TYPE, TEAM)
+        callers = [each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks]
         kernels = kernels_of(op)
         functions: dict[Key, func.FuncOp] = {}
         taken: set[str] = set()
-        for inner in list(main.body.walk()):
-            if isinstance(inner, BarrierOp):
-                Rewriter.replace_op(inner, func.CallOp(BARRIER, [sync, threads], ()))
-            if not isinstance(inner, CallOp):
-                continue
-            kernel = kernels[inner.callee.string_value()]
-            sharing = _sharing(inner)
-            buffers = [*inner.ins, *inner.outs, *inner.scratch]
-            key = (kernel.sym_name.data, tuple(value.type for value in buffers), sharing)
-            if key not in functions:
-                name = _fresh(kernel.sym_name.data, taken)
-                built = _build(kernel, inner, name, target, sharing)
-                for function in built:
-                    op.body.block.add_op(function)
-                functions[key] = built[-1]
-            passed = [value for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i]
-            arguments = [*passed, *inner.scratch, thread, threads]
-            call = func.CallOp(functions[key].sym_name.data, arguments, ())
-            call.location = inner.location
-            Rewriter.replace_op(inner, call, [])
-        _finish(op)
+        for caller in callers:
+            constants = IndexConstants(caller)
+            for inner in list(caller.body.walk()):
+                if isinstance(inner, BarrierOp):
+                    Rewriter.erase_op(inner)
+                if not isinstance(inner, CallOp):
+                    continue
+                share = (constants[0], constants[1]) if caller is main else caller.args[-2:]
+                kernel = kernels[inner.callee.string_value()]
+                sharing = _sharing(inner)
+                buffers = [*inner.ins, *inner.outs, *inner.scratch]
+                key = (kernel.sym_name.data, tuple(value.type for value in buffers), sharing)
+                if key not in functions:
+                    name = _fresh(kernel.sym_name.data, taken)
+                    built = _build(kernel, inner, name, target, sharing)
+                    for function in built:
+                        op.body.block.add_op(function)
+                    functions[key] = built[-1]
+                passed = [value for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i]
+                call = func.CallOp(functions[key].sym_name.data, [*passed, *inner.scratch, *share], ())
+                call.location = inner.location
+                Rewriter.replace_op(inner, call, [])
+        for kernel in kernels.values():
+            Rewriter.erase_op(kernel)
 
 
 def _fresh(name: str, taken: set[str]) -> str:
-    candidate, count = f"kernel_{name}", 1
+    candidate, count = KERNEL + name, 1
     while candidate in taken:
         count += 1
-        candidate = f"kernel_{name}_{count}"
+        candidate = f"{KERNEL}{name}_{count}"
     taken.add(candidate)
     return candidate
-
-
-def _add_thread_arguments(main: func.FuncOp) -> tuple[SSAValue, SSAValue, SSAValue]:
-    block = main.body.block
-    added = [block.insert_arg(type, len(block.args)) for type in (SYNC, IndexType(), IndexType())]
-    inputs = [argument.type for argument in block.args]
-    main.function_type = FunctionType.from_lists(inputs, list(main.function_type.outputs))
-    if main.arg_attrs is not None:
-        main.arg_attrs = ArrayAttr([*main.arg_attrs, *(DictionaryAttr({}) for _ in added)])
-    return added[0], added[1], added[2]
-
-
-def _finish(module: ModuleOp) -> None:
-    """Kernels are gone; the barrier is declared."""
-    for op in list(module.body.block.ops):
-        if isinstance(op, KernelOp):
-            Rewriter.erase_op(op)
-    barrier = func.FuncOp.external(BARRIER, [SYNC, IndexType()], [])
-    first = module.body.block.first_op
-    point = InsertPoint.before(first) if first is not None else InsertPoint.at_end(module.body.block)
-    Rewriter.insert_op(barrier, point)

@@ -1,11 +1,14 @@
 """profile-kernels: `main` notes the time before its first kernel call and after each.
 
-before:  func.call @kernel_conv_0(...)
-after:   func.call @kernel_conv_0(...)
-         %t = func.call @mini_infer_clock() : () -> i64     (the first thread stores %t to %times[i + 1])
+before:  func.call @share_stage_0(%team, %c2)
+         func.call @kernel_conv_1(...)
+after:   func.call @share_stage_0(%team, %c2)
+         %t = func.call @mini_infer_clock() : () -> i64     stored to %times[1]
+         func.call @kernel_conv_1(...)
+         %u = func.call @mini_infer_clock() : () -> i64     stored to %times[2]
 
-`main` gets one more buffer, %times: memref<(calls + 1)xi64> with role "times", before the barrier's state. Needs
-lower-kernels to have run.
+`main` gets one more buffer, %times: memref<(calls + 1)xi64> with role "times", before the team. Needs lower-kernels, and
+before it share-threads{apart=true}: then each stage is one call of a kernel.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -26,16 +29,17 @@ from xdsl.dialects.builtin import (
     StringAttr,
     i64,
 )
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
-from ...dialects.extensions import CmpiOp
+from ...passes.share_threads import SHARE, TEAM
+from ..levels import argument_roles
+from .lower_kernels import KERNEL
 
 CLOCK = "mini_infer_clock"
-TRAILING = 3  # the barrier's state, this thread, the number of threads
 
 
 @dataclass(frozen=True)
@@ -47,29 +51,26 @@ class ProfileKernels(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = SymbolTable.lookup_symbol(op, "main")
-        if not isinstance(main, func.FuncOp) or len(main.body.block.args) < TRAILING:
-            raise CompileError("profile-kernels: @main has no thread arguments; run lower-kernels first")
+        if not isinstance(main, func.FuncOp) or TEAM not in argument_roles(main):
+            raise CompileError("profile-kernels: @main has no team of threads; run lower-kernels first")
         block = main.body.block
-        kernels = [
+        calls = [
             call
             for call in block.ops
-            if isinstance(call, func.CallOp) and call.callee.string_value().startswith("kernel_")
+            if isinstance(call, func.CallOp) and call.callee.string_value().startswith((KERNEL, SHARE))
         ]
-        times = _add_times_argument(main, len(kernels) + 1)
-        zero = arith.ConstantOp(IntegerAttr(0, IndexType()))
-        first = CmpiOp(block.args[-2], zero.result, "eq")
+        times = _add_times_argument(main, len(calls) + 1)
         start = block.first_op
         assert start is not None
-        Rewriter.insert_op([zero, first], InsertPoint.before(start))
-        Rewriter.insert_op(_note(times, first.results[0], 0), InsertPoint.after(first))
-        for index, call in enumerate(kernels):
-            Rewriter.insert_op(_note(times, first.results[0], index + 1), InsertPoint.after(call))
+        Rewriter.insert_op(_note(times, 0), InsertPoint.before(start))
+        for index, call in enumerate(calls):
+            Rewriter.insert_op(_note(times, index + 1), InsertPoint.after(call))
         op.body.block.add_op(func.FuncOp.external(CLOCK, [], [i64]))
 
 
 def _add_times_argument(main: func.FuncOp, count: int) -> SSAValue:
     block = main.body.block
-    position = len(block.args) - TRAILING
+    position = len(block.args) - 1
     times = block.insert_arg(MemRefType(i64, [count]), position)
     main.function_type = FunctionType.from_lists([a.type for a in block.args], list(main.function_type.outputs))
     if main.arg_attrs is not None:
@@ -79,10 +80,8 @@ def _add_times_argument(main: func.FuncOp, count: int) -> SSAValue:
     return times
 
 
-def _note(times: SSAValue, is_first: SSAValue, index: int) -> list[Operation]:
-    """times[index] = the time now, on the first thread."""
+def _note(times: SSAValue, index: int) -> list[Operation]:
+    """times[index] = the time now."""
     position = arith.ConstantOp(IntegerAttr(index, IndexType()))
     now = func.CallOp(CLOCK, [], [i64])
-    store = memref.StoreOp.get(now.results[0], times, [position.result])
-    body = Region(Block([position, now, store, scf.YieldOp()]))
-    return [scf.IfOp(is_first, [], body)]
+    return [position, now, memref.StoreOp.get(now.results[0], times, [position.result])]

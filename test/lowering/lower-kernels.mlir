@@ -3,19 +3,30 @@
 #schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>
 
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
-  // The same kernel on other strides or with another sharing is another function.
+  // What main calls itself is the one share of one. The same kernel with another sharing is another function.
   // CHECK-LABEL: func.func @main
-  // CHECK-SAME:    %[[SYNC:[0-9a-z]+]]: memref<16xi32>, %[[THREAD:[0-9a-z]+]]: index, %[[THREADS:[0-9a-z]+]]: index)
-  // CHECK-NEXT:    func.call @kernel_matmul_0(%x, %w, %r, %y, %[[THREAD]], %[[THREADS]])
-  // CHECK-NEXT:    func.call @mini_infer_barrier(%[[SYNC]], %[[THREADS]])
-  // CHECK-NEXT:    func.call @kernel_matmul_0(%y, %w, %r, %x, %[[THREAD]], %[[THREADS]])
+  // CHECK-SAME:    {graph.role = "team"}
+  // CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
+  // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+  // CHECK-NOT:     kernel.barrier
+  // CHECK:         func.call @kernel_matmul_0(%x, %w, %r, %y, %[[ZERO]], %[[ONE]])
+  // CHECK-NEXT:    func.call @kernel_matmul_0(%y, %w, %r, %x, %[[ZERO]], %[[ONE]])
   // In place the residual and the result are one argument.
-  // CHECK-NEXT:    func.call @kernel_matmul_0_2(%x, %w, %r, %[[THREAD]], %[[THREADS]])
+  // CHECK-NEXT:    func.call @kernel_matmul_0_2(%x, %w, %r, %[[ZERO]], %[[ONE]])
   func.func @main(%x: memref<4x8xf32>, %w: memref<1x8x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32>) {
     kernel.call @matmul_0 ins(%x, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%y : memref<4x8xf32>)
     kernel.barrier
     kernel.call @matmul_0 ins(%y, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%x : memref<4x8xf32>)
     kernel.call @matmul_0 ins(%x, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%r : memref<4x8xf32>)
+    func.return
+  }
+
+  // A stage hands its share on.
+  // CHECK-LABEL: func.func @stage_0
+  // CHECK-SAME:    %[[SHARE:[0-9a-z]+]]: index, %[[SHARES:[0-9a-z]+]]: index)
+  // CHECK-NEXT:    func.call @kernel_matmul_0(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[SHARE]], %[[SHARES]])
+  func.func @stage_0(%x: memref<4x8xf32>, %w: memref<1x8x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32>, %share: index, %shares: index) {
+    kernel.call @matmul_0 ins(%x, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%y : memref<4x8xf32>)
     func.return
   }
 

@@ -56,19 +56,19 @@ func.func @branch(%c: i1, %a: f32, %b: f32) -> f32 {
   func.return %r : f32
 }
 
-// Private functions own their memory; a public one that calls others shares its arguments with other threads.
+// Private functions own their memory; a public one that calls others may be called by several threads.
 // CHECK:       llvm.func internal @kernel(%{{.*}}: !llvm.ptr {llvm.noalias, llvm.nocapture})
 // CHECK-SAME:    passthrough = ["nounwind", "noinline", ["prefer-vector-width", "512"]]
 func.func private @kernel(%x: memref<8xf32>) attributes {llvm.noinline} {
   func.return
 }
-// CHECK:       llvm.func @mini_infer_barrier(!llvm.ptr, i64) attributes {{.*}}passthrough = ["nounwind"]
-func.func private @mini_infer_barrier(memref<16xi32>, index)
-// CHECK:       llvm.func @main(%[[X:.*]]: !llvm.ptr, %[[SYNC:.*]]: !llvm.ptr, %[[N:.*]]: i64)
+// CHECK:       llvm.func @share_stage_0(!llvm.ptr, i64) attributes {{.*}}passthrough = ["nounwind"]
+func.func private @share_stage_0(memref<2xi64>, index)
+// CHECK:       llvm.func @main(%[[X:.*]]: !llvm.ptr, %[[TEAM:.*]]: !llvm.ptr, %[[N:.*]]: i64)
 // CHECK:         llvm.call @kernel(%[[X]]) : (!llvm.ptr) -> ()
-// CHECK-NEXT:    llvm.call @mini_infer_barrier(%[[SYNC]], %[[N]]) : (!llvm.ptr, i64) -> ()
-func.func @main(%x: memref<8xf32>, %sync: memref<16xi32>, %threads: index) {
+// CHECK-NEXT:    llvm.call @share_stage_0(%[[TEAM]], %[[N]]) : (!llvm.ptr, i64) -> ()
+func.func @main(%x: memref<8xf32>, %team: memref<2xi64>, %shares: index) {
   func.call @kernel(%x) : (memref<8xf32>) -> ()
-  func.call @mini_infer_barrier(%sync, %threads) : (memref<16xi32>, index) -> ()
+  func.call @share_stage_0(%team, %shares) : (memref<2xi64>, index) -> ()
   func.return
 }

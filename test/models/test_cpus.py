@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from everything_shared import everything_shared
 from models.build import SMALL_MODELS
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
@@ -38,7 +39,7 @@ STEP = 3 * len(CPUS)
 
 def calls_of(module: ModuleOp, ctx: MiniContext, cpu: str, *, fused: bool = True) -> set[str]:
     """What the whole object of a module for a CPU leaves to the linker."""
-    with patch.object(build, "load_object") as loaded:
+    with patch.object(build, "load_object") as loaded, everything_shared():
         config = EngineConfig(threads=2, enable_graph_optimization=fused)
         build.build_plan(module, ctx, config, cpu=cpu)
     return undefined_symbols(loaded.call_args[0][0])

@@ -21,7 +21,6 @@ from typer.testing import CliRunner, Result
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array, TanhOp
-from mini_infer.runtime import cpu
 from mini_infer.tools import benching, comparing, demo_model
 from mini_infer.tools.cli import app
 from mini_infer.tools.command_names import shell_name
@@ -321,17 +320,6 @@ def test_warnings_are_lines(model: Path) -> None:
     result = cli("plan", saved(damaged, model.parent), "-j", "1")
     assert result.exit_code == 0
     assert re.fullmatch(r"(mini-infer: warning: .+\n)*", result.stderr)
-
-
-def test_without_openmp_there_is_one_thread_and_a_warning(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_load_first", lambda names: "libm" in names[0])  # pyright: ignore[reportUnknownLambdaType, reportUnknownMemberType, reportUnknownArgumentType]
-    cpu.load_openmp.cache_clear()
-    try:
-        result = cli("run", model, "-j", "2", "--repeat", "1")
-    finally:
-        cpu.load_openmp.cache_clear()
-    assert result.stderr.startswith("mini-infer: warning: no OpenMP library") and result.stderr.count("\n") == 1
-    assert "latency on 1 thread(s)" in result.stdout
 
 
 def test_a_closed_pipe_is_no_error(model: Path) -> None:

@@ -1,7 +1,6 @@
-"""The entry of compiled models: one thread or many, the barrier, the clock; and loading object code."""
+"""The entry of compiled models, their stages, the clock; and loading object code."""
 
 import ctypes
-import platform
 
 import numpy as np
 import pytest
@@ -10,87 +9,62 @@ from llvm_jit import Code, assembly, llvm_ir
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.runtime.cpu import (
-    LoadedCode,
     compile_to_object,
     load_object,
-    load_openmp,
     optimize_ir,
 )
 from mini_infer.runtime.targets import host_target
 
-ROUNDS = 200
-# In every round each thread adds up what all threads wrote in the round before.
-MAIN = f"""
-func.func private @mini_infer_barrier(memref<16xi32>, index)
+# The first stage counts calls and notes the number of shares; main itself notes the time around it.
+MAIN = """
+func.func private @share_stage_0(memref<2xi64>, index)
 func.func private @mini_infer_clock() -> i64
-func.func @main(%a: memref<64xi64>, %b: memref<64xi64>, %times: memref<2xi64>, %sync: memref<16xi32>,
-                %thread: index, %threads: index) {{
+func.func @main(%a: memref<64xi64>, %times: memref<2xi64>, %team: memref<2xi64>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %one = arith.constant 1 : i64
-  %zero = arith.constant 0 : i64
-  %rounds = arith.constant {ROUNDS} : index
+  %five = arith.constant 5 : index
   %start = func.call @mini_infer_clock() : () -> i64
   memref.store %start, %times[%c0] : memref<2xi64>
-  memref.store %one, %a[%thread] : memref<64xi64>
-  func.call @mini_infer_barrier(%sync, %threads) : (memref<16xi32>, index) -> ()
-  scf.for %round = %c0 to %rounds step %c1 {{
-    %sum = scf.for %i = %c0 to %threads step %c1 iter_args(%s = %zero) -> (i64) {{
-      %v = memref.load %a[%i] : memref<64xi64>
-      %t = arith.addi %s, %v : i64
-      scf.yield %t : i64
-    }}
-    memref.store %sum, %b[%thread] : memref<64xi64>
-    func.call @mini_infer_barrier(%sync, %threads) : (memref<16xi32>, index) -> ()
-    %mine = memref.load %b[%thread] : memref<64xi64>
-    %next = arith.addi %mine, %one : i64
-    %modulus = arith.constant 1000003 : i64
-    %rest = arith.remui %next, %modulus : i64
-    memref.store %rest, %a[%thread] : memref<64xi64>
-    func.call @mini_infer_barrier(%sync, %threads) : (memref<16xi32>, index) -> ()
-  }}
+  func.call @share_stage_0(%team, %five) : (memref<2xi64>, index) -> ()
   %end = func.call @mini_infer_clock() : () -> i64
   memref.store %end, %times[%c1] : memref<2xi64>
   func.return
-}}
+}
+func.func @stage_0(%a: memref<64xi64>, %share: index, %shares: index) {
+  %n = arith.index_cast %shares : index to i64
+  %before = memref.load %a[%share] : memref<64xi64>
+  %after = arith.addi %before, %n : i64
+  memref.store %after, %a[%share] : memref<64xi64>
+  func.return
+}
 """
+SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
-def run(code: LoadedCode, threads: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """The number of threads that ran, %a and %times."""
-    arrays = [np.zeros(64, np.int64), np.zeros(64, np.int64), np.zeros(2, np.int64)]
-    pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
-    entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32)(code.address("mini_infer_run"))
-    return entry(ctypes.addressof(pointers), threads), arrays[0], arrays[2]
+def run(share: object) -> tuple[list[int], int]:
+    """What the shares of the stage wrote, and the nanoseconds that main took; `share` has the stage done."""
+    runtime = runtime_ir(2, {"stage_0": 1})
+    code = load_object(compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime]))
+    counts, times = np.zeros(64, np.int64), np.zeros(2, np.int64)
+    pointers = (ctypes.c_void_p * 2)(counts.ctypes.data, times.ctypes.data)
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address("mini_infer_run"))
+    entry(ctypes.addressof(pointers), share)
+    return counts[counts != 0].tolist(), int(times[1] - times[0])
 
 
-def expected(threads: int) -> int:
-    value = 1
-    for _ in range(ROUNDS):
-        value = (threads * value + 1) % 1000003
-    return value
+def test_a_stage_is_done_by_whom_the_entry_is_given() -> None:
+    def in_turn(work: int, args: int, shares: int) -> None:
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(work)
+        for share in range(shares):
+            function(args, share, shares)
+
+    counts, nanoseconds = run(ctypes.cast(SHARE(in_turn), ctypes.c_void_p))
+    assert counts == [5] * 5
+    assert 0 < nanoseconds < 60_000_000_000
 
 
-def build(*, openmp: bool) -> LoadedCode:
-    runtime = runtime_ir(3, openmp=openmp, machine=platform.machine())
-    return load_object(compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime]))
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_threads_see_what_others_wrote_before_the_barrier(threads: int) -> None:
-    if not load_openmp():
-        pytest.skip("there is no OpenMP library here")
-    ran, values, times = run(build(openmp=True), threads)
-    assert 1 <= ran <= threads
-    np.testing.assert_array_equal(values[:ran], expected(ran))
-    assert not values[ran:].any()
-    assert 0 < times[1] - times[0] < 60_000_000_000
-
-
-def test_without_openmp_there_is_one_thread() -> None:
-    ran, values, _ = run(build(openmp=False), 4)
-    assert ran == 1
-    assert values[0] == expected(1)
+def test_without_help_a_stage_is_one_share() -> None:
+    assert run(None)[0] == [1]
 
 
 def test_object_code_for_another_cpu_runs_here() -> None:

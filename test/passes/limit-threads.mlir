@@ -1,0 +1,20 @@
+// RUN: mini-opt %s -p 'limit-threads{grain=4000}' | filecheck %s
+// RUN: mini-opt %s -p 'limit-threads' | filecheck %s --check-prefix DEFAULT
+// RUN: mini-opt %s -p 'limit-threads{grain=0}' | filecheck %s --check-prefix ALL
+
+// Two products of 2 * 64 * 64 * 64 operations, 32 of them a nanosecond with four lanes, and 3 * 16384 bytes, 15 a
+// nanosecond: 39 microseconds of work are nine threads of 4.
+// CHECK: threads = 9>
+// DEFAULT: threads = 1>
+// ALL: threads = 16>
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 16>} {
+  func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    %a = graph.call @matmul(%x, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    %b = graph.call @matmul(%a, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    func.return %b : tensor<64x64xf32>
+  }
+  graph.kernel @matmul(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {family = "contraction"} {
+    %r = graph.matmul %a, %b : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+    graph.yield %r : tensor<64x64xf32>
+  }
+}
