@@ -148,7 +148,8 @@ class TargetAttr(ParametrizedAttribute):
 
     def with_threads(self, threads: int) -> TargetAttr:
         """The same target with another number of threads."""
-        return TargetAttr(*self.parameters[:-1], IntAttr(threads))
+        sizes = (self.vector_bits, self.registers, self.l1, self.l2, self.l3)
+        return TargetAttr(self.device, self.cpu, *sizes, IntAttr(threads))
 
     def has(self, feature: str) -> bool:
         """Whether the CPU has instructions for a feature of TARGET_FEATURES."""

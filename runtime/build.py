@@ -109,6 +109,7 @@ def build_plan(
         _check_memory(memory, inputs, outputs)
     _lower(module, ctx, config, "loops", observer)
     calls = _kernel_calls(module)
+    is_shared = any(isinstance(op, FuncOp) and op.sym_name.data.startswith(STAGE) for op in module.ops)
     weights = _weight_segment(module, ctx)
     _lower(module, ctx, config, "llvm", observer)
     pointers = len(inputs) + len(outputs) + 2 + int(config.enable_profiling)
@@ -118,7 +119,7 @@ def build_plan(
         config=config,
         memory=memory,
         alignment=config.memory_alignment,
-        threads=target.threads.data,
+        threads=target.threads.data if is_shared else 1,
         calls=calls,
         profiled=config.enable_profiling,
         weights=weights,

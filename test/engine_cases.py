@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from everything_shared import everything_shared
@@ -38,7 +38,7 @@ MODELS = {"perceptron": perceptron, "lookup": lookup}
 def engine(name: str, **options: Any) -> mi.Engine:
     """A compiled model of MODELS, on one thread unless told otherwise, and then on those, little as its work is."""
     with everything_shared():
-        return mi.compile(MODELS[name](), **{"threads": 1, **options})
+        return mi.compile(MODELS[name](), **cast("Any", {"threads": 1, **options}))
 
 
 def inputs(name: str, seed: int = 0) -> dict[str, Array]:

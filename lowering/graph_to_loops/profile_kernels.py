@@ -7,8 +7,8 @@ after:   func.call @share_stage_0(%team, %c2)
          func.call @kernel_conv_1(...)
          %u = func.call @mini_infer_clock() : () -> i64     stored to %times[2]
 
-`main` gets one more buffer, %times: memref<(calls + 1)xi64> with role "times", before the team. Needs lower-kernels, and
-before it share-threads{apart=true}: then each stage is one call of a kernel.
+`main` gets one more buffer, %times: memref<(calls + 1)xi64> with role "times", before the team. Needs lower-kernels,
+and before it share-threads{apart=true}: then each stage is one call of a kernel.
 """
 
 from __future__ import annotations

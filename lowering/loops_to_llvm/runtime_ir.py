@@ -1,9 +1,9 @@
 """The small part of the machine code that isn't compiled from a model: its entry, its stages, a clock.
 
-`void @mini_infer_run(ptr %args, ptr %share)` calls `main`. %args is an array of pointers in the order of main's buffers.
-%share is the function of team_ir.py that has a stage done by several threads; where it is null, as it may always be, the
-caller does all the work alone. It is an argument because the threads belong to the process and not to a model: no model's
-code calls anything outside but the clock and what moves memory.
+`void @mini_infer_run(ptr %args, ptr %share)` calls `main`. %args is an array of pointers in the order of main's
+buffers. %share is the function of team_ir.py that has a stage done by several threads; where it is null, as it may
+always be, the caller does all the work alone. It is an argument because the threads belong to the process and not to a
+model: no model's code calls anything outside but the clock and what moves memory.
 
 For a stage, `void @share_stage_0(ptr %team, i64 %shares)` has `@stage_0` done in so many shares; %team are the two
 pointers above. `i64 @mini_infer_clock()` tells nanoseconds from any fixed moment.
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 
 def runtime_ir(pointers: int, stages: Mapping[str, int] | None = None) -> str:
-    """LLVM IR text of the runtime for a `main` with that many buffers, and as many of them for each stage as is said."""
+    """LLVM IR text of the runtime for a `main` with that many buffers, and stages with as many as is said of each."""
     return "\n".join([_CLOCK, _run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())])
 
 

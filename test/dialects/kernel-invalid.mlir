@@ -58,6 +58,11 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits
 
 // -----
 
+// expected-error @unknown {{there are 257 threads; it must be at most 256}}
+builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits = 128, registers = 16, l1 = 0, l2 = 0, l3 = 0, threads = 257>} {}
+
+// -----
+
 // expected-error @unknown {{there are 0 threads; it must be at least 1}}
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits = 128, registers = 16, l1 = 0, l2 = 0, l3 = 0, threads = 0>} {}
 

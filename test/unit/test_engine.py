@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -264,6 +265,26 @@ def run_in_threads(work: Callable[[int], Mapping[str, Array]], threads: int = 6,
 def test_many_threads_share_an_engine(name: str, team: int) -> None:
     run = engine(name, threads=team)
     run_in_threads(lambda seed: run(inputs(name, seed)))
+
+
+def test_a_model_with_little_work_runs_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    large = ModelBuilder("large")
+    product = large.node("MatMul", large.input("x", [256, 512]), large.weight(512, 1024))
+    for model, threads in ((perceptron(), 1), (large.model([product]), 2)):
+        assert mi.compile(model, threads=2).plan.threads == threads
+
+
+@pytest.mark.parametrize("name", ["perceptron", "lookup"])
+def test_threads_are_profiled_as_one_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    plan = engine(name, enable_profiling=True, threads=2).plan
+    assert plan.threads == 2
+    context = plan.create_execution_context()
+    outputs = context.run(inputs(name))
+    assert [each.kernel for each in context.profile()] == [call.kernel for call in engine(name).plan.calls]
+    for output, array in engine(name)(inputs(name)).items():
+        np.testing.assert_array_equal(outputs[output], array)
 
 
 def test_profiling_times_every_call() -> None:

@@ -14,6 +14,7 @@ import pytest
 from engine_cases import engine, inputs, perceptron
 
 import mini_infer as mi
+from mini_infer.dialects.kernel import MOST_THREADS
 from mini_infer.runtime.engine import EngineConfig
 
 IDS, SCALE = np.zeros(5, np.int64), np.ones((5, 1), np.float32)
@@ -143,7 +144,21 @@ def test_unknown_planner_is_named() -> None:
 
 
 def test_options_may_be_numpy_integers() -> None:
-    assert EngineConfig.of(threads=np.int64(2), dims={"n": np.int32(3)}).thread_count == 2
+    config = EngineConfig.of(threads=np.int64(1), dims={"n": np.int32(3)})
+    assert config.thread_count == 1 and type(config.thread_count) is int
+
+
+@pytest.mark.parametrize("threads", [0, -1, True, 2.0, "2"])
+def test_threads_are_a_positive_integer(threads: Any) -> None:
+    with pytest.raises(mi.ConfigError, match=f"^threads is {threads!r}; it must be an integer of at least 1"):
+        mi.compile(perceptron(), threads=threads)
+
+
+def test_there_are_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(3)), raising=False)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert [EngineConfig(threads=threads).thread_count for threads in (1, 2, 3, 4, 10**9)] == [1, 2, 3, 3, 3]
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(5000)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    assert EngineConfig(threads=10**9).thread_count == EngineConfig().thread_count == MOST_THREADS
 
 
 def test_threads_default_to_the_cores_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
