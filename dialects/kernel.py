@@ -148,8 +148,7 @@ class TargetAttr(ParametrizedAttribute):
 
     def with_threads(self, threads: int) -> TargetAttr:
         """The same target with another number of threads."""
-        sizes = (self.vector_bits, self.registers, self.l1, self.l2, self.l3)
-        return TargetAttr(self.device, self.cpu, *sizes, IntAttr(threads))
+        return TargetAttr.new([*self.parameters[:-1], IntAttr(threads)])
 
     def has(self, feature: str) -> bool:
         """Whether the CPU has instructions for a feature of TARGET_FEATURES."""
