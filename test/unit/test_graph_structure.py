@@ -14,7 +14,7 @@ from graph_cases import random, run, values_of
 from xdsl.context import Context
 from xdsl.dialects import test
 from xdsl.dialects.builtin import Builtin, IntegerType, ModuleOp, Signedness, StringAttr, bf16, f32, i1, i64
-from xdsl.dialects.func import Func
+from xdsl.dialects.func import Func, FuncOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -294,6 +294,12 @@ def test_wrong_inputs(inputs: dict[str, Array], fact: str) -> None:
 def test_a_module_without_main() -> None:
     with pytest.raises(InvalidModelError, match="the module has no function @main"):
         interpret(ModuleOp([]), {}, BlobStore())
+
+
+def test_a_function_ends_in_a_return() -> None:
+    module = ModuleOp([FuncOp("main", ([], []))])
+    with pytest.raises(InvalidModelError, match="a function doesn't end in a return"):
+        interpret(module, {}, BlobStore())
 
 
 def test_a_kernel_ends_in_a_yield() -> None:

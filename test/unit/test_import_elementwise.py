@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graph_cases import random
-from import_cases import Case, check, computed, one_node
+from import_cases import Case, check, computed, imported, one_node
 from onnx import TensorProto
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
@@ -172,3 +172,10 @@ def test_float_mod_needs_fmod() -> None:
 def test_unknown_element_type() -> None:
     with pytest.raises(UnsupportedError, match=r"the_node \(Cast\): .* element type float8e5m2"):
         check(Case("Cast", [X], 21, {"to": TensorProto.FLOAT8E5M2}))
+
+
+def test_a_slope_of_more_dimensions() -> None:
+    with pytest.raises(
+        InvalidModelError, match=r"^the_node \(PRelu\): the slope has more dimensions than the operand$"
+    ):
+        imported(one_node(Case("PRelu", [random(3), random(2, 3)], 16))[0])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from graph_cases import random
 from import_cases import Case, check, computed, imported, kinds, one_node
+from onnx import numpy_helper
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph import Array
@@ -188,6 +189,15 @@ def test_indices(case: Case) -> None:
             "there is no range from 0 to 3 in steps of 0",
         ),
         (Case("EyeLike", [X], 9), "must have two dimensions, got 3"),
+        (
+            Case("Reshape", [X, ints(-1, -1)], 14, known=[1]),
+            r"shape \[-1, -1\] is not one: at most one -1, nothing below",
+        ),
+        (Case("Reshape", [X, ints(-2, -3)], 14, known=[1]), r"shape \[-2, -3\] is not one"),
+        (
+            Case("ConstantOfShape", [ints(2)], 9, {"value": numpy_helper.from_array(np.zeros(2))}, known=[0]),
+            r"the value must be one element, got shape \[2\]",
+        ),
     ],
 )
 def test_invalid(case: Case, message: str) -> None:
@@ -200,6 +210,7 @@ def test_invalid(case: Case, message: str) -> None:
     [
         (Case("Reshape", [X, ints(4, -1)], 14), r"operand 1 \(x1\) must be known when the model is imported"),
         (Case("NonZero", [FLAGS], 13), r"operand 0 \(x0\) must be known"),
+        (Case("Constant", [], 13, {"value_string": "text"}), "a constant given as value_string"),
         (Case("Dropout", [X, np.array(0.3, np.float32), np.array(True)], 13, known=[1, 2]), "training mode"),
     ],
 )

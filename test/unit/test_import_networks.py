@@ -255,6 +255,16 @@ def test_quantization(case: Case) -> None:
             Case("DequantizeLinear", [SIGNED, random(3, 5)], 21, {"axis": 0, "block_size": 2}),
             "in blocks of 2",
         ),
+        (
+            Case(
+                "Resize",
+                [IMAGE, floats(0, 1), floats(1, 1, 2, 2)],
+                13,
+                {COORDINATES: "tf_crop_and_resize"},
+                [1, 2],
+            ),
+            "roi has 2 entries, but needs two for each of 4 axes",
+        ),
     ],
 )
 def test_invalid(case: Case, message: str) -> None:

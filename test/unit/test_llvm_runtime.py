@@ -92,3 +92,5 @@ def test_errors_of_compiling_and_loading() -> None:
     code = load_object(compile_to_object("define void @f() {\n ret void\n}", machine))
     with pytest.raises(CompileError, match="function 'g' can't be linked"):
         code.address("g")
+    with pytest.raises(CompileError, match="object code can't be loaded"):
+        load_object(b"no object").address("f")

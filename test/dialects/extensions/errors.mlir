@@ -37,3 +37,19 @@ func.func @f(%m: memref<4x4xf32>, %i: index) {
   memref.prefetch %m[%i], read, locality<3>, data : memref<4x4xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index) {
+  // expected-error @below {{expected a locality from 0 to 3}}
+  memref.prefetch %m[%i], read, locality<4>, data : memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: i32) {
+  // expected-error @below {{expected one of eq, ne, slt}}
+  %b = arith.cmpi less, %a, %a : i32
+  func.return
+}

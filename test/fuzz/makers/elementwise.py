@@ -110,7 +110,10 @@ def prelu(g: Growth) -> None:
 
 
 def gelu(g: Growth) -> None:
-    g.add("Gelu", g.floats(), approximate=g.choose(["none", "tanh"]))
+    x = g.floats()
+    if x.array.dtype == np.float64:
+        raise Misfit  # of which onnx.reference gives half of the digits
+    g.add("Gelu", x, approximate=g.choose(["none", "tanh"]))
 
 
 def compare(g: Growth) -> None:

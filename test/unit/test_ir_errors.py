@@ -1,0 +1,152 @@
+"""IR that can't be taken further: each pass says why, in one line. What a pass's own .mlir test says is not here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mini_infer.tools.mini_opt import main
+
+
+def function(body: str, arguments: str = "", results: str = "") -> str:
+    """A module with one function @f."""
+    return f"func.func @f({arguments}) {results} {{\n{body}\n}}"
+
+
+LLVM = {
+    "two results": (
+        function("func.return %a, %a : i64, i64", "%a: i64", "-> (i64, i64)"),
+        "@f: a function can give back one result only",
+    ),
+    "a call with two results": (
+        "func.func private @g() -> (i64, i64)\n" + function("%r:2 = func.call @g() : () -> (i64, i64)\nfunc.return"),
+        "a function can give back one result only",
+    ),
+    "no return": (
+        function("llvm.unreachable"),
+        "a function must end with func.return",
+    ),
+    "a window of unknown size": (
+        function(
+            "%v = memref.subview %x[0] [%n] [1] : memref<8xf32> to memref<?xf32, strided<[1]>>\nfunc.return",
+            "%x: memref<8xf32>, %n: index",
+        ),
+        "its sizes must be static",
+    ),
+    "a source at an unknown offset": (
+        function(
+            "%v = memref.reinterpret_cast %x to offset: [0], sizes: [4], strides: [1] : "
+            "memref<8xf32, strided<[1], offset: ?>> to memref<4xf32, strided<[1]>>\nfunc.return",
+            "%x: memref<8xf32, strided<[1], offset: ?>>",
+        ),
+        "must be static",
+    ),
+    "the size of an unknown dimension": (
+        function("%d = memref.dim %x, %n : memref<8xf32>\nfunc.return", "%x: memref<8xf32>, %n: index"),
+        "the dimension asked for must be a constant",
+    ),
+    "a type that LLVM lacks": (
+        function("func.return", "%x: tensor<4xf32>"),
+        "tensor<4xf32> has no counterpart in LLVM",
+    ),
+    "a vector of another length": (
+        function("%w = vector.broadcast %v : vector<1xf32> to vector<4xf32>\nfunc.return", "%v: vector<1xf32>"),
+        "only a scalar can be broadcast",
+    ),
+    "a reduction that floats don't have": (
+        function("%r = vector.reduction <and>, %v : vector<4xf32> into f32\nfunc.return", "%v: vector<4xf32>"),
+        "there is no reduction 'and' of f32",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), LLVM.values(), ids=LLVM)
+def test_lower_to_llvm(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused("lower-to-llvm", text, message, tmp_path, capsys)
+
+
+def refused(passes: str, text: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs passes on a module, which end in a message and nothing else."""
+    module = folder / "module.mlir"
+    module.write_text(text)
+    assert main([str(module), "-p", passes]) == 1
+    assert message in capsys.readouterr().err
+
+
+def kernel(body: str, attributes: str = "") -> str:
+    """A module whose main calls one kernel on x, f32 of 4 by 4."""
+    return f"""
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {attributes} {{
+  {body}
+}}
+func.func @main(%x: tensor<4x4xf32> {{graph.name = "x"}}) -> (tensor<4x4xf32> {{graph.name = "y"}}) {{
+  %y = graph.call @k(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32> loc("the node")
+  func.return %y : tensor<4x4xf32>
+}}
+"""
+
+
+def main_on_buffers(body: str) -> str:
+    """A module at the buffers level with some ops in main."""
+    argument = '%x: memref<4x4xf32> {graph.name = "x", graph.role = "input"}'
+    return f"""
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {{
+  graph.yield %x : tensor<4x4xf32>
+}}
+func.func @main({argument}) {{
+  {body}
+  func.return
+}}
+"""
+
+
+NEG = "%r = graph.neg %x : tensor<4x4xf32>\n  graph.yield %r : tensor<4x4xf32>"
+
+PASSES = {
+    "a kernel of no family": (
+        "choose-schedule",
+        kernel(NEG, 'attributes {family = "magic"}'),
+        "graph.kernel @k: no known kernel family",
+    ),
+    "a contraction of nothing": (
+        "choose-schedule",
+        kernel(NEG, 'attributes {family = "contraction"}'),
+        "graph.kernel @k: 0 roots in one contraction",
+    ),
+    "main without a return": (
+        "bufferize",
+        kernel(NEG).replace("func.return %y : tensor<4x4xf32>", "llvm.unreachable"),
+        "bufferize: main does not end in func.return",
+    ),
+    "a loop without a counter": (
+        "plan-arena",
+        main_on_buffers(
+            "%c = arith.constant true\nscf.while () : () -> () {\n scf.condition(%c)\n} do {\n scf.yield\n}"
+        ),
+        "scf.while in main: lifetimes are known for scf.for and scf.if only",
+    ),
+    "a view without constant strides": (
+        "plan-arena",
+        main_on_buffers(
+            "%c = arith.constant 1 : index\n"
+            "%v = memref.subview %x[%c, 0] [4, 4] [1, 1] : "
+            "memref<4x4xf32> to memref<4x4xf32, strided<[4, 1], offset: ?>>\n"
+            "kernel.call @k ins(%x : memref<4x4xf32>) outs(%v : memref<4x4xf32, strided<[4, 1], offset: ?>>)"
+        ),
+        "is not a view with constant strides",
+    ),
+    "code of an unknown family": (
+        "lower-kernels",
+        main_on_buffers("kernel.call @k ins(%x : memref<4x4xf32>) outs(%x : memref<4x4xf32>)").replace(
+            "-> tensor<4x4xf32> {",
+            '-> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"magic">, interface = #kernel.interface<>} {',
+        ),
+        "no code family 'magic'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("passes", "text", "message"), PASSES.values(), ids=PASSES)
+def test_passes(passes: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused(passes, text, message, tmp_path, capsys)
