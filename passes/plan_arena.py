@@ -205,6 +205,8 @@ def _summary(problem: Problem, plan: Plan) -> DictionaryAttr:
         "binding_step": int_attr(plan.bound.step),
         "original_bytes": int_attr(sum(problem.padded(buffer) for buffer in problem.buffers)),
     }
+    if plan.exhausted:
+        entries["exhausted"] = StringAttr(plan.exhausted)
     if plan.pools:
         entries["pools"] = ArrayAttr([ArrayAttr([int_attr(pool.offset), int_attr(pool.size)]) for pool in plan.pools])
     return DictionaryAttr(entries)
