@@ -54,6 +54,7 @@ from .buffers import (
     add_argument,
     buffer_type,
     cast_to,
+    check_alignment,
     insert_before,
     label,
     main_of,
@@ -77,6 +78,7 @@ class PlanArena(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_alignment(self.name, self.alignment)
         main = main_of(op, self.name)
         places = Places()
         lifetimes = liveness(main, places).lifetimes
