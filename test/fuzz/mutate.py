@@ -92,7 +92,7 @@ class Mutation:
             case AttributeProto.TENSOR:
                 self.change_tensor(attribute.t)
             case _:
-                attribute.type = self.integer(0, 16)
+                attribute.type = self.integer(0, 15)
 
     def change_list(self, numbers: Any, strange: Sequence[Any]) -> None:
         if len(numbers) and self.integer(0, 3):
@@ -112,7 +112,7 @@ class Mutation:
     def change_attribute_type(self) -> None:
         attribute = self.choose(self.node().attribute)
         if attribute is not None:
-            attribute.type = self.integer(0, 16)
+            attribute.type = self.integer(0, 15)
 
     def change_weight(self) -> None:
         tensor = self.choose(self.model.graph.initializer)

@@ -54,6 +54,10 @@ LLVM = {
         function("%w = vector.broadcast %v : vector<1xf32> to vector<4xf32>\nfunc.return", "%v: vector<1xf32>"),
         "only a scalar can be broadcast",
     ),
+    "a function of the C library on halves": (
+        function("%r = math.erf %a : f16\nfunc.return", "%a: f16"),
+        "not available for f16; expand-math computes it in f32",
+    ),
     "a reduction that floats don't have": (
         function("%r = vector.reduction <and>, %v : vector<4xf32> into f32\nfunc.return", "%v: vector<4xf32>"),
         "there is no reduction 'and' of f32",
@@ -101,6 +105,13 @@ func.func @main({argument}) {{
 """
 
 
+def scheduled(family: str) -> str:
+    """A module at the buffers level with a kernel that moves x, given to the code of a family."""
+    attributes = f'attributes {{schedule = #kernel.schedule<"{family}">, interface = #kernel.interface<>}}'
+    module = main_on_buffers("kernel.call @k ins(%x : memref<4x4xf32>) outs(%x : memref<4x4xf32>)")
+    return module.replace("-> tensor<4x4xf32> {", f"-> tensor<4x4xf32> {attributes} {{")
+
+
 NEG = "%r = graph.neg %x : tensor<4x4xf32>\n  graph.yield %r : tensor<4x4xf32>"
 
 PASSES = {
@@ -136,17 +147,26 @@ PASSES = {
         ),
         "is not a view with constant strides",
     ),
-    "code of an unknown family": (
-        "lower-kernels",
-        main_on_buffers("kernel.call @k ins(%x : memref<4x4xf32>) outs(%x : memref<4x4xf32>)").replace(
-            "-> tensor<4x4xf32> {",
-            '-> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"magic">, interface = #kernel.interface<>} {',
-        ),
-        "no code family 'magic'",
-    ),
+    **{
+        f"{family} code for another body": ("lower-kernels", scheduled(family), fact)
+        for family, fact in (
+            ("magic", "no code family 'magic'"),
+            ("attention", "0 roots in one attention kernel"),
+            ("recurrence", "0 roots in one recurrence kernel"),
+        )
+    },
 }
 
 
 @pytest.mark.parametrize(("passes", "text", "message"), PASSES.values(), ids=PASSES)
 def test_passes(passes: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(passes, text, message, tmp_path, capsys)
+
+
+def test_check_needs_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = tmp_path / "module.mlir"
+    module.write_text(
+        function("func.return", "%x: tensor<2xf32> {graph.value = dense<1.0> : tensor<2xf32>}").replace("@f", "@main")
+    )
+    assert main([str(module), "-t", "check"]) == 1
+    assert "every input and output needs a graph.name" in capsys.readouterr().err
