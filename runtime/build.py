@@ -23,7 +23,7 @@ from ..passes.share_threads import SHARE, STAGE
 from ..passes.statistics import pass_statistics
 from .cpu import compile_to_object, load_object
 from .engine import Engine, EngineConfig
-from .limits import in_gigabytes, memory_bytes, memory_for
+from .limits import give_back_memory, in_gigabytes, memory_bytes, memory_for
 from .plan import InferencePlan, KernelCall, TensorSpec
 from .steps import LOG, Progress, Steps
 from .storage import Array, aligned_bytes
@@ -45,6 +45,8 @@ def build_engine(
         module, ctx = import_model(model, config)
         steps.next()
         engine = engine_of(module, ctx, config, steps)
+        del module, ctx
+        give_back_memory()
     steps.next()
     LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, engine)
     return engine

@@ -1,0 +1,85 @@
+"""What is left of engines that nobody holds any more: nothing to speak of."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mini_infer
+
+TEST = Path(__file__).parents[1]
+RESIDENT = """
+import gc
+from pathlib import Path
+import numpy as np
+
+def resident():
+    gc.collect()
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+"""
+# Caches fill with the first engines; what each further one leaves behind is lost for good.
+ENGINES = """
+import mini_infer as mi
+from models.build import ModelBuilder
+
+builder = ModelBuilder("small")
+x = builder.node("Relu", builder.node("Gemm", builder.input("x", [2, 8]), builder.weight(8, 8)))
+model = builder.model([x])
+
+def engines(count):
+    for _ in range(count):
+        mi.compile(model, threads=1)(np.zeros((2, 8), np.float32))
+
+engines({warm})
+before = resident()
+engines({count})
+print(resident() - before)
+"""
+# Blocks of a size that glibc has learnt not to map one by one, freed below one that stays.
+FREED = """
+from mini_infer.runtime.limits import give_back_memory
+np.ones(3 << 20)
+blocks = [np.ones(1 << 17) for _ in range(100)]
+stays = np.ones(1 << 17)
+del blocks
+before = resident()
+give_back_memory()
+print(before - resident())
+"""
+
+
+def kilobytes(script: str) -> int:
+    """What a script prints, in a process of its own."""
+    paths = os.pathsep.join([str(TEST), str(Path(mini_infer.__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    command = [sys.executable, "-c", RESIDENT + script]
+    return int(subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout)
+
+
+def growth(warm: int, count: int) -> int:
+    """Kilobytes that a process grows by when it makes and drops so many engines, after some others."""
+    return kilobytes(ENGINES.replace("{warm}", str(warm)).replace("{count}", str(count)))
+
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks the system for its memory")
+
+
+def test_engines_leave_no_memory_behind() -> None:
+    assert growth(8, 12) < 12 * 50
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_two_hundred_engines_leave_less_than_two_megabytes() -> None:
+    assert growth(25, 200) < 2000
+
+
+@pytest.mark.skipif("glibc" not in platform.libc_ver()[0], reason="another C library")
+def test_free_memory_is_returned_to_the_system() -> None:
+    assert kilobytes(FREED) > 50_000
