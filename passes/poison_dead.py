@@ -8,37 +8,41 @@ after:   kernel.call @relu_0 ins(%a : ...) outs(%b : ...)
          kernel.barrier
 
 For checking memory: a kernel that reads a buffer after its death as planned finds 0xFF, which is NaN in every float
-type. Runs after plan-arena, whose lifetimes stand on the views. Only calls in the block of `main` itself are followed.
+type, and whoever writes to dead bytes leaves something else there. A gap in a lifetime is a death too. What dies in a
+loop is overwritten in each of its rounds, what lives through it behind it; what dies in one branch is overwritten at
+the start of those that don't touch it. Runs after plan-arena, whose lifetimes stand on the views.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, i8
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, i8
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ..dialects.graph import BroadcastToOp, ConstantOp, KernelOp, YieldOp, tensor
 from ..dialects.kernel import BarrierOp, CallOp, target_of
-from .buffers import main_of
+from .buffers import calls_of, constant_of, int_attribute, main_of
 from .schedules import map as map_schedule
 
 
 @dataclass
-class _Dead:
-    """Bytes [low, high) of the arena, free from step `death` on."""
+class _Buffer:
+    """Bytes [low, high) of the arena, the intervals of steps at which they are live, and the calls that touch them."""
 
     arena: SSAValue
     low: int
     high: int
-    death: int
+    live: list[tuple[int, int]]
+    calls: list[CallOp] = field(default_factory=list[CallOp])
 
 
 @dataclass(frozen=True)
@@ -49,40 +53,62 @@ class PoisonDead(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        block = main_of(op, self.name).body.block
-        calls = [inner for inner in block.ops if isinstance(inner, CallOp)]
+        main = main_of(op, self.name)
+        steps = {call: step for step, call in enumerate(calls_of(main))}
         kernels: dict[int, str] = {}
-        for dead in _buffers(list(block.ops)):
-            # What dies with the last call is never read: the inference is over.
-            if not 0 < dead.death < len(calls):
+        for buffer in _buffers(main):
+            size = buffer.high - buffer.low
+            if not size:
                 continue
-            size = dead.high - dead.low
             if size not in kernels:
                 kernels[size] = _fill_kernel(op, size)
-            at = arith.ConstantOp(IntegerAttr(dead.low, IndexType()))
-            view = memref.ViewOp(dead.arena, at.result, [], MemRefType(i8, [size]))
-            fill = CallOp(kernels[size], [], [view.result])
-            Rewriter.insert_op([BarrierOp(), at, view, fill, BarrierOp()], InsertPoint.after(calls[dead.death - 1]))
+            for birth, death in buffer.live:
+                calls = {call for call in buffer.calls if birth <= steps[call] < death}
+                for place in _ends(main.body.block, calls, (birth, death), steps):
+                    at = arith.ConstantOp(IntegerAttr(buffer.low, IndexType()))
+                    view = memref.ViewOp(buffer.arena, at.result, [], MemRefType(i8, [size]))
+                    fill = CallOp(kernels[size], [], [view.result])
+                    Rewriter.insert_op([BarrierOp(), at, view, fill, BarrierOp()], place)
 
 
-def _buffers(ops: list[Operation]) -> list[_Dead]:
+def _ends(block: Block, calls: set[CallOp], life: tuple[int, int], steps: dict[CallOp, int]) -> Iterator[InsertPoint]:
+    """Where the last of the calls has been, on every way through the block."""
+    inside = [call for call in calls if block.find_ancestor_op_in_block(call) is not None]
+    last = block.find_ancestor_op_in_block(max(inside, key=steps.__getitem__)) if inside else None
+    if last is None:
+        yield InsertPoint.at_start(block)
+        return
+    inner = [steps[call] for call in last.walk() if isinstance(call, CallOp) and call in steps]
+    through = isinstance(last, scf.ForOp) and life[0] <= min(inner) and max(inner) < life[1]
+    if isinstance(last, CallOp) or through:
+        yield InsertPoint.after(last)
+        return
+    for region in last.regions:
+        if not region.blocks:  # an scf.if without the other branch
+            region.add_block(Block([scf.YieldOp()]))
+        yield from _ends(region.block, calls, life, steps)
+
+
+def _buffers(main: func.FuncOp) -> list[_Buffer]:
     """The planned buffers: what their views cover."""
-    found: dict[int, _Dead] = {}
-    for op in ops:
-        number, death = op.attributes.get("buffer"), op.attributes.get("death")
-        if not isinstance(op, memref.ViewOp) or number is None or death is None:
+    found: dict[int, _Buffer] = {}
+    for op in main.body.walk():
+        number = int_attribute(op, "buffer")
+        if number is None:
             continue
-        shift = op.byte_shift.owner
-        assert isinstance(shift, arith.ConstantOp)
-        low = _integer(shift.value)
-        dead = found.setdefault(_integer(number), _Dead(op.source, low, low, _integer(death)))
-        dead.low, dead.high = min(dead.low, low), max(dead.high, low + _extent(op.result))
-        dead.death = max(dead.death, _integer(death))
+        if isinstance(op, memref.ViewOp):
+            low = constant_of(op.byte_shift)
+            buffer = found.setdefault(number, _Buffer(op.source, low, low, _live(op)))
+            buffer.low, buffer.high = min(buffer.low, low), max(buffer.high, low + _extent(op.result))
+        found[number].calls += [use.operation for use in op.results[0].uses if isinstance(use.operation, CallOp)]
     return list(found.values())
 
 
-def _integer(attribute: Attribute) -> int:
-    return cast("IntegerAttr[IntegerType]", attribute).value.data
+def _live(view: memref.ViewOp) -> list[tuple[int, int]]:
+    gaps = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", view.attributes.get("gaps", ArrayAttr([])))
+    ends = (int_attribute(view, "birth") or 0, int_attribute(view, "death") or 0)
+    edges = [ends[0], *(step.value.data for gap in gaps for step in gap), ends[1]]
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _extent(buffer: SSAValue) -> int:

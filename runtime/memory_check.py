@@ -2,9 +2,10 @@
 
 An engine with `check_memory` runs each call four times: by its plan and by one without any reuse of memory, each on an
 arena full of 0xFF (NaN in every float type, -1 in every integer) and on one full of other garbage; and a buffer's bytes
-are filled with 0xFF when it dies. Whoever reads bytes that nobody has written, or after their buffer's death, or that
-somebody has overwritten too early, gives another answer. Arena and outputs lie between
-guards; these, the bytes of the arena that belong to no buffer, and the inputs must be the same afterwards.
+are filled with 0xFF when it dies, and in the gaps of its life. Whoever reads bytes that nobody has written, or after
+their buffer's death, or that somebody has overwritten too early, gives another answer. Arena and outputs lie between
+guards; these, the bytes of the arena that belong to no buffer, and the inputs must be the same afterwards, and what is
+dead as it was filled.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .plan import InferencePlan
 from .storage import Array, aligned_bytes
 
 GUARD = 4096  # bytes before and behind what is guarded
+DEAD = 0xFF  # what poison-dead writes
 PATTERNS = (0xFF, 0x55)  # 0x55555555 is a large float and a large integer
 
 
@@ -41,7 +43,7 @@ class CheckedEngine(Engine):
         expected: list[Array] | None = None
         for plan, what in ((self.without_reuse, "without reuse of memory"), (self.plan, "as planned")):
             for pattern in PATTERNS:
-                found = run_poisoned(plan, given, pattern)
+                found = run_poisoned(plan, given, pattern, fills_dead=True)
                 expected = expected or found
                 for spec, one, other in zip(plan.outputs, expected, found, strict=True):
                     if one.tobytes() != other.tobytes():
@@ -52,8 +54,13 @@ class CheckedEngine(Engine):
         return expected
 
 
-def run_poisoned(plan: InferencePlan, inputs: Sequence[Array], pattern: int) -> list[Array]:
-    """One inference on memory full of `pattern`; raises PlanError where it writes what it may not."""
+def run_poisoned(
+    plan: InferencePlan, inputs: Sequence[Array], pattern: int, *, fills_dead: bool = False
+) -> list[Array]:
+    """One inference on memory full of `pattern`; raises PlanError where it writes what it may not.
+
+    A plan that fills what dies leaves nothing alive: every byte of its arena must be the fill or the pattern.
+    """
     arena = _Guarded(plan.arena_bytes, plan.alignment, pattern)
     outputs = [_Guarded(_nbytes(spec.shape, spec.dtype), 64, pattern) for spec in plan.outputs]
     before = [array.tobytes() for array in inputs]
@@ -67,6 +74,8 @@ def run_poisoned(plan: InferencePlan, inputs: Sequence[Array], pattern: int) -> 
         raise PlanError("memory check: bytes beside the arena were written")
     if (arena.inside[_padding(plan)] != pattern).any():
         raise PlanError("memory check: bytes of the arena that belong to no buffer were written")
+    if fills_dead and ((arena.inside != pattern) & (arena.inside != DEAD)).any():
+        raise PlanError("memory check: bytes of the arena were written after the death of all buffers there")
     for spec, memory in zip(plan.outputs, outputs, strict=True):
         if not memory.is_guarded:
             raise PlanError(f"memory check: bytes beside output '{spec.name}' were written")

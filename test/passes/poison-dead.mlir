@@ -1,7 +1,6 @@
 // RUN: mini-opt %s -p poison-dead | filecheck %s
 
-// Buffer 0 dies when the second call has read it, so its 64 bytes are overwritten before the third. What dies with the
-// last call is left alone, and so is what lives.
+// Buffer 0 dies when the second call has read it, so its 64 bytes are overwritten before the third; buffer 1 after that.
 // CHECK-LABEL: func.func @main
 // CHECK:         kernel.call @k ins(%{{.*}}) outs(%[[A:.*]] :
 // CHECK-NEXT:    kernel.call @k ins(%[[A]]
@@ -11,6 +10,11 @@
 // CHECK-NEXT:    kernel.call @poison_64 outs(%[[DEAD]] : memref<64xi8>)
 // CHECK-NEXT:    kernel.barrier
 // CHECK-NEXT:    kernel.call @k ins
+// CHECK-NEXT:    kernel.barrier
+// CHECK-NEXT:    %[[LOW:.*]] = arith.constant 0 : index
+// CHECK-NEXT:    %[[LAST:.*]] = memref.view %{{.*}}[%[[LOW]]][] : memref<512xi8> to memref<64xi8>
+// CHECK-NEXT:    kernel.call @poison_64 outs(%[[LAST]] : memref<64xi8>)
+// CHECK-NEXT:    kernel.barrier
 // CHECK-NEXT:    func.return
 func.func @main(%x: memref<16xf32> {graph.name = "x", graph.role = "input"}, %y: memref<16xf32> {graph.name = "y", graph.role = "output"}, %arena: memref<512xi8> {graph.role = "arena"}) {
   %c256 = arith.constant 256 : index

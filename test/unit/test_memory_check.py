@@ -111,6 +111,17 @@ def test_changing_an_input_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         broken({"x": inputs("perceptron")["x"].copy()})
 
 
+def test_writing_to_dead_bytes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody reads these bytes again, and they are a buffer's: only what they were filled with tells."""
+
+    def harm(context: mi.ExecutionContext) -> None:
+        context.arena.data[context.plan.memory.buffers[0].offset] = 1
+
+    broken = sabotaged("perceptron", monkeypatch, harm)
+    with pytest.raises(mi.PlanError, match="bytes of the arena were written after the death of all buffers there"):
+        broken(inputs("perceptron"))
+
+
 def test_writing_where_no_buffer_lies_is_found() -> None:
     plan = engine("perceptron").plan
     memory = plan.memory
