@@ -67,6 +67,7 @@ def phases(
     profile: bool = False,
     alignment: int = 256,
     planner: str = "auto",
+    beam_width: int | None = None,
     capacity: int | None = None,
     disable_inplace: Sequence[str] = (),
     poison: bool = False,
@@ -75,10 +76,12 @@ def phases(
 
     Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are used twice.
     With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
-    strategy of plan-arena; kernels with an op of `disable_inplace` write no result over an operand.
+    strategy of plan-arena, `beam_width` how many partial plans its `beam` keeps; kernels with an op of
+    `disable_inplace` write no result over an operand.
     With `poison` a buffer's bytes are overwritten when it dies.
     """
-    arena = {"strategy": planner if plan_memory else "naive", "alignment": alignment, "capacity": capacity}
+    strategy = planner if plan_memory else "naive"
+    arena = {"strategy": strategy, "alignment": alignment, "capacity": capacity, "width": beam_width}
     bytes_taken = {"alignment": alignment}
     disabled = {"disable": ",".join(disable_inplace) or None}
     options = {

@@ -166,6 +166,7 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         profile=config.enable_profiling,
         alignment=config.memory_alignment,
         planner=config.planner,
+        beam_width=config.beam_width if config.planner == "beam" else None,
         capacity=config.max_workspace_size,
         disable_inplace=tuple(config.disable_inplace),
         poison=config.check_memory,

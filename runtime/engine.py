@@ -47,6 +47,7 @@ class EngineConfig:
     disable_inplace: graph ops, such as ("add", "mul"), whose kernels write no result over an operand.
     check_memory: run every inference on poisoned memory and compare it, bit for bit, with one that reuses no byte; for
         finding mistakes of mini_infer, many times slower.
+    beam_width: partial plans that the planner "beam" keeps.
     vector_bits: width of the vectors in generated code; None means the widest that the host has.
     """
 
@@ -61,6 +62,7 @@ class EngineConfig:
     memory_alignment: int = 256
     max_workspace_size: int | None = None
     planner: str = "auto"
+    beam_width: int = 8
     vector_bits: int | None = None
     disable_inplace: Sequence[str] = ()
     check_memory: bool = False
@@ -95,6 +97,7 @@ class EngineConfig:
 
         if self.planner not in STRATEGIES:
             raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
+        _check_integer("beam_width", self.beam_width, 1)
         if isinstance(self.disable_inplace, str):
             raise ConfigError(f"disable_inplace is {self.disable_inplace!r}; it must be a sequence of graph ops")
 

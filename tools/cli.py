@@ -99,6 +99,9 @@ def plan(
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
     strategy: Strategy = "auto",
+    beam_width: Annotated[
+        int | None, typer.Option(min=1, help="Partial plans that the strategy beam keeps.", show_default="8")
+    ] = None,
     alignment: Annotated[int, typer.Option(help="Where buffers start: a multiple of this many bytes.")] = 256,
     capacity: Annotated[int | None, typer.Option(min=0, help="Bytes that the arena may have at most.")] = None,
     disable_inplace: Annotated[
@@ -118,6 +121,10 @@ def plan(
         "max_workspace_size": capacity,
         "disable_inplace": _listed(disable_inplace),
     }
+    if beam_width is not None:
+        if strategy != "beam":
+            raise ConfigError(f"--beam-width is for the strategy beam, not for {strategy}")
+        options["beam_width"] = beam_width
     files = planning.report_files(csv=csv, plot=plot, html=html)
     planning.show_plan(model, options, planning.Wanted(table, pools, files), out)
 

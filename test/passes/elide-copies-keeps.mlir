@@ -32,6 +32,16 @@ func.func @main(%x: memref<8xf32> {graph.role = "input"}, %y0: memref<8xf32> {gr
   kernel.call @relu ins(%b : memref<8xf32>) outs(%b : memref<8xf32>)
   kernel.call @relu ins(%a : memref<8xf32>) outs(%y0 : memref<8xf32>)
 
+  // Before %d is copied there, %e is written and read: %d in its bytes, alive since before, would be overwritten.
+  // CHECK: kernel.call @copy ins(%d : memref<8xf32>) outs(%e : memref<8xf32>)
+  %d = memref.alloc() {name = "d"} : memref<8xf32>
+  kernel.call @relu ins(%x : memref<8xf32>) outs(%d : memref<8xf32>)
+  %e = memref.alloc() {name = "e"} : memref<8xf32>
+  kernel.call @relu ins(%b : memref<8xf32>) outs(%e : memref<8xf32>)
+  kernel.call @relu ins(%e : memref<8xf32>) outs(%y0 : memref<8xf32>)
+  kernel.call @copy ins(%d : memref<8xf32>) outs(%e : memref<8xf32>)
+  kernel.call @relu ins(%e : memref<8xf32>) outs(%y0 : memref<8xf32>)
+
   // An input stays where it is, and so does an output: this copy is the only way from one to the other.
   // CHECK: kernel.call @copy ins(%x : memref<8xf32>) outs(%y1 : memref<8xf32>)
   kernel.call @copy ins(%x : memref<8xf32>) outs(%y1 : memref<8xf32>)

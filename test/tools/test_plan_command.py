@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 from engine_cases import MODELS
+from models.small import SMALL_MODELS
 from rich.console import Console
 from typer.testing import CliRunner
 
+import mini_infer as mi
+from mini_infer.passes import plan_arena
+from mini_infer.passes.planning import Plan, Problem, solve
 from mini_infer.tools.cli import app
 from mini_infer.tools.progress import working
 
@@ -54,6 +58,26 @@ def test_a_report_of_another_kind_is_refused(option: str, file: str, message: st
 def test_a_capacity_that_is_too_small_is_refused(model: Path) -> None:
     status, _, complaint = cli("plan", model, "-j", 1, "--capacity", 1000)
     assert status == 1 and "1536 bytes, the capacity is 1000" in complaint
+
+
+def test_beams_have_a_width(model: Path) -> None:
+    """It gets to the planner, and is refused where nothing would come of it."""
+    told = cli("plan", model, "-j", 1, "--strategy", "beam", "--beam-width", 3)
+    assert told[0] == 0 and "strategy beam" in told[1]
+    complaint = cli("plan", model, "-j", 1, "--beam-width", 3)[2]
+    assert complaint == "mini-infer: error: --beam-width is for the strategy beam, not for auto"
+
+
+def test_the_width_of_a_beam_gets_to_the_planner(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: list[int] = []
+
+    def solve_and_tell(problem: Problem, strategy: str, **options: int) -> Plan:
+        widths.append(options["width"])
+        return solve(problem, strategy, width=options["width"])
+
+    monkeypatch.setattr(plan_arena, "solve", solve_and_tell)
+    mi.plan_memory(SMALL_MODELS["mlp"](), threads=1, planner="beam", beam_width=3)
+    assert widths == [3]
 
 
 def test_ops_can_be_kept_from_working_in_place(model: Path) -> None:

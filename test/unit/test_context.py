@@ -166,6 +166,24 @@ def test_output_must_not_overlap_an_input(start: int) -> None:
     run.execute()
 
 
+def test_what_is_bound_again_is_checked_again() -> None:
+    """After an inference an output is bound onto the input, and later the input onto the output."""
+    run = context()
+    block = np.zeros(256, np.float32)
+    run.bind_input("x", block[:96].reshape(4, 24))
+    run.bind_output(OUTPUT, block[96:128].reshape(4, 8))
+    run.execute()
+    run.bind_output(OUTPUT, block[64:96].reshape(4, 8))
+    with pytest.raises(mi.InvalidInputError, match=f"^the memory of '{OUTPUT}' overlaps that of 'x'"):
+        run.execute()
+    assert not block[:96].any()
+    run.bind_output(OUTPUT, block[96:128].reshape(4, 8))
+    run.execute()
+    run.bind_input("x", block[100:196].reshape(4, 24))
+    with pytest.raises(mi.InvalidInputError, match=f"^the memory of '{OUTPUT}' overlaps that of 'x'"):
+        run.execute()
+
+
 def test_outputs_must_not_overlap_each_other_but_inputs_may() -> None:
     run = engine("lookup").plan.create_execution_context()
     first, second = run.plan.output_names

@@ -93,6 +93,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"threads": "two"}, "threads is 'two'; it must be an integer of at least 1"),
         ({"threads": True}, "threads is True; it must be an integer"),
         ({"threads": 1.5}, "threads is 1.5; it must be an integer"),
+        ({"beam_width": 0}, "beam_width is 0; it must be an integer of at least 1"),
         ({"memory_alignment": 4}, "memory_alignment is 4; it must be an integer of at least 8"),
         ({"memory_alignment": 96}, "memory_alignment is 96; it must be a power of two"),
         ({"max_workspace_size": -1}, "max_workspace_size is -1; it must be an integer of at least 0"),
