@@ -17,9 +17,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, PassFailedException, VerifyException
 
-from ..dialects.errors import ConfigError
+from ..dialects.errors import CompileError, ConfigError
 from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass
 
@@ -136,7 +136,8 @@ def run_phases(
     for phase in selected:
         run_passes(ctx, module, parse_passes(phase.passes), observer)
         if verify:
-            module.verify()
+            with _own_errors(f"the module at the {phase.level} level"):
+                module.verify()
 
 
 def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], observer: Observer | None = None) -> None:
@@ -145,9 +146,19 @@ def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], obs
         for each in passes:
             check_level(each.name, module)
             start = time.perf_counter()
-            each.apply(ctx, module)
+            with _own_errors(each.name):
+                each.apply(ctx, module)
             if observer is not None:
                 observer(PassRun(each.name, time.perf_counter() - start), module)
+
+
+@contextmanager
+def _own_errors(what: str) -> Generator[None]:
+    """Raises CompileError for xDSL's own exceptions, which tell of a mistake in a pass."""
+    try:
+        yield
+    except (DiagnosticException, PassFailedException, VerifyException) as error:
+        raise CompileError(f"{what}: {error}") from error
 
 
 @contextmanager

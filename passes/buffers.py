@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from ..dialects.errors import InvalidModelError, PlanError
+from ..dialects.errors import ConfigError, InvalidModelError, PlanError
 from ..dialects.graph import KernelOp, named_location, node_name, numpy_dtype
 from ..dialects.kernel import CallOp, InterfaceAttr
 from .boxes import Box, reshaped
@@ -104,6 +104,12 @@ def itemsize_of(type: AnyMemRef) -> int:
 def nbytes_of(type: AnyMemRef) -> int:
     """Bytes of a dense buffer of this type."""
     return Box.dense(type.get_shape()).count * itemsize_of(type)
+
+
+def check_alignment(pass_name: str, alignment: int) -> None:
+    """Raises ConfigError for an alignment at which not every element type would be aligned."""
+    if alignment < 8 or alignment & (alignment - 1):
+        raise ConfigError(f"{pass_name}: alignment is {alignment}; it must be a power of two of at least 8 bytes")
 
 
 def padded(nbytes: int, alignment: int) -> int:

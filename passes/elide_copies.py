@@ -39,6 +39,7 @@ from .buffers import (
     argument_texts,
     calls_of,
     cast_to,
+    check_alignment,
     insert_before,
     interface_of,
     kernels_of,
@@ -64,6 +65,7 @@ class ElideCopies(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_alignment(self.name, self.alignment)
         main = main_of(op, self.name)
         if any(each.regions for each in main.body.block.ops):
             return

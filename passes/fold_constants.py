@@ -30,6 +30,7 @@ from xdsl.rewriter import Rewriter
 from ..dialects.graph.base import ContractionOp, GraphOp
 from ..dialects.graph.blobs import BlobAttr, blob_store
 from ..dialects.graph.evaluation import is_cheap
+from ..dialects.graph.indexing import IndexedOp
 from ..dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ..dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from ..dialects.graph.recurrence import LstmOp
@@ -103,7 +104,10 @@ class FoldConstants(ModulePass):
         for inner in ops:
             if isinstance(inner, WeightOp):
                 inner.blob = handles.setdefault(inner.blob.digest.data, inner.blob)
-            elif isinstance(inner, GraphOp) and is_foldable(inner) and _bytes(inner.results) <= allowed:
+                continue
+            if isinstance(inner, IndexedOp):
+                constants.indices(inner)  # refuses what is out of range, whether the op can be folded or not
+            if isinstance(inner, GraphOp) and is_foldable(inner) and _bytes(inner.results) <= allowed:
                 allowed -= _bytes(inner.results)
                 made = folded(inner, constants)
                 Rewriter.replace_op(inner, made, [new.results[0] for new in made])

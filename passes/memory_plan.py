@@ -84,6 +84,10 @@ class MemoryPlan:
     alignment: int = 256
     original_bytes: int = 0
     """The buffers one after the other: in-place results and views as decided, but no byte used twice."""
+    proven_bound_bytes: int = 0
+    """No plan of these buffers is lower: the lower bound, or more where a search proved it."""
+    exhausted: str = ""
+    """What ended the planner's search before an answer: "budget", "time limit", or nothing."""
     pools: tuple[tuple[int, int], ...] = ()
     """(offset, bytes) of each pool, for the pool strategies."""
     steps: tuple[str, ...] = ()

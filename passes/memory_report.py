@@ -98,6 +98,8 @@ def memory_plan(module: ModuleOp) -> MemoryPlan:
         method=texts["method"],
         alignment=numbers["alignment"],
         original_bytes=numbers["original_bytes"],
+        proven_bound_bytes=numbers["proven_bound"],
+        exhausted=texts.get("exhausted", ""),
         pools=tuple(_pools(summary)),
         steps=tuple(call.callee.string_value() for call in calls),
         buffers=tuple(_buffers(main, places)),

@@ -31,7 +31,7 @@ from ..dialects.graph import CallOp, ReshapeOp
 from ..dialects.kernel import target_of
 from .aliasing import Program, check_disabled, read_program, share
 from .bufferize import Bufferize
-from .buffers import ALIGNMENT, kernels_of, main_of
+from .buffers import ALIGNMENT, check_alignment, kernels_of, main_of
 from .elide_copies import ElideCopies
 from .mark_inplace import MarkInplace
 from .order_search import BUDGET, better_order
@@ -54,6 +54,7 @@ class OrderKernels(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
+        check_alignment(self.name, self.alignment)
         check_disabled(self.name, self.disable)
         program = self._read(op)
         order = better_order(program, self.budget)

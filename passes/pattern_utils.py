@@ -14,9 +14,12 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
+from xdsl.utils.exceptions import VerifyException
 
-from ..dialects.graph.base import GraphOp
+from ..dialects.errors import CompileError, InvalidInputError, InvalidModelError, MiniInferError
+from ..dialects.graph.base import GraphOp, describe
 from ..dialects.graph.blobs import BlobStore, blob_store
+from ..dialects.graph.indexing import IndexedOp
 from ..dialects.graph.movement import BroadcastToOp
 from ..dialects.graph.structure import ConstantOp, WeightOp
 from ..dialects.graph.values import Array, element_type_of, nbytes_of, numpy_dtype, shape_of, tensor, type_of
@@ -86,6 +89,16 @@ class Constants:
                 return None if inner is None else np.broadcast_to(inner, shape_of(value))
             case _:
                 return None
+
+    def indices(self, op: IndexedOp) -> Array | None:
+        """The indices of a gather or scatter where they are known; InvalidModelError where one is out of range."""
+        array = self.array(op.indices)
+        if array is not None:
+            try:
+                op.check_indices(array)
+            except InvalidInputError as error:
+                raise InvalidModelError(str(error)) from None
+        return array
 
     def is_constant(self, value: SSAValue) -> bool:
         """Whether the value is known at compile time; reads nothing."""
@@ -159,7 +172,10 @@ class _CountingApplier(RewritePattern):
             rewriter.erase(op)
             return
         for pattern, label in self._patterns:
-            pattern.match_and_rewrite(op, rewriter)
+            try:
+                pattern.match_and_rewrite(op, rewriter)
+            except VerifyException as error:
+                raise CompileError(f"{describe(op)}: {label}: {error}") from error
             if rewriter.has_done_action:
                 self.counts[label] = self.counts.get(label, 0) + 1
                 return
@@ -169,7 +185,11 @@ def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Seq
     """Applies patterns, the first that matches, until none does; counts them. Returns whether IR changed."""
     constants = Constants(blob_store(ctx))
     applier = _CountingApplier([pattern(constants) for pattern in patterns])
-    PatternRewriteWalker(applier).rewrite_module(module)
+    try:
+        PatternRewriteWalker(applier).rewrite_module(module)
+    except MiniInferError as error:
+        error.__notes__ = []  # the walker notes the module's text, which is long
+        raise
     for label, times in applier.counts.items():
         count(ctx, pass_name, label, times)
     return bool(applier.counts)

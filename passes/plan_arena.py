@@ -54,6 +54,7 @@ from .buffers import (
     add_argument,
     buffer_type,
     cast_to,
+    check_alignment,
     insert_before,
     label,
     main_of,
@@ -77,6 +78,7 @@ class PlanArena(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_alignment(self.name, self.alignment)
         main = main_of(op, self.name)
         places = Places()
         lifetimes = liveness(main, places).lifetimes
@@ -205,6 +207,8 @@ def _summary(problem: Problem, plan: Plan) -> DictionaryAttr:
         "binding_step": int_attr(plan.bound.step),
         "original_bytes": int_attr(sum(problem.padded(buffer) for buffer in problem.buffers)),
     }
+    if plan.exhausted:
+        entries["exhausted"] = StringAttr(plan.exhausted)
     if plan.pools:
         entries["pools"] = ArrayAttr([ArrayAttr([int_attr(pool.offset), int_attr(pool.size)]) for pool in plan.pools])
     return DictionaryAttr(entries)

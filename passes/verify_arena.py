@@ -9,11 +9,13 @@ call by call (loops twice, so that what is carried around is seen):
 2. Within a call, what is written shares no byte with anything else the call is given, except that a result
    may be the very value of an operand where the kernel's interface says so. Inputs and weights are never
    written.
-3. All pairs of buffers: what lives together by the recorded lifetimes shares no byte; the recorded
-   lifetimes cover the accesses.
+3. All pairs of buffers: what lives together by the recorded lifetimes shares no byte. The recorded lifetimes
+   are those of the accesses, or of the loops around them; the gaps are those of the accesses where main is
+   straight.
 4. Views lie inside the arena, buffers start at multiples of the alignment, and the certificate
-   `kernel.plan` agrees with the IR: the arena's size, and no more bytes live at one step than its lower
-   bound.
+   `kernel.plan` agrees with the IR: the arena ends with its highest buffer; the lower bound is what is live
+   at the binding step, and no step has more; the plan is called optimal exactly where what is proven meets
+   the size. That nothing is between the lower bound and a higher proven one is the planner's word.
 
 Needs plan-arena. Raises PlanError with the names of the buffers and the step.
 """
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import prod
 from typing import cast
 
@@ -37,6 +40,7 @@ from ..dialects.graph import KernelOp, describe, numpy_dtype
 from ..dialects.kernel import CallOp, InterfaceAttr, WeightOp
 from .byte_map import ByteMap, Region
 
+_CLAIMS = ("alignment", "arena_bytes", "lower_bound", "binding_step", "proven_bound", "optimal")
 _VIEWS = (
     memref.ReinterpretCastOp,
     memref.SubviewOp,
@@ -77,6 +81,13 @@ class _Buffer:
     start: int
     end: int
     steps: list[int] = field(default_factory=list[int])
+    seen_gaps: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    def touch(self, step: int, *, overwritten: bool) -> None:
+        """Notes an access; what was there counts no more since the access before where all is overwritten."""
+        if overwritten and self.steps and self.steps[-1] + 1 < step:
+            self.seen_gaps.append((self.steps[-1] + 1, step))
+        self.steps.append(step)
 
     def live(self) -> list[tuple[int, int]]:
         edges = [self.birth, *(step for gap in self.gaps for step in gap), self.death]
@@ -94,7 +105,18 @@ class _Checker:
         self.outputs: list[SSAValue] = []
         self.read_only: set[SSAValue] = set()
         self.arena = self.arguments()
-        self.plan = main.attributes.get("kernel.plan")
+        self.plan = self.certificate()
+
+    def certificate(self) -> dict[str, int]:
+        """The numbers in `kernel.plan`."""
+        plan = self.main.attributes.get("kernel.plan")
+        if not isinstance(plan, DictionaryAttr):
+            raise PlanError("verify-arena: main has no kernel.plan; run plan-arena first")
+        numbers = {key: each.value.data for key, each in plan.data.items() if isinstance(each, IntegerAttr)}
+        for key in _CLAIMS:
+            if key not in numbers:
+                raise PlanError(f"verify-arena: the kernel.plan of main says no {key}")
+        return numbers
 
     def arguments(self) -> SSAValue:
         """Sorts main's arguments by their roles; the one with the role "arena"."""
@@ -143,10 +165,12 @@ class _Checker:
     def call(self, op: CallOp) -> None:
         self.check_sharing(op)
         step = self.steps[op]
-        for value in (*op.ins, *op.outs, *op.scratch):
-            buffer = self.buffers.get(self.region(value).owner)
+        reads = {self.region(value).owner for value in op.ins}
+        overwritten = {region.owner for region in map(self.region, op.outs) if self.is_whole(region)} - reads
+        for owner in {*reads, *(self.region(value).owner for value in (*op.outs, *op.scratch))}:
+            buffer = self.buffers.get(owner)
             if buffer is not None:
-                buffer.steps.append(step)
+                buffer.touch(step, overwritten=owner in overwritten)
         for value in op.ins:
             region = self.region(value)
             if region.space is not self.arena:
@@ -185,6 +209,11 @@ class _Checker:
                         f"{describe(op)}, step {self.steps[op]}: {kind} {number} and {what} {position} share "
                         f"bytes, which @{op.callee.string_value()} does not allow"
                     )
+
+    def is_whole(self, region: Region) -> bool:
+        """Whether these are all bytes of a buffer of the arena."""
+        buffer = self.buffers.get(region.owner)
+        return buffer is not None and not region.dims and (region.start, region.end) == (buffer.start, buffer.end)
 
     def region(self, value: SSAValue) -> Region:
         """The bytes that a value names."""
@@ -236,30 +265,40 @@ class _Checker:
             raise PlanError(f"{describe(op)}: a view of the arena needs the attributes {', '.join(numbers)}")
         if shift < 0 or end > _count(cast("MemRefType[Attribute]", self.arena.type)):
             raise PlanError(f"{_name(op.result)}: bytes [{shift}, {end}) lie outside of the arena")
+        gaps = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.attributes.get("gaps", ArrayAttr([])))
+        steps = [(gap.data[0].value.data, gap.data[1].value.data) for gap in gaps]
         buffer = self.buffers.get(found[0])
         if buffer is None:
-            gaps = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.attributes.get("gaps", ArrayAttr([])))
-            steps = [(gap.data[0].value.data, gap.data[1].value.data) for gap in gaps]
             buffer = _Buffer(_name(op.result), found[1], found[2], steps, shift, end)
             self.buffers[found[0]] = buffer
-        if (buffer.birth, buffer.death) != (found[1], found[2]):
+        if (buffer.birth, buffer.death, buffer.gaps) != (found[1], found[2], steps):
             raise PlanError(f"{_name(op.result)}: the views of buffer {found[0]} disagree about its lifetime")
         buffer.start, buffer.end = min(buffer.start, shift), max(buffer.end, end)
         return shift, found[0]
 
     def check_lifetimes(self) -> None:
-        """The recorded lifetimes are those of the accesses; in loops they may be longer."""
+        """The recorded lifetimes are those of the accesses; what is touched in a loop may live through it."""
         straight = not any(op.regions for op in self.main.body.block.ops)
+        loops = [self.steps_in(op) for op in self.main.body.walk() if isinstance(op, scf.ForOp)]
         for buffer in self.buffers.values():
-            first, last = min(buffer.steps, default=None), max(buffer.steps, default=None)
-            if first is None or last is None:
-                continue
-            exact = (buffer.birth, buffer.death) == (first, last + 1)
-            if not (exact if straight else buffer.birth <= first and last < buffer.death):
+            first, last = min(buffer.steps), max(buffer.steps)
+            births = {first, *(loop.start for loop in loops if first in loop)}
+            deaths = {last + 1, *(loop.stop for loop in loops if last in loop)}
+            if buffer.birth not in births or buffer.death not in deaths:
                 raise PlanError(
                     f"{buffer.name}: recorded as live in [{buffer.birth}, {buffer.death}), "
                     f"but accessed in [{first}, {last + 1})"
                 )
+            if straight and buffer.gaps != buffer.seen_gaps:
+                raise PlanError(
+                    f"{buffer.name}: recorded as free in {_intervals(buffer.gaps)}, "
+                    f"but its bytes count for nothing in {_intervals(buffer.seen_gaps)}"
+                )
+
+    def steps_in(self, op: Operation) -> range:
+        """The steps of the calls inside of an op."""
+        steps = [self.steps[inner] for inner in op.walk() if isinstance(inner, CallOp)]
+        return range(min(steps), max(steps) + 1) if steps else range(0)
 
     def check_pairs(self) -> None:
         """All pairs: buffers that live together share no byte."""
@@ -280,28 +319,36 @@ class _Checker:
 
     def check_certificate(self) -> None:
         """What `kernel.plan` claims agrees with the IR."""
-        if not isinstance(self.plan, DictionaryAttr):
-            raise PlanError("verify-arena: main has no kernel.plan; run plan-arena first")
-        claimed = {k: v.value.data for k, v in self.plan.data.items() if isinstance(v, IntegerAttr)}
-        size = _count(cast("MemRefType[Attribute]", self.arena.type))
-        alignment, bound = claimed["alignment"], claimed["lower_bound"]
-        if size != claimed["arena_bytes"] or size < bound:
-            raise PlanError(
-                f"the arena has {size} bytes, the plan claims {claimed['arena_bytes']} and a bound of {bound}"
-            )
-        change: dict[int, int] = {}
+        plan = self.plan
+        size, alignment = _count(cast("MemRefType[Attribute]", self.arena.type)), plan["alignment"]
+        if alignment < 1 or alignment & (alignment - 1):
+            raise PlanError(f"the plan's alignment {alignment} is not a power of two")
+        if size != plan["arena_bytes"]:
+            raise PlanError(f"the arena has {size} bytes, the plan claims {plan['arena_bytes']}")
+        changes = [0] * (len(self.steps) + 1)
+        highest = 0
         for buffer in self.buffers.values():
             if buffer.start % alignment:
                 raise PlanError(f"{buffer.name} starts at {buffer.start}, which is not aligned to {alignment}")
-            padded = -(-(buffer.end - buffer.start) // alignment) * alignment
+            taken = (buffer.end - buffer.start + alignment - 1) // alignment * alignment
+            highest = max(highest, buffer.start + taken if taken else 0)
             for birth, death in buffer.live():
-                change[birth] = change.get(birth, 0) + padded
-                change[death] = change.get(death, 0) - padded
-        live = 0
-        for step in sorted(change):
-            live += change[step]
-            if live > bound:
-                raise PlanError(f"{live} bytes are live at step {step}, above the plan's lower bound {bound}")
+                changes[birth] += taken
+                changes[death] -= taken
+        if size != highest:
+            raise PlanError(f"the arena has {size} bytes, but its highest buffer ends at {highest}")
+        live = list(accumulate(changes))
+        most, binding = max(live), plan["binding_step"]
+        if plan["lower_bound"] != most:
+            raise PlanError(
+                f"{most} bytes are live at step {live.index(most)}, the plan's bound is {plan['lower_bound']}"
+            )
+        if not 0 <= binding < len(live) or live[binding] != most:
+            raise PlanError(f"the plan's bound is reached at step {live.index(most)}, not at step {binding}")
+        if not most <= plan["proven_bound"] <= size:
+            raise PlanError(f"the plan claims to prove {plan['proven_bound']}, which is not in [{most}, {size}]")
+        if bool(plan["optimal"]) != (plan["proven_bound"] == size):
+            raise PlanError(f"the arena has {size} bytes and {plan['proven_bound']} are proven: optimal is wrong")
 
     def title(self, owner: object) -> str:
         """The name of the buffer behind an owner."""
@@ -313,6 +360,10 @@ class _Checker:
 
 def _count(type: MemRefType[Attribute]) -> int:
     return prod(type.get_shape())
+
+
+def _intervals(steps: list[tuple[int, int]]) -> str:
+    return " ".join(f"[{low}, {high})" for low, high in steps) or "no steps"
 
 
 def _name(value: SSAValue) -> str:

@@ -112,7 +112,7 @@ def build_plan(
     _lower(module, ctx, config, "loops", observer)
     calls = _kernel_calls(module)
     is_shared = any(isinstance(op, FuncOp) and op.sym_name.data.startswith(STAGE) for op in module.ops)
-    weights = _weight_segment(module, ctx)
+    weights = weight_segment(module, ctx)
     _lower(module, ctx, config, "llvm", observer)
     pointers = len(inputs) + len(outputs) + 2 + int(config.enable_profiling)
     return InferencePlan(
@@ -217,7 +217,7 @@ def _kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
     return tuple(calls(functions["main"]))
 
 
-def _weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
+def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
     """All weights in one read-only block, where place-weights says."""
     blocks: list[tuple[BlobAttr, int]] = []
     for entry in cast("ArrayAttr[ArrayAttr[Attribute]]", module.attributes["kernel.weights"]):

@@ -1,17 +1,18 @@
-"""The same kernels on other memory: results over operands, gaps between rows, threads one after the other in any order.
+"""The same kernels on other memory: results over operands, gaps between rows, shares one after the other in any order.
 
     for call in on_other_memory([residual(rows) for rows in range(1, 6)], target, every_pair):
         call.check()
 
 Kernels are taken as the compiler forms them, with what their interfaces allow. Each is called on dense buffers of its
-own and on every other memory that `choose` names; all calls are one `main`, compiled once. There is no barrier inside
-a kernel, so a thread may be done before another begins: whoever reads what a thread has written over shows in one of
-two orders, the given and the reverse.
+own and on every other memory that `choose` names; all calls are one stage, compiled once. There is no barrier inside
+a kernel, so one share may be done before another begins: whoever reads what another share has written over shows in
+one of two orders, the given and the reverse.
 """
 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -20,7 +21,7 @@ import numpy as np
 from graph_runs import Case, build
 from kernel_runs import Body, kernel_of
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, i8
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, ModuleOp, StringAttr, i8
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
@@ -39,11 +40,12 @@ from mini_infer.dialects.graph import main_of as graph_main_of
 from mini_infer.dialects.kernel import CallOp, InterfaceAttr, ScheduleAttr, TargetAttr
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.boxes import Box, row_major
 from mini_infer.passes.buffers import IndexConstants, cast_to, interface_of
 from mini_infer.passes.choose_schedule import ChooseSchedule
 from mini_infer.runtime.cpu import compile_to_object, load_object
-from mini_infer.runtime.targets import machine_of
+from mini_infer.runtime.targets import host_target, machine_of
 
 ALIGNMENT = 64  # bytes, between buffers
 FILLING = 0xA5
@@ -118,7 +120,7 @@ class Buffer:
 
 @dataclass
 class Call:
-    """A kernel on some memory: `outcomes` are its results per order of threads, `plain` is the call on dense memory."""
+    """A kernel on some memory: `outcomes` are its results per order of shares, `plain` is the call on dense memory."""
 
     kernel: KernelOp
     memory: Memory
@@ -135,7 +137,7 @@ class Call:
         return self.kernel.schedule.family.data
 
     def check(self) -> None:
-        """Every order of threads gives, to the bit, what the first gives on dense memory."""
+        """Every order of shares gives, to the bit, what the first gives on dense memory."""
         expected = (self.plain or self).outcomes[0]
         for number, outcome in enumerate(self.outcomes):
             assert outcome == expected, f"{self.memory}, order {number}:\n{self.kernel}"
@@ -157,7 +159,7 @@ def on_other_memory(
     m = build([case for case in cases if not isinstance(case, ByHand)])
     module = m.module
     module.attributes["kernel.target"] = target
-    pipelines.run_phases(m.ctx, module, [pipelines.Phase("kernels", pipelines.KERNELS)])
+    pipelines.run_phases(m.ctx, module, [pipelines.Phase("kernels", shared_always(pipelines.KERNELS))])
     given = list(_formed(module, m.ctx.blobs))
     for number, case in enumerate(case for case in cases if isinstance(case, ByHand)):
         kernel = kernel_of(case.family, case.body, case.arrays)
@@ -170,14 +172,42 @@ def on_other_memory(
     nbytes, scratch_at = _main_of_calls(module, calls, target.threads.data)
     for call, kernel in zip(calls, kernels, strict=True):
         call.kernel = kernel
-    pipelines.run_passes(m.ctx, module, pipelines.parse_passes(f"lower-kernels,{pipelines.LLVM}"))
-    code = load_object(compile_to_object(emit_llvm_ir(module), machine_of(target), opt_level))
-    types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * 2
-    function = ctypes.CFUNCTYPE(None, *types)(code.address("main"))
-    threads = range(target.threads.data)
-    for order in ([*threads], [*reversed(threads)]) if len(threads) > 1 else ([0],):
-        _run(function, calls, nbytes, scratch_at, order)
+    down = f"{shared_always('share-threads')},lower-kernels,{pipelines.LLVM}"
+    pipelines.run_passes(m.ctx, module, pipelines.parse_passes(down))
+    shares = range(target.threads.data)
+    support = runtime_ir(1, {"stage_0": 1} if len(shares) > 1 else {})
+    code = load_object(compile_to_object(emit_llvm_ir(module), machine_of(target), opt_level, link=[support]))
+    if len(shares) == 1:
+        main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(code.address("main"))
+        _run(lambda arena: main(arena, None), calls, nbytes, scratch_at)
+        return calls
+    stage = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 2)(code.address("stage_0"))
+    for order in (list(shares), list(reversed(shares))):
+
+        def run(arena: int, order: Sequence[int] = order) -> None:
+            for share in order:
+                stage(arena, share, len(order))
+
+        _run(run, calls, nbytes, scratch_at)
     return calls
+
+
+def shared_always(passes: str) -> str:
+    """Passes with which little work is shared among threads, too."""
+    return re.sub("limit-threads|share-threads", r"\g<0>{grain=0}", passes)
+
+
+def small_target(bits: int = 128, registers: int = 8, l2: int = 64, threads: int = 1) -> TargetAttr:
+    """This machine's CPU with narrow vectors and few of them, whose tiles come to their ends soon. `l2` is in bytes."""
+    cpu = host_target()
+    return TargetAttr.of(
+        cpu=cpu.name,
+        features=sorted(cpu.features),
+        vector_bits=bits,
+        registers=registers,
+        l2=l2,
+        threads=threads,
+    )
 
 
 def _formed(module: ModuleOp, blobs: BlobStore) -> Iterator[tuple[KernelOp, Sequence[Array]]]:
@@ -240,6 +270,7 @@ def _main_of_calls(module: ModuleOp, calls: Sequence[Call], threads: int) -> tup
     scratch_at = _behind(max(buffer.end for call in calls for buffer in (*call.operands, *call.results)))
     scratch = max(interface_of(call.kernel).scratch_bytes(threads) for call in calls)
     main = FuncOp("main", ([MemRefType(i8, [scratch_at + scratch + ALIGNMENT])], []))
+    main.arg_attrs = ArrayAttr([DictionaryAttr({"graph.role": StringAttr("arena")})])
     module.body.block.insert_op_before(main, next(iter(module.body.block.ops)))
     block = main.body.block
     end = ReturnOp()
@@ -273,8 +304,8 @@ def _main_of_calls(module: ModuleOp, calls: Sequence[Call], threads: int) -> tup
     return scratch_at + scratch + ALIGNMENT, scratch_at
 
 
-def _run(function: Any, calls: Sequence[Call], nbytes: int, scratch_at: int, order: Sequence[int]) -> None:
-    """One run, thread after thread, on an arena that holds nothing but the operands; nothing but results changes."""
+def _run(run: Callable[[int], None], calls: Sequence[Call], nbytes: int, scratch_at: int) -> None:
+    """One run on the address of an arena that holds nothing but the operands; nothing but results changes."""
     memory = np.full(nbytes + ALIGNMENT, FILLING, np.uint8)
     arena = memory[-memory.ctypes.data % ALIGNMENT :][:nbytes]
     results = np.zeros(nbytes, np.uint8)
@@ -284,9 +315,7 @@ def _run(function: Any, calls: Sequence[Call], nbytes: int, scratch_at: int, ord
         for buffer in call.results:
             buffer.bytes(results)[...] = 1
     before = arena.copy()
-    sync = np.zeros(16, np.int32)
-    for thread in order:
-        function(arena.ctypes.data, sync.ctypes.data, thread, len(order))
+    run(arena.ctypes.data)
     changed = (arena != before) & (results == 0)
     assert not changed[:scratch_at].any(), "bytes that are no result's were written"
     for call in calls:

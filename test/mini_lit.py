@@ -34,7 +34,7 @@ from mini_infer.tools.mini_opt import main as mini_opt
 
 RUN_LINE = re.compile(r"RUN:\s*(.*)")
 LIT_FEATURES = re.compile(r"\b(REQUIRES|UNSUPPORTED|XFAIL|DEFINE|REDEFINE|ALLOW_RETRIES|END):")
-SECONDS = 120  # for one test; the slowest take some seconds on a busy machine
+SECONDS = 300  # for one test; the slowest take half a minute, and many times that on a busy machine
 MERGE_STREAMS = "\0merge"  # stands for 2>&1 while a line is taken apart
 
 

@@ -1,8 +1,13 @@
-"""Movement by indices that are values: gathers and scatters. Negative indices count from the end."""
+"""Movement by indices that are values: gathers and scatters. Negative indices count from the end.
+
+An index out of range is refused where it is known: when the model is compiled, or by the interpreter. Compiled code
+takes the nearest element instead. It reads and writes nothing outside of its buffers, and there is no error: a kernel
+has no way to stop the others that run beside it, and none of them is slowed down to look for one that has.
+"""
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import cast
 
@@ -12,7 +17,8 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, String
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from .base import MovementOp, require, require_axis, require_numbers, require_same_element_type
+from ..errors import InvalidInputError
+from .base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from .values import (
     AnyTensor,
     Array,
@@ -28,6 +34,35 @@ from .values import (
 REDUCTIONS = ("none", "add", "mul", "min", "max")
 
 
+class IndexedOp(MovementOp, ABC):
+    """Takes indices, which count elements of dimensions of x."""
+
+    x = operand_def()
+    indices = operand_def()
+
+    @abstractmethod
+    def indexed(self) -> tuple[int, ...]:
+        """The sizes that the indices count in: one, or one for each entry of the indices' last dimension."""
+
+    def require_indexed(self) -> None:
+        """Raises VerifyException unless the operand holds integers, which can be in range."""
+        _require_indices(self.indices)
+        if 0 in self.indexed():
+            require(0 in shape_of(self.indices), "indices name elements of a dimension that has none")
+
+    def check_indices(self, indices: Array) -> None:
+        """Raises InvalidInputError where an index is out of range."""
+        if not indices.size:
+            return
+        given, sizes = np.broadcast_arrays(indices, np.array(self.indexed(), np.int64))
+        wrong = given >= sizes
+        if given.dtype.kind == "i":
+            wrong |= given < -sizes
+        if wrong.any():
+            fact = f"index {given[wrong][0]} is outside of a dimension of {sizes[wrong][0]} elements"
+            raise InvalidInputError(f"{describe(self)}: {fact}")
+
+
 def _require_indices(value: SSAValue) -> None:
     element_type = element_type_of_value(value)
     good = not is_bool(element_type) and isinstance(element_type, IntegerType)
@@ -35,13 +70,11 @@ def _require_indices(value: SSAValue) -> None:
 
 
 @irdl_op_definition
-class GatherOp(MovementOp):
+class GatherOp(IndexedOp):
     """Slices of x along an axis, one for each index; the indices' shape takes the axis' place."""
 
     name = "graph.gather"
 
-    x = operand_def()
-    indices = operand_def()
     axis = prop_def(IntegerAttr[IntegerType])
     result = result_def()
 
@@ -55,26 +88,29 @@ class GatherOp(MovementOp):
         self._build((x, indices), {"axis": int_attr(axis)}, location)
 
     @override
+    def indexed(self) -> tuple[int, ...]:
+        return (shape_of(self.x)[self.axis.value.data],)
+
+    @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        _require_indices(self.indices)
         shape, axis = shape_of(self.x), self.axis.value.data
         require_axis(axis, len(shape))
+        self.require_indexed()
         return [tensor(element_type_of_value(self.x), (*shape[:axis], *shape_of(self.indices), *shape[axis + 1 :]))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, indices = arrays
+        self.check_indices(indices)
         return (np.take(x, indices.astype(np.int64), self.axis.value.data),)
 
 
 @irdl_op_definition
-class GatherElementsOp(MovementOp):
+class GatherElementsOp(IndexedOp):
     """result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; the result has the indices' shape."""
 
     name = "graph.gather_elements"
 
-    x = operand_def()
-    indices = operand_def()
     axis = prop_def(IntegerAttr[IntegerType])
     result = result_def()
 
@@ -88,16 +124,21 @@ class GatherElementsOp(MovementOp):
         self._build((x, indices), {"axis": int_attr(axis)}, location)
 
     @override
+    def indexed(self) -> tuple[int, ...]:
+        return (shape_of(self.x)[self.axis.value.data],)
+
+    @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        _require_indices(self.indices)
         shape, indices, axis = shape_of(self.x), shape_of(self.indices), self.axis.value.data
         require_axis(axis, len(shape))
+        self.require_indexed()
         _require_inside(indices, shape, axis)
         return [tensor(element_type_of_value(self.x), indices)]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, indices = arrays
+        self.check_indices(indices)
         return (x[_places(x, indices, self.axis.value.data)],)
 
 
@@ -122,13 +163,11 @@ def _places(x: Array, indices: Array, axis: int) -> tuple[Array, ...]:
 
 
 @irdl_op_definition
-class GatherNdOp(MovementOp):
+class GatherNdOp(IndexedOp):
     """The last dimension of the indices names a slice of x, after `batch_dims` shared leading dimensions."""
 
     name = "graph.gather_nd"
 
-    x = operand_def()
-    indices = operand_def()
     batch_dims = prop_def(IntegerAttr[IntegerType])
     result = result_def()
 
@@ -142,8 +181,12 @@ class GatherNdOp(MovementOp):
         self._build((x, indices), {"batch_dims": int_attr(batch_dims)}, location)
 
     @override
+    def indexed(self) -> tuple[int, ...]:
+        batch = self.batch_dims.value.data
+        return shape_of(self.x)[batch : batch + shape_of(self.indices)[-1]]
+
+    @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        _require_indices(self.indices)
         shape, indices, batch = shape_of(self.x), shape_of(self.indices), self.batch_dims.value.data
         require(len(indices) >= 1, "indices need at least one dimension")
         require(0 <= batch < len(indices), f"{batch} batch dimensions of indices of rank {len(indices)}")
@@ -153,17 +196,19 @@ class GatherNdOp(MovementOp):
         )
         depth = batch + indices[-1]
         require(depth <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape) - batch}")
+        self.require_indexed()
         return [tensor(element_type_of_value(self.x), (*indices[:-1], *shape[depth:]))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        self.check_indices(arrays[1])
         x, indices = arrays[0], arrays[1].astype(np.int64)
         batch = self.batch_dims.value.data
         leading = _grid(indices.shape[:-1])[:batch]
         return (np.asarray(x[(*leading, *np.moveaxis(indices, -1, 0))]).reshape(shape_of(self.result)),)
 
 
-class ScatterOp(MovementOp, ABC):
+class ScatterOp(IndexedOp, ABC):
     """x with some elements replaced by updates, or combined with them by `reduction`.
 
     The reduction is "none", "add", "mul", "min" or "max". With "none", an element that is named twice gets
@@ -178,7 +223,6 @@ class ScatterOp(MovementOp, ABC):
 
     def check(self) -> None:
         """Raises VerifyException where operand types or the reduction are wrong."""
-        _require_indices(self.indices)
         require_same_element_type(self.x, self.updates)
         reduction = self.reduction.data
         require(reduction in REDUCTIONS, f'reduction is one of {", ".join(REDUCTIONS)}, got "{reduction}"')
@@ -219,11 +263,16 @@ class ScatterNdOp(ScatterOp):
         self._build((x, indices, updates), {"reduction": string_attr(reduction)}, location)
 
     @override
+    def indexed(self) -> tuple[int, ...]:
+        return shape_of(self.x)[: shape_of(self.indices)[-1]]
+
+    @override
     def infer_types(self) -> Sequence[AnyTensor]:
         self.check()
         shape, indices, updates = shape_of(self.x), shape_of(self.indices), shape_of(self.updates)
         require(len(indices) >= 1, "indices need at least one dimension")
         require(indices[-1] <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape)}")
+        self.require_indexed()
         wanted = (*indices[:-1], *shape[indices[-1] :])
         require(updates == wanted, f"updates of shape {list(updates)} instead of {list(wanted)}")
         return [type_of(self.x)]
@@ -231,6 +280,7 @@ class ScatterNdOp(ScatterOp):
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, indices, updates = arrays
+        self.check_indices(indices)
         places = tuple(np.moveaxis(indices.astype(np.int64), -1, 0))
         return (self.scatter(x, places, updates),)
 
@@ -256,15 +306,21 @@ class ScatterElementsOp(ScatterOp):
         self._build((x, indices, updates), properties, location)
 
     @override
+    def indexed(self) -> tuple[int, ...]:
+        return (shape_of(self.x)[self.axis.value.data],)
+
+    @override
     def infer_types(self) -> Sequence[AnyTensor]:
         self.check()
         shape, indices, updates = shape_of(self.x), shape_of(self.indices), shape_of(self.updates)
         axis = require_axis(self.axis.value.data, len(shape))
         require(indices == updates, f"indices of shape {list(indices)}, but updates of shape {list(updates)}")
+        self.require_indexed()
         _require_inside(indices, shape, axis)
         return [type_of(self.x)]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, indices, updates = arrays
+        self.check_indices(indices)
         return (self.scatter(x, _places(x, indices, self.axis.value.data), updates),)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from ...dialects.graph import ConvOp, MatmulOp, shape_of
+from ...dialects.errors import CompileError
+from ...dialects.graph import ConvOp, MatmulOp, describe, shape_of
 from ...passes.contraction_form import ContractionForm, conv_geometry
 from ...passes.strided_views import row_major
 from .builder import Index, memref_type, strides_of
@@ -72,16 +73,16 @@ def nest_of(k: KernelInstance, form: ContractionForm, epilogue: Epilogue) -> Nes
 
 def aligned_strides(k: KernelInstance, value: SSAValue, rank: int) -> list[int]:
     """Strides of a kernel argument broadcast to `rank` dimensions: 0 where it is repeated."""
-    buffer = k.buffer_of(value)
-    assert buffer is not None
-    shape, strides = shape_of(value), strides_of(memref_type(buffer))
+    shape, strides = shape_of(value), strides_of(memref_type(argument_buffer(k, value)))
     own = [0 if size == 1 else stride for size, stride in zip(shape, strides, strict=True)]
     return [0] * (rank - len(own)) + own
 
 
 def argument_buffer(k: KernelInstance, value: SSAValue) -> SSAValue:
+    """The buffer of a kernel argument; CompileError where the value is computed in the body."""
     buffer = k.buffer_of(value)
-    assert buffer is not None
+    if buffer is None:
+        raise CompileError(f"{describe(k.kernel)} @{k.name}: its code can't read a value computed in the body")
     return buffer
 
 

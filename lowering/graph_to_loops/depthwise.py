@@ -22,6 +22,7 @@ from ...dialects.errors import CompileError
 from ...dialects.graph import ConvOp, describe, shape_of
 from ...passes.contraction_form import ConvGeometry, contraction_form, conv_geometry
 from .builder import Index, LoopBuilder, memref_type, strides_of
+from .contraction_nest import argument_buffer
 from .epilogue import Epilogue
 from .instance import KernelInstance
 from .tiles import TileClass, tile_classes
@@ -66,15 +67,10 @@ class _Writer:
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
         self.rows = tile_classes(g.out_height, k.schedule.get("rows"), kh, sh, ph, dh, g.height)
         self.columns = tile_classes(g.out_width, k.schedule.get("columns"), kw, sw, pw, dw, g.width)
-        self.x, self.weight = self._buffer(x), self._buffer(weight)
-        self.bias = None if bias is None else self._buffer(bias)
-        self.operands = {value: self._buffer(value) for value in epilogue.operands}
+        self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
+        self.bias = None if bias is None else argument_buffer(k, bias)
+        self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}
         self.functions: dict[tuple[object, ...], func.FuncOp] = {}
-
-    def _buffer(self, value: SSAValue) -> SSAValue:
-        buffer = self.k.buffer_of(value)
-        assert buffer is not None
-        return buffer
 
     def write(self) -> None:
         b, g = self.b, self.g

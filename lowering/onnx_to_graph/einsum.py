@@ -39,7 +39,7 @@ def _einsum(node: Node) -> SSAValue:
             known = sizes.get(label, 1)
             if known != size and 1 not in (known, size):
                 raise node.invalid(f"label {label} stands for {known} and for {size} elements")
-            sizes[label] = max(size, known)
+            sizes[label] = known if size == 1 else size
     terms = [_Term(value, labels) for value, labels in zip(values, inputs, strict=True)]
     result, *others = [_sum_out(node, term, _needed(terms, index, output)) for index, term in enumerate(terms)]
     for index, other in enumerate(others):
@@ -110,8 +110,8 @@ def _contract(node: Node, a: _Term, b: _Term, needed: set[str], sizes: dict[str,
     right = _matrix(node, _spread(node, b, summed, sizes), batch, summed, columns)
     product = node.emit(MatmulOp(left, right))
     labels = batch + rows + columns
-    full = [max(_size(term, label) for term in (a, b) if label in term.labels) for label in labels]
-    return _Term(node.reshape(product, full), labels)
+    full = [_size(a, label) if label in a.labels else _size(b, label) for label in rows + columns]
+    return _Term(node.reshape(product, [*shape_of(product)[: len(batch)], *full]), labels)
 
 
 def _outer(node: Node, a: _Term, b: _Term, labels: str) -> _Term:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ...dialects.errors import InvalidInputError
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import BlobStore
 from ...dialects.graph.evaluation import is_cheap
@@ -40,7 +41,7 @@ def _evaluated(op: GraphOp, arrays: Sequence[Array]) -> list[Array]:
     try:
         with np.errstate(all="ignore"):
             return [np.asarray(array) for array in op.evaluate(*arrays)]
-    except (IndexError, ValueError, OverflowError) as error:
+    except (IndexError, InvalidInputError, ValueError, OverflowError) as error:
         raise VerifyException(f"{op.name} can't be computed: {error}") from error
 
 

@@ -65,6 +65,8 @@ class Importer:
         except (VerifyException, ValueError, OverflowError) as error:
             # The latter two come from numbers that no attribute or array can hold.
             raise node.invalid(str(error)) from error
+        except IndexError as error:
+            raise node.invalid("an operand has fewer dimensions or elements than the operator needs") from error
         if unread := node.unread():
             self._check_unread(node, unread)
         return [result] if isinstance(result, SSAValue) else result

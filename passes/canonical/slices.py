@@ -125,7 +125,7 @@ class GatherAsSlice(GraphPattern):
     @op_type_rewrite_pattern
     @override
     def match_and_rewrite(self, op: GatherOp, rewriter: PatternRewriter, /) -> None:
-        indices = self.constants.array(op.indices)
+        indices = self.constants.indices(op)
         if indices is None or indices.ndim > 1 or indices.size == 0:
             return
         shape, axis = shape_of(op.x), op.axis.value.data
@@ -148,7 +148,7 @@ class GatherOfEverything(GraphPattern):
         shape, elements = shape_of(op.x), prod(shape_of(op.result))
         if prod(shape) != elements or elements > MAX_ELEMENTS:
             return
-        indices = self.constants.array(op.indices)
+        indices = self.constants.indices(op)
         if indices is None:
             return
         places = op.evaluate(np.arange(elements).reshape(shape), indices)[0].reshape(-1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import lcm
 
 from .problem import Interval, Problem
 
@@ -58,7 +57,7 @@ def instance_of(problem: Problem) -> Instance:
     return Instance(
         unit=unit,
         sizes=[-(-b.size // unit) for b in problem.buffers],
-        aligns=[lcm(unit, b.alignment) // unit for b in problem.buffers],
+        aligns=[max(1, b.alignment // unit) for b in problem.buffers],
         pinned=[-1 if b.offset is None else b.offset // unit for b in problem.buffers],
         live=[tuple((dense[low], dense[high]) for low, high in b.live) for b in problem.buffers],
     )

@@ -35,7 +35,7 @@ class Buffer:
     size: int  # bytes
     birth: int  # the first step at which it is live
     death: int  # the first step at which it is dead again
-    alignment: int = 1  # bytes, on top of the problem's alignment
+    alignment: int = 1  # bytes, a power of two: where it is more than the problem's
     offset: int | None = None  # bytes: pinned there
     gaps: tuple[Interval, ...] = ()  # half-open steps inside the lifetime at which its bytes are free for others
     name: str = ""  # for messages and reports; the id where empty
@@ -48,8 +48,8 @@ class Buffer:
             raise PlanError(f"{self.name}: size {self.size} is negative", [self.name])
         if self.birth >= self.death:
             raise PlanError(f"{self.name}: lifetime [{self.birth}, {self.death}) is empty", [self.name])
-        if self.alignment < 1:
-            raise PlanError(f"{self.name}: alignment {self.alignment} is not positive", [self.name])
+        if not _is_power_of_two(self.alignment):
+            raise PlanError(f"{self.name}: alignment {self.alignment} is not a power of two", [self.name])
         if self.offset is not None and self.offset < 0:
             raise PlanError(f"{self.name}: pinned offset {self.offset} is negative", [self.name])
         if self.offset is not None and self.offset % self.alignment:
@@ -81,11 +81,11 @@ class Problem:
 
     buffers: tuple[Buffer, ...]
     capacity: int | None = None  # bytes: the arena may not be higher
-    alignment: int = 256  # bytes, of every offset; sizes count as rounded up to it
+    alignment: int = 256  # bytes, a power of two, of every offset; sizes count as rounded up to it
 
     def __post_init__(self) -> None:
-        if self.alignment < 1:
-            raise PlanError(f"alignment {self.alignment} is not positive")
+        if not _is_power_of_two(self.alignment):
+            raise PlanError(f"alignment {self.alignment} is not a power of two")
         if self.capacity is not None and self.capacity < 0:
             raise PlanError(f"capacity {self.capacity} is negative")
         seen: set[Id] = set()
@@ -102,6 +102,10 @@ class Problem:
     def padded(self, buffer: Buffer) -> int:
         """Bytes that the buffer takes in the arena."""
         return -(-buffer.size // self.alignment) * self.alignment
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and not number & (number - 1)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -t check | filecheck %s
 
-// Expected values that aren't done by hand come from ONNX Runtime. Weights are constants: an LSTM's must be known.
+// Expected values that aren't done by hand come from ONNX Runtime.
 
 func.func @main(
     %x1: tensor<2x1x1xf32> {graph.name = "x1", graph.value =

@@ -2,36 +2,6 @@
 
 // What has no meaning, or no code, says so: node, op and fact.
 
-// An LSTM's weights are rearranged when the model is compiled.
-func.func @main(
-    %x: tensor<2x1x1xf32> {graph.name = "x", graph.value = dense<1.0> : tensor<2x1x1xf32>},
-    %w: tensor<1x4x1xf32> {graph.name = "w", graph.value = dense<1.0> : tensor<1x4x1xf32>})
-    -> (tensor<1x1x1xf32> {graph.name = "h", graph.expect = dense<0.0> : tensor<1x1x1xf32>}) {
-  // expected-error @below {{/rnn (graph.lstm): its weights must be known when the model is compiled}}
-  %y, %h, %c = graph.lstm %x, %w, %w
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
-    : (tensor<2x1x1xf32>, tensor<1x4x1xf32>, tensor<1x4x1xf32>)
-    -> (tensor<2x1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>) loc("/rnn")
-  func.return %h : tensor<1x1x1xf32>
-}
-
-// -----
-
-// Neither do 16-bit floats help.
-func.func @main(
-    %x: tensor<2x1x1xf16> {graph.name = "x", graph.value = dense<1.0> : tensor<2x1x1xf16>},
-    %w: tensor<1x4x1xf16> {graph.name = "w", graph.value = dense<1.0> : tensor<1x4x1xf16>})
-    -> (tensor<1x1x1xf16> {graph.name = "h", graph.expect = dense<0.0> : tensor<1x1x1xf16>}) {
-  // expected-error @below {{/rnn (graph.lstm): its weights must be known when the model is compiled}}
-  %y, %h, %c = graph.lstm %x, %w, %w
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
-    : (tensor<2x1x1xf16>, tensor<1x4x1xf16>, tensor<1x4x1xf16>)
-    -> (tensor<2x1x1x1xf16>, tensor<1x1x1xf16>, tensor<1x1x1xf16>) loc("/rnn")
-  func.return %h : tensor<1x1x1xf16>
-}
-
-// -----
-
 // A sequence of no steps.
 func.func @main(%x: tensor<0x1x1xf32> {graph.name = "x", graph.value = dense<> : tensor<0x1x1xf32>})
     -> (tensor<1x1x1xf32> {graph.name = "h", graph.expect = dense<0.0> : tensor<1x1x1xf32>}) {

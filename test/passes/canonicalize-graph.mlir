@@ -5,10 +5,21 @@
 // CHECK-NEXT:    %[[R:.*]] = graph.relu %x : tensor<2x3xf32> loc("kept")
 // CHECK-NEXT:    func.return %[[R]]
 func.func @zero(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
-  %c = graph.constant dense<0.0> : tensor<f32>
+  %c = graph.constant dense<-0.0> : tensor<f32>
   %0 = graph.add %c, %x : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32> loc("gone")
   %1 = graph.relu %0 : tensor<2x3xf32> loc("kept")
   func.return %1 : tensor<2x3xf32>
+}
+
+// -----
+
+// Where x is -0, x + 0 is 0: that adds something.
+// CHECK-LABEL: @sign_of_zero
+// CHECK:         graph.add %x, %
+func.func @sign_of_zero(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %c = graph.constant dense<0.0> : tensor<f32>
+  %0 = graph.add %c, %x : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %0 : tensor<2x3xf32>
 }
 
 // -----

@@ -1,4 +1,8 @@
 // RUN: mini-opt %s -p order-kernels | filecheck %s
+// RUN: not mini-opt %s -p 'order-kernels{alignment=48}' 2>&1 | filecheck %s --check-prefix=ALIGNED
+// RUN: not mini-opt %s -p 'order-kernels{disable=addition}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// ALIGNED: order-kernels: alignment is 48; it must be a power of two of at least 8 bytes
+// UNKNOWN: order-kernels: there is no op graph.addition to disable
 
 // Two branches that narrow: one after the other, only one wide value lives at a time.
 //   given:  wide_a, wide_b, narrow_a, narrow_b, add   64 KB + 64 KB live at once

@@ -2,6 +2,9 @@
 // RUN: mini-opt %s -p 'plan-arena{strategy=naive alignment=64}' | filecheck %s --check-prefix=NAIVE
 // RUN: mini-opt %s -p 'plan-arena{strategy=pools}' | filecheck %s --check-prefix=POOLS
 // RUN: not mini-opt %s -p 'plan-arena{capacity=1000}' 2>&1 | filecheck %s --check-prefix=FULL
+// RUN: not mini-opt %s -p 'plan-arena{alignment=48}' 2>&1 | filecheck %s --check-prefix=ALIGNED
+// RUN: not mini-opt %s -p 'plan-arena{alignment=4}' 2>&1 | filecheck %s --check-prefix=SMALL
+// RUN: not mini-opt %s -p 'elide-copies{alignment=48}' 2>&1 | filecheck %s --check-prefix=ELIDE
 // RUN: not mini-opt %s -p 'plan-arena{strategy=best}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
 
 graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
@@ -50,6 +53,9 @@ graph.kernel @part(%x: tensor<8x4xf32>) -> tensor<64xf32> {
 // POOLS: {buffer = 3 : i64, birth = 2 : i64, death = 4 : i64, pool = 0 : i64, name = "c"}
 
 // FULL: plan-arena: {{.*}} are live together at step 1: 1024 bytes, the capacity is 1000
+// ALIGNED: plan-arena: alignment is 48; it must be a power of two of at least 8 bytes
+// SMALL: plan-arena: alignment is 4; it must be a power of two of at least 8 bytes
+// ELIDE: elide-copies: alignment is 48; it must be a power of two of at least 8 bytes
 // UNKNOWN: plan-arena: unknown strategy 'best'
 func.func @main(%x: memref<64xf32> {graph.role = "input"}, %y: memref<64xf32> {graph.role = "output"}) {
   %a = memref.alloc() {name = "a"} : memref<64xf32>

@@ -54,6 +54,8 @@ def test_the_example_fits_its_capacity(tmp_path: Path) -> None:
 def test_buffers_of_a_program_of_ones_own() -> None:
     plan = mi.allocate([mi.Buffer("a", 100, 0, 2), mi.Buffer("b", 60, 1, 3), mi.Buffer("c", 90, 2, 4)], alignment=64)
     assert plan.height == 192 and all(offset % 64 == 0 for offset in plan.offsets.values())
+    with pytest.raises(mi.PlanError, match=r"^alignment 48 is not a power of two"):
+        mi.allocate([mi.Buffer("a", 100, 0, 2)], alignment=48)
 
 
 @pytest.mark.parametrize("strategy", mi.STRATEGIES)
@@ -109,7 +111,8 @@ WRONG = {
     "id twice": (EXAMPLE + "b3,1,2,3\n", "line 7: id 'b3' stands in line 4 already"),
     "never live": ("id,lower,upper,size\na,3,3,4\n", r"line 2: a: lifetime \[3, 3\) is empty"),
     "negative": ("id,lower,upper,size\na,0,3,-4\n", "line 2: a: size -4 is negative"),
-    "alignment": ("id,lower,upper,size,alignment\na,0,3,4,0\n", "line 2: a: alignment 0 is not positive"),
+    "alignment 24": ("id,lower,upper,size,alignment\na,0,3,4,24\n", "line 2: a: alignment 24 is not a power of two"),
+    "alignment": ("id,lower,upper,size,alignment\na,0,3,4,0\n", "line 2: a: alignment 0 is not a power of two"),
     "pinned": (
         "id,lower,upper,size,alignment,offset\na,0,3,4,8,4\n",
         "line 2: a: pinned offset 4 is not a multiple of 8",

@@ -128,6 +128,10 @@ POOLS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
         (1, 1, 6, 6),
         {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1},
     ),
+    "2d ceil, a last window would start in the padding": (
+        (1, 1, 5, 8),
+        {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1},
+    ),
     "2d dilated": ((1, 1, 8, 8), {"kernel_shape": [2, 2], "dilations": [3, 2]}),
     "3d": ((1, 2, 4, 5, 6), {"kernel_shape": [2, 2, 2], "strides": [2, 1, 2]}),
 }

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from graph_modules import Graph, same_after
 from random_graphs import RandomGraph
-from xdsl.dialects.builtin import f64
-from xdsl.ir import SSAValue
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f64
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
+from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph import (
     AbsOp,
     AddOp,
@@ -57,7 +63,8 @@ from mini_infer.dialects.graph import (
     node_name,
 )
 from mini_infer.dialects.graph.values import shape_of, tensor
-from mini_infer.lowering.pipelines import GRAPH
+from mini_infer.lowering.pipelines import GRAPH, run_passes
+from mini_infer.passes.pattern_utils import GraphPattern, apply_patterns
 from mini_infer.passes.statistics import PassStatistics, count, pass_statistics
 
 Make = Callable[[Graph, SSAValue], SSAValue]
@@ -379,3 +386,34 @@ def test_a_reshape_that_meets_no_other_stays_behind_what_can_be_fused() -> None:
     g.finish(g(ReshapeOp, x, (4, 5, 6)))
     g.apply("canonicalize-graph")
     assert g.only(ReshapeOp).x.owner is g.only(ReluOp)
+
+
+class WrongSlice(GraphPattern):
+    """Makes what can't be."""
+
+    @override
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if isinstance(op, ReluOp):
+            SliceOp(op.x, (0, 0), (9, 9))
+
+
+@dataclass(frozen=True)
+class WrongPass(ModulePass):
+    """The same."""
+
+    name = "wrong-pass"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in [each for each in op.walk() if isinstance(each, ReluOp)]:
+            SliceOp(inner.x, (0, 0), (9, 9))
+
+
+def test_exceptions_of_xdsl_become_errors_that_name_node_and_pass() -> None:
+    g = Graph((2, 3))
+    g.finish(g(ReluOp, g.inputs[0]))
+    with pytest.raises(CompileError, match=r"^node_1 \(graph\.relu\): wrong-slice: ") as raised:
+        apply_patterns(g.ctx, g.module, "tested", [WrongSlice])
+    assert not getattr(raised.value, "__notes__", [])  # the module's text
+    with pytest.raises(CompileError, match=r"^wrong-pass: "):
+        run_passes(g.ctx, g.module, [WrongPass()])

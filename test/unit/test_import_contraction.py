@@ -142,6 +142,14 @@ def test_global_lp_pool() -> None:
         ("i,i->", [(3,), (3,)]),
         ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
         ("ijk,jl->il", [(2, 3, 4), (3, 5)]),
+        ("bhij,bhjk->bhik", [(1, 2, 5, 0), (1, 2, 0, 5)]),
+        ("ij,jk->ik", [(5, 0), (0, 4)]),
+        ("ij,jk->ik", [(0, 3), (3, 0)]),
+        ("ij->i", [(5, 0)]),
+        ("i,i->", [(0,), (0,)]),
+        ("i,j->ij", [(0,), (3,)]),
+        ("ij,kj->ik", [(2, 0), (3, 1)]),
+        ("bij,bjk->bik", [(1, 2, 3), (0, 3, 4)]),
     ],
 )
 def test_einsum(equation: str, shapes: list[tuple[int, ...]]) -> None:

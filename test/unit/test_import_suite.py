@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+import onnx
 import pytest
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.backend.test.loader import load_model_tests
+from xdsl.dialects.builtin import ModuleOp
 
-from mini_infer.dialects.errors import UnsupportedError
+from mini_infer.dialects.errors import MiniInferError, UnsupportedError
 from mini_infer.dialects.graph import Array, MiniContext, interpret
 from mini_infer.lowering.onnx_to_graph import import_onnx
+from mini_infer.lowering.onnx_to_graph.functions import schema_of
+from mini_infer.lowering.onnx_to_graph.node import Node
+from mini_infer.lowering.onnx_to_graph.operators import HANDLERS
 
 # Cases that round every step to bfloat16 or float16, where an imported op rounds once, at its end.
 ROUNDED = ("bf16", "fp16_expanded")
@@ -52,8 +58,8 @@ def suite() -> Iterator[SuiteCase]:
             yield SuiteCase(case.name, case.model, dict(zip(names, inputs, strict=True)), outputs, case.rtol)
 
 
-def attempt(model: ModelProto, inputs: dict[str, Array], known: set[str]) -> list[Array]:
-    """What the model computes, with some inputs known when it is imported."""
+def imported(model: ModelProto, inputs: dict[str, Array], known: Set[str]) -> tuple[ModuleOp, MiniContext]:
+    """The model, with some inputs known when it is imported."""
     special = ModelProto()
     special.CopyFrom(model)
     special.graph.initializer.extend(numpy_helper.from_array(inputs[name], name) for name in known)
@@ -62,7 +68,14 @@ def attempt(model: ModelProto, inputs: dict[str, Array], known: set[str]) -> lis
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         module = import_onnx(special, ctx=ctx, shapes={name: x.shape for name, x in given.items()})
+    return module, ctx
+
+
+def attempt(model: ModelProto, inputs: dict[str, Array], known: set[str]) -> list[Array]:
+    """What the model computes, with some inputs known when it is imported."""
+    module, ctx = imported(model, inputs, known)
     module.verify()
+    given = {name: x for name, x in inputs.items() if name not in known}
     return list(interpret(module, given, ctx.blobs).values())
 
 
@@ -92,6 +105,42 @@ def outcome(case: SuiteCase) -> str:
     return "unsupported"
 
 
+def _typed_default(node: Node, name: str) -> Any:
+    """What ONNX says an attribute is where it is left out; None where it says nothing."""
+    schema = schema_of(node.proto, node.scope.opsets)
+    known = None if schema is None else schema.attributes.get(name)
+    if known is None or not known.default_value.name:
+        return None
+    value = helper.get_attribute_value(known.default_value)
+    return value.decode() if isinstance(value, bytes) else value
+
+
+class WrongDefault(Exception):
+    """A handler takes an attribute that is left out for something else than ONNX does."""
+
+
+@pytest.fixture
+def defaults(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
+    """The attributes that were read, by operator; a default that is not ONNX's fails."""
+    read: set[tuple[str, str]] = set()
+
+    def watched(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def method(node: Node, name: str, default: Any = False) -> Any:
+            wanted = _typed_default(node, name)
+            if wanted is not None:
+                read.add((node.op_type, name))
+                given = np.float32(default) if isinstance(default, float) else default
+                if given != wanted:
+                    raise WrongDefault(f"{node.op_type}: {name} left out is {default}, ONNX says {wanted}")
+            return plain(node, name, default)
+
+        return method
+
+    for kind in ("number", "integer", "flag", "text"):
+        monkeypatch.setattr(Node, kind, watched(getattr(Node, kind)))
+    return read
+
+
 @pytest.mark.slow
 def test_onnx_suite() -> None:
     counts: Counter[str] = Counter()
@@ -105,3 +154,34 @@ def test_onnx_suite() -> None:
             wrong.append(case.name)
     assert wrong == []
     assert counts["passed"] >= 1420
+
+
+def plain_nodes() -> Iterator[ModelProto]:
+    """A node without attributes of each operator, on operands of some shapes: many of them wrong for it."""
+    for kind in sorted(HANDLERS):
+        if not onnx.defs.has(kind):
+            continue
+        schema = onnx.defs.get_schema(kind)
+        count = min(schema.max_input, max(schema.min_input, 3))
+        window: dict[str, Any] = {"kernel_shape": [2, 2]} if "kernel_shape" in schema.attributes else {}
+        for first, rest in (
+            ((1, 4, 6, 6), (4, 4, 3, 3)),
+            ((1, 4, 6, 6), (4,)),
+            ((4, 4), (4, 4)),
+            ((1, 4, 4), (1, 4, 4)),
+        ):
+            names = [f"x{index}" for index in range(count)]
+            node = helper.make_node(kind, names, ["y"], **window)
+            shapes = [first, *[rest] * (count - 1)]
+            inputs = [helper.make_tensor_value_info(n, 1, shape) for n, shape in zip(names, shapes, strict=False)]
+            result = helper.make_tensor_value_info("y", 0, None)
+            yield helper.make_model(helper.make_graph([node], "plain", inputs, [result]))
+
+
+def test_attributes_that_are_left_out_are_what_onnx_says(defaults: set[tuple[str, str]]) -> None:
+    """And what doesn't fit is refused with an error of ours."""
+    for model in plain_nodes():
+        with contextlib.suppress(MiniInferError):
+            imported(model, {}, set())
+    assert {("InstanceNormalization", "epsilon"), ("LpPool", "p"), ("Gemm", "alpha"), ("LRN", "beta")} <= defaults
+    assert len(defaults) > 60

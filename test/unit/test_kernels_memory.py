@@ -1,4 +1,4 @@
-"""Where a kernel's buffers lie changes no bit: in place, with gaps between rows, whatever thread comes first.
+"""Where a kernel's buffers lie changes no bit: in place, with gaps between rows, whichever share comes first.
 
 The target is a small one, on which sizes up to 17 leave over everything that can be left over behind two whole tiles:
 two lanes of f64, wide vectors of four registers, tiles of two rows by four columns.
@@ -10,24 +10,15 @@ from itertools import cycle
 
 import pytest
 from kernel_cases import CASES
-from kernel_variants import Memory, every, on_other_memory, some
+from kernel_variants import Memory, every, on_other_memory, small_target, some
 
-from mini_infer.dialects.kernel import TargetAttr
 from mini_infer.lowering.graph_to_loops import lower_kernels
 from mini_infer.passes import choose_schedule
-from mini_infer.runtime.targets import host_target
 
 LARGEST = 17
 FEW = ("contraction", "depthwise", "windows")
 SPREAD = {family: (5, 3, 7) if family in FEW else (17, 11, 3, 14) for family in CASES}
 NEVER_IN_PLACE = {"attention", "recurrence"}
-
-
-def target(threads: int) -> TargetAttr:
-    host = host_target()
-    return TargetAttr.of(
-        cpu=host.name, features=sorted(host.features), vector_bits=128, registers=8, l2=64, threads=threads
-    )
 
 
 def test_every_family_has_cases() -> None:
@@ -37,7 +28,7 @@ def test_every_family_has_cases() -> None:
 @pytest.mark.parametrize("family", CASES)
 def test_some_sizes(family: str) -> None:
     cases = [case(size) for case, size in zip(CASES[family].values(), cycle(SPREAD[family]))]
-    calls = on_other_memory(cases, target(3), some)
+    calls = on_other_memory(cases, small_target(threads=3), some)
     for call in calls:
         call.check()
     mine = [call for call in calls if call.family == family]
@@ -52,5 +43,7 @@ def test_some_sizes(family: str) -> None:
 def test_every_size(family: str, name: str, threads: int) -> None:
     for first in range(1, LARGEST + 1, 6):
         sizes = range(first, min(first + 6, LARGEST + 1))
-        for call in on_other_memory([CASES[family][name](size) for size in sizes], target(threads), every):
+        for call in on_other_memory(
+            [CASES[family][name](size) for size in sizes], small_target(threads=threads), every
+        ):
             call.check()

@@ -26,6 +26,7 @@ WINDOWS: list[dict[str, Any]] = [
     {"kernel": [5, 5], "pads": [2, 2, 2, 2]},
     {"kernel": [9, 9], "strides": [3, 3], "pads": [4, 4, 4, 4], "ceil_mode": True},
     {"kernel": [13, 18]},
+    {"kernel": [2, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": True},  # one would start in the padding
 ]
 
 

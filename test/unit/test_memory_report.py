@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from memory_programs import ProgramBuilder
 from xdsl.dialects.builtin import ModuleOp
@@ -10,7 +12,9 @@ from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph import AbsOp, AddOp, ConcatOp, MiniContext, NegOp, ReluOp
 from mini_infer.dialects.kernel import InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
+from mini_infer.passes import plan_arena
 from mini_infer.passes.memory_report import MemoryPlan, TensorRecord, memory_plan
+from mini_infer.passes.planning import Plan, Problem, solve
 
 BUFFERS = "mark-inplace,bufferize,elide-copies"
 
@@ -49,6 +53,21 @@ def test_the_certificate() -> None:
     assert plan.original_bytes == 768
     assert plan.steps == ("k0", "k1", "k2", "k4"), "the concatenation has vanished"
     assert plan.strategy == "auto" and plan.alignment == 256
+    assert plan.proven_bound_bytes == 768 and plan.exhausted == ""
+
+
+def test_what_a_search_proved_and_why_it_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a search had proven a byte more than is live, and then used up its steps."""
+
+    def gives_up(problem: Problem, strategy: str) -> Plan:
+        return replace(solve(problem, strategy), proven_bound=769, optimal=False, exhausted="budget")
+
+    monkeypatch.setattr(plan_arena, "solve", gives_up)
+    ctx, module = program()
+    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena"))
+    plan = memory_plan(module)
+    assert (plan.proven_bound_bytes, plan.lower_bound_bytes, plan.exhausted) == (769, 768, "budget")
+    assert not plan.optimal
 
 
 def test_inputs_and_outputs_are_the_callers() -> None:

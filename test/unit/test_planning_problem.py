@@ -13,8 +13,9 @@ from mini_infer.passes.planning import STRATEGIES, Buffer, PlanError, Problem, l
     [
         ({"size": -1}, "t: size -1 is negative"),
         ({"death": 0}, r"t: lifetime \[0, 0\) is empty"),
-        ({"alignment": 0}, "t: alignment 0 is not positive"),
+        ({"alignment": 0}, "t: alignment 0 is not a power of two"),
         ({"offset": -4}, "t: pinned offset -4 is negative"),
+        ({"alignment": 24}, "t: alignment 24 is not a power of two"),
         ({"offset": 6, "alignment": 4}, "t: pinned offset 6 is not a multiple of 4"),
         ({"gaps": ((0, 2),)}, r"t: gap \[0, 2\) is empty, out of order or not inside \[0, 9\)"),
         ({"gaps": ((3, 3),)}, r"t: gap \[3, 3\) is empty"),
@@ -31,8 +32,9 @@ def test_malformed_buffers(arguments: dict[str, int], message: str) -> None:
 
 def test_malformed_problems() -> None:
     buffer = Buffer("a", 4, 0, 1)
-    with pytest.raises(PlanError, match="alignment 0 is not positive"):
-        Problem((buffer,), alignment=0)
+    for alignment in (0, -8, 48):
+        with pytest.raises(PlanError, match=f"alignment {alignment} is not a power of two"):
+            Problem((buffer,), alignment=alignment)
     with pytest.raises(PlanError, match="capacity -1 is negative"):
         Problem((buffer,), capacity=-1)
     with pytest.raises(PlanError, match="a: another buffer has the same id 'a'"):

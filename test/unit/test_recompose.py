@@ -210,10 +210,22 @@ def epsilon_outside(g: Graph, x: SSAValue) -> SSAValue:
     return g(DivOp, x, g(AddOp, g(SqrtOp, variance), 1e-3))
 
 
+def centred_over(g: Graph, x: SSAValue, axes: list[int]) -> SSAValue:
+    """Normalised over the last dim after the mean over other dims was taken off."""
+    return normalised(g, g(SubOp, x, g(ReduceMeanOp, x, axes, True)), [2], "mul", "sqrt", centre=False)
+
+
 NO_NORM: dict[str, Make] = {
     "over the first dims": lambda g, x: normalised(g, x, [0, 1], "mul", "sqrt"),
     "epsilon outside of the root": epsilon_outside,
 }
+
+
+@pytest.mark.parametrize("axes", [[0], [1], [0, 1], [1, 2], [0, 1, 2]])
+def test_a_mean_over_other_dims_than_the_variance_stays(axes: list[int]) -> None:
+    g = Graph((2, 3, 4))
+    left = same_after(g, "recompose-layer-norm,dce", centred_over(g, g.inputs[0], axes))
+    assert left == {"reduce_mean": 1, "sub": 1, "rms_norm": 1}
 
 
 @pytest.mark.parametrize("make", NO_NORM.values(), ids=NO_NORM)

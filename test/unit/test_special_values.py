@@ -258,3 +258,41 @@ def test_compiled_one_by_one(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_folded(dtype: str) -> None:
     _check(dtype, folded=True, optimize=True)
+
+
+def test_rounding_to_16_bits_keeps_nan() -> None:
+    """Also one whose payload stands in bits that are lost; everything else is the nearest number."""
+    low, high = np.arange(1, 1 << 23, 4093, dtype=np.uint32), np.arange(0, 0x7F800000, 70001, dtype=np.uint32)
+    bits = np.concatenate([low | 0x7F800000, low | 0xFF800000, high, high | 0x80000000])
+    x = bits.view(np.float32)
+    names = {"float16": 10, "bfloat16": 16}
+    nodes = [helper.make_node("Cast", ["x"], [name], to=to) for name, to in names.items()]
+    outputs = [helper.make_tensor_value_info(name, to, x.shape) for name, to in names.items()]
+    graph = helper.make_graph(nodes, "casts", [helper.make_tensor_value_info("x", 1, x.shape)], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    found = mi.compile(model, threads=1)({"x": x})
+    with np.errstate(all="ignore"):
+        for name, array in found.items():
+            expected = x.astype(DTYPES[name])
+            assert (np.isnan(array.astype(np.float32)) == np.isnan(x)).all(), name
+            assert (np.signbit(array) == np.signbit(x)).all(), name
+            same = array.view(np.uint16) == expected.view(np.uint16)
+            assert (same | np.isnan(x)).all(), name
+
+
+def test_softmax_has_the_digits_of_float32() -> None:
+    """A row's exponentials beside each other: each within a few units of where it should be."""
+    x = np.linspace(-20, 0, 20001, dtype=np.float32)[None]
+    exact = np.exp(x.astype(np.float64))
+    exact /= exact.sum()
+    graph = helper.make_graph(
+        [helper.make_node("Softmax", ["x"], ["y"])],
+        "softmax",
+        [helper.make_tensor_value_info("x", 1, x.shape)],
+        [helper.make_tensor_value_info("y", 1, x.shape)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    error = np.abs(mi.compile(model, threads=1)(x) / exact - 1)[0]
+    near = x[0] > -4
+    assert error[near].max() <= 4.5 * 2.0**-24
+    assert error.max() <= 7 * 2.0**-24

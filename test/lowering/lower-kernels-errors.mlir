@@ -1,0 +1,161 @@
+// What the code families can't write; choose-schedule and pack-weights never lead there.
+// RUN: mini-opt %s -p lower-kernels --split-input-file --verify-diagnostics
+
+// expected-error @unknown {{lower-kernels: the module has no function @main}}
+func.func @other() {
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{relu (kernel.call) @k: no schedule; run choose-schedule first}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = graph.relu %x : tensor<4xf32>
+  graph.yield %y : tensor<4xf32>
+}
+func.func @main(%x: memref<4xf32>) {
+  kernel.call @k ins(%x : memref<4xf32>) outs(%x : memref<4xf32>) loc("relu")
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{kernel.call @k: no code family 'magic'}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"magic">, interface = #kernel.interface<>} {
+  %y = graph.relu %x : tensor<4xf32>
+  graph.yield %y : tensor<4xf32>
+}
+func.func @main(%x: memref<4xf32>) {
+  kernel.call @k ins(%x : memref<4xf32>) outs(%x : memref<4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{product (graph.matmul): its weight is not packed; run pack-weights first}}
+graph.kernel @k(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<packed = [1]>} {
+  %y = graph.matmul %x, %w : tensor<4x4xf32> loc("product")
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %w: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x, %w : memref<4x4xf32>, memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.conv: its weight is not packed; run pack-weights first}}
+graph.kernel @k(%x: tensor<1x4x4x8xf32>, %w: tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {rows = 1, columns = 2, nr = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+  %y = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x4x4x8xf32>, tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32>
+  graph.yield %y : tensor<1x2x2x8xf32>
+}
+func.func @main(%x: memref<1x4x4x8xf32>, %w: memref<8x1x3x3xf32>, %y: memref<1x2x2x8xf32>) {
+  kernel.call @k ins(%x, %w : memref<1x4x4x8xf32>, memref<8x1x3x3xf32>) outs(%y : memref<1x2x2x8xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{the schedule 'contraction' has no number 'inline'}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: 0 roots in one contraction}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"contraction">, interface = #kernel.interface<>} {
+  %y = graph.relu %x : tensor<4xf32>
+  graph.yield %y : tensor<4xf32>
+}
+func.func @main(%x: memref<4xf32>) {
+  kernel.call @k ins(%x : memref<4xf32>) outs(%x : memref<4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{wide (graph.broadcast_to): cannot be fused into a contraction}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<2x4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {inline = 1}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  %z = graph.broadcast_to %y {shape = array<i64: 2, 4, 4>} : (tensor<4x4xf32>) -> tensor<2x4x4xf32> loc("wide")
+  graph.yield %z : tensor<2x4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<2x4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<2x4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @kernel_k: an operand is no window on an argument}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<>} {
+  %0 = graph.transpose %x {permutation = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = graph.reshape %0 {shape = array<i64: 2, 8>} : (tensor<4x4xf32>) -> tensor<2x8xf32>
+  %2 = graph.reshape %1 {shape = array<i64: 4, 4>} : (tensor<2x8xf32>) -> tensor<4x4xf32>
+  %y = graph.matmul %2, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
+graph.kernel @k(%x: tensor<1x4x4xf32>, %p: tensor<1x1x4x8xf32>) -> tensor<1x4x8xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<packed = [1]>} {
+  %w = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
+  %b = graph.constant dense<1.0> : tensor<8xf32>
+  %y = graph.conv %x, %w, %b {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x4x4xf32>, tensor<8x4x1xf32>, tensor<8xf32>) -> tensor<1x4x8xf32>
+  graph.yield %y : tensor<1x4x8xf32>
+}
+func.func @main(%x: memref<1x4x4xf32>, %w: memref<1x1x4x8xf32>, %y: memref<1x4x8xf32>) {
+  kernel.call @k ins(%x, %w : memref<1x4x4xf32>, memref<1x1x4x8xf32>) outs(%y : memref<1x4x8xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel: only a transpose can follow attention in its kernel}}
+graph.kernel @k(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32> attributes {schedule = #kernel.schedule<"attention", {mr = 6, nr = 8, lanes = 4, bytes = 4}>, interface = #kernel.interface<>} {
+  %a = graph.attention %x, %x, %x {scale = 0.5 : f64} : tensor<1x1x4x4xf32>
+  %y = graph.relu %a : tensor<1x1x4x4xf32>
+  graph.yield %y : tensor<1x1x4x4xf32>
+}
+func.func @main(%x: memref<1x1x4x4xf32>, %y: memref<1x1x4x4xf32>) {
+  kernel.call @k ins(%x : memref<1x1x4x4xf32>) outs(%y : memref<1x1x4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel: a kernel of this family holds one graph.lrn and nothing else}}
+graph.kernel @k(%x: tensor<4x6xf32>) -> tensor<4x6xf32> attributes {schedule = #kernel.schedule<"lrn", {lanes = 8}>, interface = #kernel.interface<per_thread = 64>} {
+  %0 = graph.relu %x : tensor<4x6xf32>
+  %y = graph.lrn %0 {size = 3 : i64, alpha = 0.1 : f64, beta = 0.75 : f64, bias = 1.0 : f64, layout = "NHWC"} : tensor<4x6xf32>
+  graph.yield %y : tensor<4x6xf32>
+}
+func.func @main(%x: memref<4x6xf32>, %y: memref<4x6xf32>) {
+  kernel.call @k ins(%x : memref<4x6xf32>) outs(%y : memref<4x6xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
+graph.kernel @k(%x: tensor<1x4x4x8xf32>, %p: tensor<2x9x4xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {rows = 1, columns = 2, nr = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+  %b = graph.constant dense<1.0> : tensor<8xf32>
+  %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 8, 1, 3, 3>} : (tensor<2x9x4xf32>) -> tensor<8x1x3x3xf32>
+  %y = graph.conv %x, %w, %b {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x4x4x8xf32>, tensor<8x1x3x3xf32>, tensor<8xf32>) -> tensor<1x2x2x8xf32>
+  graph.yield %y : tensor<1x2x2x8xf32>
+}
+func.func @main(%x: memref<1x4x4x8xf32>, %w: memref<2x9x4xf32>, %y: memref<1x2x2x8xf32>) {
+  kernel.call @k ins(%x, %w : memref<1x4x4x8xf32>, memref<2x9x4xf32>) outs(%y : memref<1x2x2x8xf32>)
+  func.return
+}

@@ -1,0 +1,143 @@
+// Modules that verify-arena can't judge, each refused by what it lacks.
+// RUN: mini-opt %s -p verify-arena --split-input-file --verify-diagnostics
+
+// expected-error @unknown {{verify-arena: the module has no function @main}}
+func.func @other() {
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{verify-arena: main has no argument with the role 'arena'; run plan-arena first}}
+func.func @main(%x: memref<64xf32> {graph.role = "input"}) {
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{verify-arena: main has no kernel.plan; run plan-arena first}}
+func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) {
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{verify-arena: the kernel.plan of main says no optimal}}
+func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0}} {
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{scf.while: verify-arena knows no other regions than loops and branches}}
+func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
+  %true = arith.constant true
+  scf.while () : () -> () {
+    scf.condition(%true)
+  } do {
+    scf.yield
+  }
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{verify-arena can't see through memref.alloc}}
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+func.func @main(%y: memref<64xf32> {graph.role = "output"}, %arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
+  %a = memref.alloc() : memref<64xf32>
+  kernel.call @k ins(%a : memref<64xf32>) outs(%y : memref<64xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{verify-arena can't tell which buffer a loop or a branch hands on}}
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+func.func @main(%x: memref<64xf32> {graph.role = "input"}, %y: memref<64xf32> {graph.role = "output"}, %arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = scf.for %i = %c0 to %c1 step %c1 iter_args(%b = %x) -> (memref<64xf32>) {
+    kernel.call @k ins(%b : memref<64xf32>) outs(%y : memref<64xf32>)
+    scf.yield %b : memref<64xf32>
+  }
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{memref<64xf32, strided<[?]>> is not a buffer with constant strides}}
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+func.func @main(%x: memref<64xf32, strided<[?]>> {graph.role = "input"}, %y: memref<64xf32> {graph.role = "output"}, %arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
+  kernel.call @k ins(%x : memref<64xf32, strided<[?]>>) outs(%y : memref<64xf32>)
+  func.return
+}
+
+// -----
+
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+func.func @main(%x: memref<64xf32> {graph.role = "input"}, %arena: memref<256xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 256, lower_bound = 256, binding_step = 0, proven_bound = 256, optimal = true}} {
+  %c0 = arith.constant 0 : index
+  %sum = arith.addi %c0, %c0 : index
+  // expected-error @below {{shifted (memref.view): not a view of the arena at a constant byte}}
+  %a = memref.view %arena[%sum][] {buffer = 0, birth = 0, death = 1, name = "a"} : memref<256xi8> to memref<64xf32> loc("shifted")
+  kernel.call @k ins(%x : memref<64xf32>) outs(%a : memref<64xf32>)
+  func.return
+}
+
+// -----
+
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+func.func @main(%x: memref<64xf32> {graph.role = "input"}, %arena: memref<256xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 256, lower_bound = 256, binding_step = 0, proven_bound = 256, optimal = true}} {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{a (memref.view): a view of the arena needs the attributes buffer, birth, death}}
+  %a = memref.view %arena[%c0][] {buffer = 0, birth = 0, name = "a"} : memref<256xi8> to memref<64xf32> loc("a")
+  kernel.call @k ins(%x : memref<64xf32>) outs(%a : memref<64xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{b: the views of buffer 0 disagree about its lifetime}}
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+func.func @main(%x: memref<64xf32> {graph.role = "input"}, %y: memref<64xf32> {graph.role = "output"}, %arena: memref<256xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 256, lower_bound = 256, binding_step = 0, proven_bound = 256, optimal = true}} {
+  %c0 = arith.constant 0 : index
+  %a = memref.view %arena[%c0][] {buffer = 0, birth = 0, death = 2, name = "a"} : memref<256xi8> to memref<64xf32>
+  %b = memref.view %arena[%c0][] {buffer = 0, birth = 0, death = 3, name = "b"} : memref<256xi8> to memref<64xf32>
+  kernel.call @k ins(%x : memref<64xf32>) outs(%a : memref<64xf32>)
+  kernel.call @k ins(%b : memref<64xf32>) outs(%y : memref<64xf32>)
+  func.return
+}
+
+// -----
+
+// What nobody has written can't be read, even where nobody else has written either.
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+func.func @main(%y: memref<64xf32> {graph.role = "output"}, %arena: memref<256xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 256, lower_bound = 256, binding_step = 0, proven_bound = 256, optimal = true}} {
+  %c0 = arith.constant 0 : index
+  %a = memref.view %arena[%c0][] {buffer = 0, birth = 0, death = 1, name = "a"} : memref<256xi8> to memref<64xf32>
+  // expected-error @below {{first (kernel.call), step 0: reads a, but nobody has written byte 0}}
+  kernel.call @k ins(%a : memref<64xf32>) outs(%y : memref<64xf32>) loc("first")
+  func.return
+}
