@@ -26,7 +26,7 @@ from .registry import load_pass
 GRAPH = (
     "infer-shapes,canonicalize-graph,fold-constants,cse,dce,"
     "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,widen-halves,"
-    "fold-batch-norm,channels-last,split-conv-transpose,canonicalize-graph,fold-constants,cse,dce"
+    "fold-batch-norm,channels-last,split-conv-transpose,canonicalize-graph,fold-constants,split-concat,cse,dce"
 )
 KERNELS = "form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
@@ -36,7 +36,7 @@ LLVM = "expand-math,lower-to-llvm"
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
 # wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
-PLAIN_GRAPH = "infer-shapes,fold-constants,widen-halves,cse,dce"
+PLAIN_GRAPH = "infer-shapes,fold-constants,widen-halves,split-concat,cse,dce"
 PLAIN_KERNELS = "form-kernels{fuse=false},limit-threads,choose-schedule,pack-weights"
 PLAIN_BUFFERS = "bufferize"
 

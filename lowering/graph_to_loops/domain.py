@@ -112,7 +112,7 @@ class Trial:
             block = Block(arg_types=[*self.operands, *self.results, *[INDEX for _ in piece]])
             b = LoopBuilder(block)
             buffers = block.args[: len(self.operands) + len(self.results)]
-            values = Values(b, self.kernel, buffers[: len(self.operands)])
+            values = Values(b, self.kernel, buffers[: len(self.operands)], on_demand=True)
             canvas = Canvas(values, [values.line(buffer) for buffer in buffers[len(self.operands) :]])
             variables = [
                 Var(arg, low, high - 1) for arg, (low, high) in zip(block.args[len(buffers) :], piece, strict=True)

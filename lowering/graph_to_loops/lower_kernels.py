@@ -21,11 +21,11 @@ from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import func
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
@@ -61,7 +61,7 @@ def _build(
         raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no code family '{schedule.family.data}'")
     buffers = [*call.ins, *call.outs]
     distinct = [i for i in range(len(buffers)) if sharing[i] == i]
-    types = [buffers[i].type for i in distinct] + [value.type for value in call.scratch]
+    types = [_anywhere(buffers[i].type) for i in distinct] + [value.type for value in call.scratch]
     # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
     function, builder = define_function(name, [*types, IndexType(), IndexType()], noinline=True)
     arguments = list(function.body.block.args)
@@ -84,6 +84,28 @@ def _build(
     _lowering(schedule.family.data)(instance)
     builder.ret()
     return [*instance.helpers, function]
+
+
+def _anywhere(type: Attribute) -> Attribute:
+    """A buffer's type without its offset: wherever in another buffer it lies, the code is the same."""
+    if not isinstance(type, MemRefType):
+        return type
+    known = cast("MemRefType[Attribute]", type)
+    layout = known.layout
+    if not isinstance(layout, StridedLayoutAttr) or layout.offset == IntAttr(0):
+        return known
+    anywhere = StridedLayoutAttr(layout.strides, NoneAttr())
+    return MemRefType(known.element_type, known.shape, anywhere, known.memory_space)
+
+
+def _without_offset(value: SSAValue, call: CallOp) -> SSAValue:
+    """A buffer under that type."""
+    type = _anywhere(value.type)
+    if type == value.type:
+        return value
+    moved = memref.CastOp.get(value, cast("MemRefType[Attribute]", type))
+    Rewriter.insert_op(moved, InsertPoint.before(call))
+    return moved.results[0]
 
 
 def _sharing(call: CallOp) -> tuple[int, ...]:
@@ -127,14 +149,18 @@ class LowerKernels(ModulePass):
                 kernel = kernels[inner.callee.string_value()]
                 sharing = _sharing(inner)
                 buffers = [*inner.ins, *inner.outs, *inner.scratch]
-                key = (kernel.sym_name.data, tuple(value.type for value in buffers), sharing)
+                key = (kernel.sym_name.data, tuple(_anywhere(value.type) for value in buffers), sharing)
                 if key not in functions:
                     name = _fresh(kernel.sym_name.data, taken)
                     built = _build(kernel, inner, name, target, sharing)
                     for function in built:
                         op.body.block.add_op(function)
                     functions[key] = built[-1]
-                passed = [value for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i]
+                passed = [
+                    _without_offset(value, inner)
+                    for i, value in enumerate([*inner.ins, *inner.outs])
+                    if sharing[i] == i
+                ]
                 call = func.CallOp(functions[key].sym_name.data, [*passed, *inner.scratch, *share], ())
                 call.location = inner.location
                 Rewriter.replace_op(inner, call, [])

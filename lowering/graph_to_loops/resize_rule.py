@@ -1,11 +1,16 @@
 """Single elements of a resize: positions and weights are computed at run time, in f64 and in the order of
-`ResizeOp.positions`, so that ties are rounded as there."""
+`ResizeOp.positions`, so that ties are rounded as there.
+
+A few neighbours are written out one by one; the many of a picture that shrinks with antialiasing are loops, one
+for the sum of the weights and one for the sum of the neighbours.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
+from functools import reduce
+from math import ceil, prod
 
 import numpy as np
 from xdsl.dialects import arith
@@ -18,6 +23,9 @@ from .arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, s
 from .builder import INDEX, Index
 from .index_expr import Expr
 from .values import Values
+
+# Neighbours of one element that are written out, all axes together: 8 along each of two, 4 along each of three.
+_MOST_WRITTEN_OUT = 64
 
 
 def resize(v: Values, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
@@ -49,7 +57,7 @@ def _sampled(v: Values, op: ResizeOp, index: list[Expr], axis: int, computed: At
     if op.mode.data == "nearest":
         value = at(_nearest(v, op, axis, index[axis]))
     else:
-        value = _weighed(v, op, axis, index[axis], at, computed)
+        value = _weighed(v, op, index, axis, at, computed)
     if op.coordinate.data != "tf_crop_and_resize":
         return value
     axis_of = _Axis(v, op, axis)
@@ -147,49 +155,118 @@ def _nearest(v: Values, op: ResizeOp, axis: int, i: Expr) -> Expr:
     return v.variable(("nearest", op, axis, i), write, 0, old - 1)
 
 
+@dataclass(frozen=True)
+class _Neighbours:
+    """The elements along an axis that make one of the result, and their weights."""
+
+    v: Values
+    op: ResizeOp
+    axis: int
+    i: Expr
+
+    @property
+    def along(self) -> _Axis:
+        """The axis."""
+        return _Axis(self.v, self.op, self.axis)
+
+    @property
+    def shrink(self) -> float:
+        """How much nearer neighbours count than they are."""
+        return min(self.op.scales.get_values()[self.axis], 1.0) if self.op.antialias is not None else 1.0
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return _count(self.op, self.axis)
+
+    @property
+    def normalised(self) -> bool:
+        """Whether the weights as they come don't add up to 1."""
+        return self.op.exclude_outside is not None or self.shrink < 1
+
+    def _once(self, what: str, tap: Expr | None, write: Callable[[], SSAValue]) -> SSAValue:
+        return self.v.once((what, self.op, self.axis, self.i, tap), write)
+
+    def place(self, tap: Expr) -> SSAValue:
+        """Where neighbour `tap` lies in x, as a whole f64 that may be outside."""
+        m, shifted = self.along.exact, tap + (1 - self.count // 2)
+
+        def write() -> SSAValue:
+            number = shifted.number
+            return m.add(self.first(), self.v.number_as(shifted, f64) if number is None else m.constant(number))
+
+        return self._once("place", tap, write)
+
+    def first(self) -> SSAValue:
+        """The element of x at or before the position, as a whole f64."""
+        return self._once("floor", None, lambda: self.along.exact.unary("floor", self.along.position(self.i)))
+
+    def plain_weight(self, tap: Expr) -> SSAValue:
+        """The weight of neighbour `tap` before all are made to add up to 1."""
+        position, along = self.along.position(self.i), self.along
+        return self._once(
+            "weight", tap, lambda: _weight(self.op, along.exact, self.place(tap), position, self.shrink, along.old)
+        )
+
+    def weight(self, tap: Expr) -> SSAValue:
+        """The weight of neighbour `tap`."""
+        weight, total = self.plain_weight(tap), self.total()
+        return weight if total is None else self._once("normal", tap, lambda: self.along.exact.div(weight, total))
+
+    def total(self) -> SSAValue | None:
+        """What plain weights are divided by; None where they add up to 1."""
+        m = self.along.exact
+
+        def write() -> SSAValue:
+            total = self.sum(self.plain_weight, f64, contract=False)
+            return m.select(m.compare("eq", total, m.constant(0)), m.constant(1), total)
+
+        return self._once("total", None, write) if self.normalised else None
+
+    def sum(self, part: Callable[[Expr], SSAValue], type: Attribute, *, contract: bool) -> SSAValue:
+        """The sum of a part for each neighbour."""
+
+        def add(total: SSAValue, tap: Expr) -> SSAValue:
+            total, summand = self.v.alike([total, part(tap)])
+            return Arithmetic(self.v.b, total.type, contract=contract).add(total, summand)
+
+        if _is_written_out(self.op):
+            return reduce(add, map(Expr.of, range(1, self.count)), part(Expr()))
+        start = self.v.b.constant(0.0, type)
+        start = start if type == f64 and not contract else self.v.spread(start)
+        return self.v.carry_between(0, self.count, self.count, [start], lambda tap, sums: [add(sums[0], tap)])[0]
+
+
+def _count(op: ResizeOp, axis: int) -> int:
+    """How many neighbours along an axis make an element of the result."""
+    shrink = min(op.scales.get_values()[axis], 1.0) if op.antialias is not None else 1.0
+    return 1 if op.is_identity(axis) else 2 * ceil((1 if op.mode.data == "linear" else 2) / shrink)
+
+
+def _is_written_out(op: ResizeOp) -> bool:
+    """Whether few neighbours make an element of the result, all axes together."""
+    return prod(_count(op, axis) for axis in range(len(shape_of(op.x)))) <= _MOST_WRITTEN_OUT
+
+
 def _weighed(
-    v: Values, op: ResizeOp, axis: int, i: Expr, at: Callable[[Expr], SSAValue], computed: Attribute
+    v: Values, op: ResizeOp, index: list[Expr], axis: int, at: Callable[[Expr], SSAValue], computed: Attribute
 ) -> SSAValue:
     """The sum of neighbours along the axis times their weights."""
-    along = _Axis(v, op, axis)
-    m, old = along.exact, along.old
-    position = along.position(i)
-    base = v.once(("floor", op, axis, i), lambda: m.unary("floor", position))
-    scale = op.scales.get_values()[axis]
-    shrink = min(scale, 1.0) if op.antialias is not None else 1.0
-    reach = ceil((1 if op.mode.data == "linear" else 2) / shrink)
-    places: list[SSAValue] = []
-    weights: list[SSAValue] = []
-    for tap in range(1 - reach, 1 + reach):
-        key = (op, axis, i, tap)
-        place = v.once(("place", *key), lambda tap=tap: m.add(base, m.constant(tap)))
-        places.append(place)
-        weights.append(v.once(("weight", *key), lambda place=place: _weight(op, m, place, position, shrink, old)))
-    if op.exclude_outside is not None or shrink < 1:
-        weights = [
-            v.once(("normal", op, axis, i, n), lambda weight=weight: _normalised(m, weight, weights))
-            for n, weight in enumerate(weights)
-        ]
-    total: SSAValue | None = None
-    for place, weight in zip(places, weights, strict=True):
-        where = v.variable(("index", place), lambda place=place: along.place(place), 0, old - 1)
-        value, factor = v.alike([at(where), convert(v.b, weight, f64, computed)])
-        own = Arithmetic(v.b, value.type)
-        part = own.mul(value, factor)
-        if total is not None:
-            total, part = v.alike([total, part])
-            part = own.add(total, part)
-        total = part
-    assert total is not None
-    return total
+    along, own = _Axis(v, op, axis), _Neighbours(v, op, axis, index[axis])
+    # What doesn't depend on this axis' neighbours is computed ahead of the loop over them.
+    for other in range(axis + 1):
+        if not op.is_identity(other):
+            ahead = _Neighbours(v, op, other, index[other])
+            ahead.first()
+            ahead.total()
 
+    def part(tap: Expr) -> SSAValue:
+        place = own.place(tap)
+        where = v.variable(("index", place), lambda: along.place(place), 0, along.old - 1)
+        value, factor = v.alike([at(where), convert(v.b, own.weight(tap), f64, computed)])
+        return Arithmetic(v.b, value.type).mul(value, factor)
 
-def _normalised(m: Arithmetic, weight: SSAValue, weights: list[SSAValue]) -> SSAValue:
-    total = weights[0]
-    for other in weights[1:]:
-        total = m.add(total, other)
-    safe = m.select(m.compare("eq", total, m.constant(0)), m.constant(1), total)
-    return m.div(weight, safe)
+    return own.sum(part, computed, contract=True)
 
 
 def _weight(op: ResizeOp, m: Arithmetic, place: SSAValue, position: SSAValue, shrink: float, old: int) -> SSAValue:

@@ -38,7 +38,10 @@ class Values:
     `breaks` the positions where an axis wants to be cut, because to either side another operand is read.
     """
 
-    def __init__(self, b: LoopBuilder, kernel: KernelOp, operands: Sequence[SSAValue]) -> None:
+    def __init__(
+        self, b: LoopBuilder, kernel: KernelOp, operands: Sequence[SSAValue], *, on_demand: bool = False
+    ) -> None:
+        """With `on_demand` an operand's line is written where the operand is first read: in a block without others."""
         self.b = b
         self.kernel = kernel
         self.vector: Vector | None = None
@@ -48,9 +51,10 @@ class Values:
         # Whether lanes run where they do whatever the buffers' strides: then some may be read and written one by one.
         self.lanes_are_settled = False
         self._variables: dict[SSAValue, Var] = {}
-        self._buffers = {
-            argument: self.line(operand) for argument, operand in zip(kernel.arguments, operands, strict=True)
-        }
+        self._operands: dict[SSAValue, SSAValue] = dict(zip(kernel.arguments, operands, strict=True))
+        self._buffers = (
+            {} if on_demand else {argument: self.line(self._operands[argument]) for argument in kernel.arguments}
+        )
         self._known: list[dict[Hashable, SSAValue]] = [{}]
         self._seeded: set[SSAValue] = set()
 
@@ -93,7 +97,9 @@ class Values:
 
     def _compute(self, value: SSAValue, index: tuple[Expr, ...]) -> SSAValue:
         if isinstance(value, BlockArgument):
-            buffer = self._buffers[value]
+            buffer = self._buffers.get(value)
+            if buffer is None:
+                buffer = self._buffers[value] = self.line(self._operands[value])
             return self.load(buffer, linear(index, buffer.strides))
         op = value.owner
         assert isinstance(op, Operation)

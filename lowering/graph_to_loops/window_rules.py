@@ -1,9 +1,9 @@
 """Single elements of ops over windows: pools, and normalisation over channels.
 
-A window's taps along a spatial axis are written out one by one where there are few of them on the innermost
-axis, or where lanes differ in the position: then a tap is inside, outside, or asks for a cut of the loop
+A window's taps along a spatial axis are written out one by one where there are few of them, on the innermost
+axis or where lanes differ in the position: then a tap is inside, outside, or asks for a cut of the loop
 where its border lies. Otherwise they are a loop over the taps that are inside, whose bounds are computed at
-run time.
+run time, so code doesn't grow with windows.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ...dialects.graph.spatial import Window, channel_axis, spatial_axes
 from .arithmetic import Arithmetic, convert, wide_float
 from .builder import Index
 from .index_expr import Expr
+from .lane_access import NotVectorisable
 from .movement_rules import ask_for_break
 from .reduction_rules import wide
 from .reductions import Reduction
@@ -34,7 +35,7 @@ from .values import Rule, Values
 
 Idx = tuple[Expr, ...]
 
-# Taps of the innermost spatial axis that are written out; beyond it a loop is shorter and as fast.
+# Taps of an axis that are written out; beyond it a loop is shorter and as fast.
 _MOST_WRITTEN_OUT = 8
 
 
@@ -105,13 +106,18 @@ class Taps:
                 return level([*taps, tap], [*places, place], list(carried))
 
             axis = self.axes[number]
-            lanes_differ = self.v.depends_on_lane(axis.at)
-            innermost = number == len(self.axes) - 1
-            if lanes_differ or (innermost and axis.taps <= _MOST_WRITTEN_OUT):
+            if self.writes_out(axis):
                 return self._write_out(axis, carried, inner)
+            if self.v.depends_on_lane(axis.at) and not axis.inside:
+                raise NotVectorisable
             return self._loop(axis, carried, inner)
 
         return level([], [], start)
+
+    def writes_out(self, axis: Axis) -> bool:
+        """Whether the taps of an axis are written one by one."""
+        few = axis.taps <= _MOST_WRITTEN_OUT
+        return few and (axis is self.axes[-1] or self.v.depends_on_lane(axis.at))
 
     def _write_out(
         self,
@@ -232,15 +238,15 @@ def _avg_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
     total = taps.visit([v.spread(reduction.start())], step)[0]
     count: Index = 1
     for axis in axes:
-        count = v.b.mul(count, _count(v, taps, axis, axis is axes[-1]))
+        count = v.b.mul(count, _count(v, taps, axis))
     m = Arithmetic(v.b, total.type)
     divisor = m.constant(count) if isinstance(count, int) else v.spread(_as_float(v, count, wide_float(element)))
     return convert(v.b, m.div(total, divisor), wide_float(element), element)
 
 
-def _count(v: Values, taps: Taps, axis: Axis, innermost: bool) -> Index:
+def _count(v: Values, taps: Taps, axis: Axis) -> Index:
     """How many taps are counted; asks for cuts where the taps are written out."""
-    if v.depends_on_lane(axis.at) or (innermost and axis.taps <= _MOST_WRITTEN_OUT):
+    if taps.writes_out(axis):
         end = axis.size + axis.end if taps.count_pads else axis.size
         counted = 0
         for tap in range(axis.taps):

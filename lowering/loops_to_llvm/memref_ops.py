@@ -5,6 +5,7 @@ from typing import cast
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    IntAttr,
     IntegerAttr,
     MemRefType,
     NoneAttr,
@@ -160,13 +161,16 @@ def _reinterpret_cast(body: FunctionBody, op: Operation) -> None:
 
 
 def _static_offset(op: Operation, memref: MemRefType[Attribute]) -> int:
-    """Where the first element lies in the buffer; the offsets of a reinterpret_cast count from its start."""
+    """Where the first element lies in the buffer; the offsets of a reinterpret_cast count from its start.
+
+    Of a buffer that doesn't say where it lies, they count from its first element, which is all its pointer tells.
+    """
     layout = memref.layout
     if isinstance(layout, NoneAttr):
         return 0
-    if not isinstance(layout, StridedLayoutAttr) or isinstance(layout.offset, NoneAttr):
-        fail(op, f"the offset of its source {memref} must be static")
-    return layout.offset.data
+    if not isinstance(layout, StridedLayoutAttr):
+        fail(op, f"the layout of its source {memref} must be strided")
+    return layout.offset.data if isinstance(layout.offset, IntAttr) else 0
 
 
 def _same_pointer(body: FunctionBody, op: Operation) -> None:

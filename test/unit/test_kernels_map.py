@@ -209,6 +209,18 @@ def test_convolutions(layout: str, kernel: list[int], options: dict[str, Any], g
     check("map", lambda w: w(ConvTransposeOp(w[0], w[1], w[2], **given)), x, weight, bias, tolerance=1e-5)
 
 
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (3, 2), (2, 4), (6, 4)])
+@pytest.mark.parametrize("kernel", [[4, 4], [5, 4], [1, 19]], ids=str)
+def test_large_transposed_convolutions(kernel: list[int], dilation: int, stride: int) -> None:
+    """On both sides of 16 taps, where writing them out ends and a loop over those that hit begins."""
+    x, weight = numbers(1, 2, 4, 5), numbers(2, 3, *kernel)
+    options: dict[str, Any] = {"strides": [stride, 2], "dilations": [dilation, 3], "output_padding": [stride - 1, 0]}
+    for layout, pads in (("NCHW", [0, 0, 0, 0]), ("NHWC", [1, 2, 0, 1])):
+        picture = x if layout == "NCHW" else np.ascontiguousarray(np.moveaxis(x, 1, -1))
+        given: dict[str, Any] = {**options, "pads": pads, "layout": layout}
+        check("map", lambda w, given=given: w(ConvTransposeOp(w[0], w[1], **given)), picture, weight, tolerance=1e-5)
+
+
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize(
     "coordinate", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
@@ -239,8 +251,28 @@ def test_special_resizes(name: str) -> None:
     check("map", lambda w: w(ResizeOp(w[0], shape, **RESIZES[name])), numbers(*size), tolerance=1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"exclude_outside": True}, {"coordinate": "align_corners"}], ids=str)
+@pytest.mark.parametrize("width", [29, 30, 31, 60])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_resize_of_many_neighbours(mode: str, width: int, options: dict[str, Any]) -> None:
+    """On both sides of 64 neighbours, all axes together, where writing them out ends and a loop begins."""
+
+    def body(w: Writer) -> Result:
+        return w(ResizeOp(w[0], [2, 2, 3], mode=mode, antialias=True, **options))
+
+    check("map", body, numbers(2, 2, width), tolerance=1e-5)
+    check("map", body, numbers(2, 4, width), tolerance=1e-5)
+
+
+def test_vectors_of_many_neighbours() -> None:
+    smooth: dict[str, Any] = {"mode": "cubic", "antialias": True}
+    check("map", lambda w: w(ResizeOp(w[0], [3, 4, 21], **smooth)), numbers(30, 25, 21), tolerance=1e-5)
+
+
 def test_resize_of_integers_rounds() -> None:
     check("map", lambda w: w(ResizeOp(w[0], [7, 12], mode="linear")), integers(0, 255, 4, 6, dtype=np.uint8))
+    smooth: dict[str, Any] = {"mode": "linear", "antialias": True}
+    check("map", lambda w: w(ResizeOp(w[0], [2, 3], **smooth)), integers(0, 255, 40, 36, dtype=np.uint8))
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])

@@ -77,9 +77,27 @@ def sum_of_branches(b: ModelBuilder, count: int) -> str:
     return b.node("Sum", *parts)
 
 
+def concat_of_one(b: ModelBuilder, count: int) -> str:
+    return b.node("Concat", *[b.input("x", [2, 3])] * count, axis=0)
+
+
+def concat_of_many(b: ModelBuilder, count: int) -> str:
+    """Backwards, so that it isn't the operand of the split again, along an inner axis."""
+    parts = b.nodes("Split", count, b.input("x", [2, count * 3]), num_outputs=count, axis=1)
+    return b.node("Concat", *reversed(parts), axis=1)
+
+
 QUICK = {chain: 2_000, residual_chain: 2_000, chain_of_kernels: 500, views: 400, identities: 5_000, branches: 200}
-WIDE = {wide_sum: 1_000, sum_of_branches: 60}
-SLOW = {chain: 20_000, residual_chain: 20_000, chain_of_kernels: 5_000, identities: 50_000, branches: 20_000}
+WIDE = {wide_sum: 1_000, sum_of_branches: 60, concat_of_one: 3_000, concat_of_many: 100}
+SLOW = {
+    chain: 20_000,
+    residual_chain: 20_000,
+    chain_of_kernels: 5_000,
+    identities: 50_000,
+    branches: 20_000,
+    wide_sum: 2_000,
+    concat_of_many: 1_000,
+}
 
 
 def run(build: Build, count: int, **options: Any) -> mi.Engine:
