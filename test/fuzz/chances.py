@@ -135,8 +135,10 @@ class Chances:
                 return shape
 
     def pick(self, rank: int | None = None) -> SSAValue | None:
-        """A value, the latest ones most often."""
-        fitting = [value for value in self.values if rank is None or len(shape_of(value)) == rank]
+        """A value, the latest ones most often; of a rank that is asked for, one with elements."""
+        shapes = [shape_of(value) for value in self.values]
+        fits = [rank is None or (len(shape) == rank and 0 not in shape) for shape in shapes]
+        fitting = [value for value, is_fit in zip(self.values, fits, strict=True) if is_fit]
         return fitting[-1 - min(int(self.random.exponential(2)), len(fitting) - 1)] if fitting else None
 
     def some(self) -> SSAValue:
@@ -166,7 +168,7 @@ class Chances:
     def results(self) -> list[SSAValue]:
         """What nothing reads, and some of the rest."""
         made = [value for value in self.values if value not in self.m.main.body.block.args]
-        return [value for value in made if not value.uses or self.chance(0.1)]
+        return [value for value in made if not value.uses or self.chance(0.1)] or made[-1:]
 
     # steps
 
@@ -321,7 +323,7 @@ class Chances:
 
     def slice(self) -> None:
         x = self.some()
-        if shape_of(x):
+        if prod(shape_of(x)) > 1:
             axis = self.below(len(shape_of(x)))
             start = self.below(shape_of(x)[axis])
             self.cut(x, axis, start, start + 1 + self.below(shape_of(x)[axis] - start))
@@ -360,7 +362,7 @@ class Chances:
 
     def gather(self) -> None:
         x = self.some()
-        if shape_of(x):
+        if prod(shape_of(x)) > 1:
             axis = self.below(len(shape_of(x)))
             shape = [(), (1,), (2,), (3,)][self.below(4)]
             indices = self.random.integers(0, shape_of(x)[axis], shape)
@@ -368,7 +370,7 @@ class Chances:
 
     def scatter(self) -> None:
         x = self.some()
-        if shape_of(x):
+        if prod(shape_of(x)) > 1:
             axis = self.below(len(shape_of(x)))
             y = self.like(x)
             indices = self.random.integers(0, shape_of(x)[axis], shape_of(x)).astype(np.int64)
