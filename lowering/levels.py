@@ -6,7 +6,9 @@ arguments. Ops are told by their names, so that looking at a module imports no d
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, StringAttr, TensorType
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
@@ -20,13 +22,12 @@ __all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of"]
 _NOT_COMPUTED = {"func.func", "func.return", "graph.constant", "graph.reshape", "graph.weight"}
 
 
-def argument_roles(main: FuncOp) -> tuple[str, ...]:
+def argument_roles(main: Operation) -> tuple[str, ...]:
     """What each argument of a `main` on buffers is for, such as "input" or "arena"; "" if unsaid."""
-    roles = [""] * len(main.args)
-    for index, attributes in enumerate(main.arg_attrs or ()):
+    roles: list[str] = []
+    for attributes in cast("ArrayAttr[DictionaryAttr]", main.properties.get("arg_attrs", ArrayAttr([]))):
         role = attributes.data.get("graph.role")
-        if isinstance(role, StringAttr):
-            roles[index] = role.data
+        roles.append(role.data if isinstance(role, StringAttr) else "")
     return tuple(roles)
 
 

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 
 from typing_extensions import override
@@ -17,7 +18,8 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.mlir_lexer import MLIRLexer
 
 from ..dialects.errors import InvalidModelError
-from ..dialects.graph.blobs import MiniContext
+from ..dialects.graph.base import describe
+from ..dialects.graph.blobs import MiniContext, blobs_in
 from .registry import dialect_factories
 
 # xDSL's own pattern takes time exponential in the rest of the line where a closing quote is missing; this one
@@ -35,6 +37,29 @@ def module_context(folder: Path | None = None, *, allow_unregistered: bool = Fal
     if folder is not None:
         ctx.blobs.base_dir = folder.resolve()
     return ctx
+
+
+def read_module(path: str | PathLike[str]) -> tuple[ModuleOp, MiniContext]:
+    """A file's module, verified, and the context that finds its weights. Raises InvalidModelError.
+
+    A module of which weights were left out is refused: it is for reading.
+    """
+    file = Path(path)
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise InvalidModelError(f"{file}: {error.strerror}") from None
+    ctx = module_context(file.parent)
+    module = parse_module(ctx, text, str(file))
+    with own_errors():
+        module.verify()
+    for op in module.walk():
+        for blob in blobs_in(op):
+            if not blob.file.data:
+                raise InvalidModelError(
+                    f"{describe(op)}: {blob.nbytes.data} bytes of weights were left out when {file} was written"
+                )
+    return module, ctx
 
 
 def parse_module(

@@ -114,14 +114,18 @@ def _with_options(passes: str, options: Mapping[str, Mapping[str, str | int | No
 def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None = None) -> tuple[Phase, ...]:
     """Those of `every` phase (the whole way down unless given) that take `module` to the level `to`.
 
-    A module at the graph level may be just imported, so the graph passes run on it, perhaps again. Raises
-    ConfigError when the module is already below `to`.
+    A module at the graph level may be just imported, so the graph passes run on it, perhaps again; one on an arena
+    may be just planned, so it is checked and gets its barriers where they are missing. Raises ConfigError when the
+    module is already below `to`.
     """
     start, end = LEVELS.index(level_of(module)), LEVELS.index(to)
     if start > end:
         raise ConfigError(f"the module is at the {LEVELS[start]} level already, below {to}")
     first = start + 1 if start else 0
-    return tuple(phase for phase in every or phases() if first <= LEVELS.index(phase.level) <= end)
+    selected = [phase for phase in every or phases() if first <= LEVELS.index(phase.level) <= end]
+    if LEVELS[start] == "arena":
+        selected.insert(0, Phase("arena", ARENA.removeprefix("plan-arena,")))
+    return tuple(selected)
 
 
 def run_phases(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypedDict, cast
 
@@ -36,7 +36,7 @@ from .buffers import (
 )
 from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord
 
-__all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan"]
+__all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_summary"]
 
 
 @dataclass
@@ -81,17 +81,29 @@ class _Buffer:
 def memory_plan(module: ModuleOp) -> MemoryPlan:
     """The plan of a module at the arena level. Raises PlanError at any other."""
     main = main_of(module, "memory plan")
-    summary = main.attributes.get(PLAN)
     calls = list(calls_of(main))
-    if not isinstance(summary, DictionaryAttr) or (not calls and _has_kernels_lowered(main)):
+    if not calls and _has_kernels_lowered(main):
         raise PlanError("memory plan: the module is not at the arena level")
     places = Places()
+    return replace(
+        plan_summary(main),
+        tensors=tuple(_records(main, calls, places)),
+        steps=tuple(call.callee.string_value() for call in calls),
+        buffers=tuple(_buffers(main, places)),
+    )
+
+
+def plan_summary(main: Operation) -> MemoryPlan:
+    """What `main` says of its plan from the arena level on; the tensors are not in it. Raises PlanError without one."""
+    summary = main.attributes.get(PLAN)
+    if not isinstance(summary, DictionaryAttr):
+        raise PlanError("memory plan: the module is not at the arena level")
     numbers = {key: each.value.data for key, each in summary.data.items() if isinstance(each, IntegerAttr)}
     texts = {key: each.data for key, each in summary.data.items() if isinstance(each, StringAttr)}
     return MemoryPlan(
         arena_bytes=numbers["arena_bytes"],
         lower_bound_bytes=numbers["lower_bound"],
-        tensors=tuple(_records(main, calls, places)),
+        tensors=(),
         strategy=texts["strategy"],
         optimal=numbers["optimal"] != 0,
         binding_step=numbers["binding_step"],
@@ -101,8 +113,6 @@ def memory_plan(module: ModuleOp) -> MemoryPlan:
         proven_bound_bytes=numbers["proven_bound"],
         exhausted=texts.get("exhausted", ""),
         pools=tuple(_pools(summary)),
-        steps=tuple(call.callee.string_value() for call in calls),
-        buffers=tuple(_buffers(main, places)),
     )
 
 

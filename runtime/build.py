@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, MemRefType, ModuleOp, StringAttr
-from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ..dialects.errors import OutOfMemoryError
-from ..dialects.graph import BlobAttr, MiniContext, main_of, node_name, numpy_dtype
+from ..dialects.graph import MiniContext
 from ..dialects.kernel import TargetAttr, target_of
-from ..lowering.graph_to_loops.lower_kernels import KERNEL
-from ..lowering.levels import Level, argument_roles, level_of
+from ..lowering.levels import LEVELS, argument_roles, level_of
+from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import Observer, Phase, collection_paused, parse_passes, phases, remaining_phases, run_phases
-from ..passes.memory_report import MemoryPlan, memory_plan
-from ..passes.share_threads import SHARE, STAGE
+from ..passes.memory_report import MemoryPlan, memory_plan, plan_summary
+from ..passes.share_threads import STAGE
 from ..passes.statistics import pass_statistics
 from .cpu import compile_to_object, load_object
+from .decided import check_undecided
 from .engine import Engine, EngineConfig
 from .limits import give_back_memory, in_gigabytes, memory_bytes, memory_for
-from .plan import InferencePlan, KernelCall, TensorSpec
+from .plan import InferencePlan, TensorSpec
+from .signature import check_signature, entry_of, kernel_calls, specs_of, weight_segment
 from .steps import LOG, Progress, Steps
-from .storage import Array, aligned_bytes
-from .targets import cpu_target, machine_of
+from .targets import cpu_target, host_target, machine_of
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
-
-WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 
 def build_engine(
@@ -43,6 +42,7 @@ def build_engine(
     steps = Steps(("import", *pass_names(config), "machine code"), progress)
     with collection_paused(), memory_for("compiling the model"):
         module, ctx = import_model(model, config)
+        steps.change(("import", *pass_names(config, module), "machine code"))
         steps.next()
         engine = engine_of(module, ctx, config, steps)
         del module, ctx
@@ -52,9 +52,11 @@ def build_engine(
     return engine
 
 
-def pass_names(config: EngineConfig) -> list[str]:
-    """The passes that a configuration runs, in order."""
-    return [each.name for phase in engine_phases(config) for each in parse_passes(phase.passes)]
+def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
+    """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
+    start = -1 if module is None or level_of(module) == "graph" else LEVELS.index(level_of(module))
+    phases = [phase for phase in engine_phases(config) if LEVELS.index(phase.level) > start]
+    return [each.name for phase in phases for each in parse_passes(phase.passes)]
 
 
 def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None) -> Engine:
@@ -77,13 +79,24 @@ def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | No
 
 
 def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, MiniContext]:
-    """The model at the graph level, and the context that holds its weights."""
+    """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
+    if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
+        module, ctx = read_module(model)
+        check_signature(module)
+        check_undecided(config, module)
+        if level_of(module) != "graph":
+            module.attributes["kernel.target"] = replace(target_of(module), cpu=StringAttr(host_target().name))
+        if level_of(module) == "arena":
+            with own_errors():
+                run_phases(ctx, module, remaining_phases(module, "arena"))
+        return module, ctx
     from ..lowering.onnx_to_graph import import_onnx
 
     ctx = MiniContext()
     return import_onnx(model, dims=config.dims, shapes=config.shapes, ctx=ctx), ctx
 
 
+@own_errors()
 def plan_memory(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, cpu: str = ""
 ) -> MemoryPlan:
@@ -93,39 +106,43 @@ def plan_memory(
     """
     if level_of(module) == "graph":
         module.attributes["kernel.target"] = target_attribute(config, cpu)
-    _lower(module, ctx, config, "arena", observer)
+    if level_of(module) != "arena":
+        run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
     return memory_plan(module)
 
 
+@own_errors()
 def build_plan(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, cpu: str = ""
 ) -> InferencePlan:
-    """Takes a module at the graph level (or further down) to machine code, for this machine or the CPU named.
+    """Takes a module at any level to machine code, for this machine or the CPU named.
 
-    Whether code for another CPU runs here is the caller's to know: unknown instructions end the process.
+    Of what begins below the arena, no tensors are known. Whether code for another CPU runs here is the caller's to
+    know: unknown instructions end the process.
     """
-    memory = plan_memory(module, ctx, config, observer, cpu=cpu)
-    target = target_of(module)
-    inputs, outputs = _specs(module, "input"), _specs(module, "output")
+    start = LEVELS.index(level_of(module))
+    below = start > LEVELS.index("arena")
+    memory = plan_summary(entry_of(module)) if below else plan_memory(module, ctx, config, observer, cpu=cpu)
+    inputs, outputs = specs_of(module, "input"), specs_of(module, "output")
     if config.max_workspace_size is None:
         _check_memory(memory, inputs, outputs)
-    _lower(module, ctx, config, "loops", observer)
-    calls = _kernel_calls(module)
-    is_shared = any(isinstance(op, FuncOp) and op.sym_name.data.startswith(STAGE) for op in module.ops)
-    weights = weight_segment(module, ctx)
-    _lower(module, ctx, config, "llvm", observer)
-    pointers = len(inputs) + len(outputs) + 2 + int(config.enable_profiling)
+    # Loops are many ops: LLVM's own verifier judges what comes of them, which is far faster.
+    code = [phase for phase in engine_phases(config) if LEVELS.index(phase.level) > max(start, LEVELS.index("arena"))]
+    run_phases(ctx, module, code, observer, verify=False)
+    target, stages = target_of(module), _stages(module)
+    profiled = "times" in argument_roles(entry_of(module))
+    pointers = len(inputs) + len(outputs) + 2 + int(profiled)
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
         config=config,
         memory=memory,
-        alignment=config.memory_alignment,
-        threads=target.threads.data if is_shared else 1,
-        calls=calls,
-        profiled=config.enable_profiling,
-        weights=weights,
-        code=load_object(_object_code(module, target, pointers)),
+        alignment=memory.alignment,
+        threads=target.threads.data if stages else 1,
+        calls=kernel_calls(module),
+        profiled=profiled,
+        weights=weight_segment(module, ctx),
+        code=load_object(_object_code(module, target, pointers, stages)),
     )
 
 
@@ -173,61 +190,15 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
     )
 
 
-def _lower(module: ModuleOp, ctx: MiniContext, config: EngineConfig, to: Level, observer: Observer | None) -> None:
-    # Loops are many ops: LLVM's own verifier judges what comes of them, which is far faster.
-    verify = to not in ("loops", "llvm")
-    run_phases(ctx, module, remaining_phases(module, to, engine_phases(config)), observer, verify=verify)
-
-
-def _object_code(module: ModuleOp, target: TargetAttr, pointers: int) -> bytes:
+def _object_code(module: ModuleOp, target: TargetAttr, pointers: int, stages: Mapping[str, int]) -> bytes:
     """Machine code of a module at the llvm level whose `main` takes so many buffers."""
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
 
+    return compile_to_object(emit_llvm_ir(module), machine_of(target), link=[runtime_ir(pointers, stages)])
+
+
+def _stages(module: ModuleOp) -> dict[str, int]:
+    """The stages of a module at the llvm level, each with the number of buffers that it takes."""
     functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
-    shared = {name: len(type.inputs) - 2 for name, type in functions.items() if name.startswith(STAGE)}
-    return compile_to_object(emit_llvm_ir(module), machine_of(target), link=[runtime_ir(pointers, shared)])
-
-
-def _specs(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
-    """The arguments of `main`, at the arena level, that have a role."""
-    main = main_of(module)
-    specs: list[TensorSpec] = []
-    for argument, attributes, given in zip(main.args, main.arg_attrs or (), argument_roles(main), strict=True):
-        if given == role:
-            name, type = attributes.data["graph.name"], cast("MemRefType[Attribute]", argument.type)
-            assert isinstance(name, StringAttr)
-            specs.append(TensorSpec(name.data, tuple(type.get_shape()), numpy_dtype(type.element_type)))
-    return tuple(specs)
-
-
-def _kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
-    """The kernel calls at the loops level, in order, those of stages included."""
-    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-
-    def calls(function: FuncOp) -> Iterator[KernelCall]:
-        for op in function.body.walk():
-            if isinstance(op, CallOp):
-                name = op.callee.string_value()
-                if name.startswith(KERNEL):
-                    yield KernelCall(name.removeprefix(KERNEL), node_name(op))
-                elif name.startswith(SHARE):
-                    yield from calls(functions[name.removeprefix(SHARE)])
-
-    return tuple(calls(functions["main"]))
-
-
-def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
-    """All weights in one read-only block, where place-weights says."""
-    blocks: list[tuple[BlobAttr, int]] = []
-    for entry in cast("ArrayAttr[ArrayAttr[Attribute]]", module.attributes["kernel.weights"]):
-        blob, offset = entry.data
-        assert isinstance(blob, BlobAttr)
-        blocks.append((blob, cast("IntegerAttr[IntegerType]", offset).value.data))
-    total = max((offset + blob.nbytes.data for blob, offset in blocks), default=0)
-    with memory_for(f"{total} bytes of weights"):
-        segment = aligned_bytes(total, WEIGHT_ALIGNMENT)
-    for blob, offset in blocks:
-        segment[offset : offset + blob.nbytes.data] = ctx.blobs.bytes(blob)
-    segment.flags.writeable = False
-    return segment
+    return {name: len(type.inputs) - 2 for name, type in functions.items() if name.startswith(STAGE)}

@@ -34,6 +34,10 @@ class Steps:
         self._done = -1
         self.next()
 
+    def change(self, names: Sequence[str]) -> None:
+        """Other steps than was thought at first; those done are the same."""
+        self._names = (*names, "done")
+
     def next(self) -> None:
         """One step more is done."""
         self._done += 1

@@ -24,8 +24,8 @@ from rich.table import Table
 from ..dialects.errors import ConfigError, MiniInferError
 from ..runtime.build import import_model
 from ..runtime.engine import Engine, EngineConfig, compile
+from ..runtime.signature import input_specs
 from .arrays import load_inputs
-from .graph_inputs import graph_input_specs
 
 OURS = "mini_infer"
 PEERS = ("onnxruntime", "openvino")
@@ -91,7 +91,7 @@ def bench(
     if unknown := [peer for peer in peers if peer not in PEERS]:
         raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS)}")
     module, _ = import_model(model, EngineConfig.of(**options))
-    inputs = load_inputs(files, graph_input_specs(module), seed)
+    inputs = load_inputs(files, input_specs(module), seed)
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder, "job.pickle")
         job.write_bytes(pickle.dumps({"model": os.path.abspath(model), "options": dict(options), "inputs": inputs}))

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dialects.errors import ConfigError
+from .binding import Dims, Shapes, dims_of, shapes_of
 from .one_line_errors import WRONG, OneLineErrors
 
 app = typer.Typer(
@@ -24,9 +25,8 @@ app = typer.Typer(
 # A pipe has no width; 80 columns would break the tables.
 out = Console(markup=False, highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
 
-Model = Annotated[str, typer.Argument(help="An .onnx file.", metavar="MODEL")]
+Model = Annotated[str, typer.Argument(help="An .onnx file, or an .mlir file at any level.", metavar="MODEL")]
 Threads = Annotated[int | None, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")]
-Dims = Annotated[list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension.")]
 Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Fusion and layout on or off.")]
 Memory = Annotated[bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.")]
 Strategy = Annotated[str, typer.Option(help="How places are found: auto, pools, greedy-by-size, exact, ...")]
@@ -37,20 +37,17 @@ Files = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of inputs that are not given.")]
 
 
-def _sizes(dims: list[str] | None) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for text in dims or []:
-        name, _, size = text.rpartition("=")
-        if not (name and size.isdecimal() and int(size) > 0):
-            raise ConfigError(f"--dim {text}: expected NAME=SIZE with a size of at least 1")
-        sizes[name] = int(size)
-    return sizes
-
-
-def _options(threads: int | None, dims: list[str] | None, optimize: bool, memory: bool) -> dict[str, Any]:
+def _options(
+    threads: int | None,
+    dims: list[str] | None = None,
+    shapes: list[str] | None = None,
+    optimize: bool = True,
+    memory: bool = True,
+) -> dict[str, Any]:
     return {
         "threads": threads,
-        "dims": _sizes(dims),
+        "dims": dims_of(dims),
+        "shapes": shapes_of(shapes),
         "enable_graph_optimization": optimize,
         "enable_memory_planning": memory,
     }
@@ -68,6 +65,7 @@ def run(
     seed: Seed = 0,
     threads: Threads = None,
     dim: Dims = None,
+    shape: Shapes = None,
     optimize: Optimize = True,
     plan_memory: Memory = True,
     repeat: Annotated[int, typer.Option(min=1, help="Inferences to time.")] = 20,
@@ -80,9 +78,11 @@ def run(
     """Compile a model, run it, and say what was done."""
     from . import running
 
-    options = _options(threads, dim, optimize, plan_memory)
+    if output is not None and Path(output).suffix != ".npz":
+        raise ConfigError(f"--output {output}: the name must end in .npz")
+    options = _options(threads, dim, shape, optimize, plan_memory)
     if reference:
-        running.run_reference(model, options["dims"], input or [], seed, output, out)
+        running.run_reference(model, options, input or [], seed, output, out)
     else:
         options["check_memory"] = check_memory
         running.run_compiled(model, options, input or [], seed, repeat, output, out)
@@ -109,13 +109,14 @@ def plan(
     ] = "",
     threads: Threads = None,
     dim: Dims = None,
+    shape: Shapes = None,
     optimize: Optimize = True,
     plan_memory: Memory = True,
 ) -> None:
     """Show the memory plan of a model; no code is built."""
     from . import planning
 
-    options = _options(threads, dim, optimize, plan_memory) | {
+    options = _options(threads, dim, shape, optimize, plan_memory) | {
         "planner": strategy,
         "memory_alignment": alignment,
         "max_workspace_size": capacity,
@@ -154,6 +155,7 @@ def bench(
     seed: Seed = 0,
     threads: Annotated[int, typer.Option("--threads", "-j", min=1, help="Threads, for every peer alike.")] = 1,
     dim: Dims = None,
+    shape: Shapes = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
     runs: Annotated[int, typer.Option(min=1, help="Inferences of each engine in a round.")] = 20,
     profile: Annotated[bool, typer.Option(help="Show what each kernel takes.")] = False,
@@ -162,7 +164,7 @@ def bench(
     """Time a model: median and minimum, beside other engines when asked, each in a process of its own."""
     from . import benching
 
-    options = _options(threads, dim, optimize, True)
+    options = _options(threads, dim, shape, optimize)
     benching.bench(model, options, _listed(against), input or [], seed, rounds, runs, profile, out)
 
 
@@ -173,12 +175,13 @@ def compare(
     seed: Seed = 0,
     threads: Threads = None,
     dim: Dims = None,
+    shape: Shapes = None,
     tolerance: Annotated[float, typer.Option(help="Largest accepted max|e| / max|reference|.")] = 1e-4,
 ) -> None:
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
     from . import comparing
 
-    if not comparing.compare(model, _sizes(dim), threads, input or [], seed, tolerance, out):
+    if not comparing.compare(model, _options(threads, dim, shape), input or [], seed, tolerance, out):
         raise typer.Exit(WRONG)
 
 
@@ -200,7 +203,7 @@ def demo(
         stream.write(resnet50(image).SerializeToString())
     size = size_text(Path(model).stat().st_size)
     out.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
-    compiled = running.run_compiled(model, _options(threads, None, True, True), [], 0, 20, None, out)
+    compiled = running.run_compiled(model, _options(threads), [], 0, 20, None, out)
     planning.show_summary(compiled.engine.plan.memory, out)
     yours, inside = f"{shell_name('mini-infer')} run YOUR.onnx", f"{shell_name('mini-opt')} {quote(model)} --to kernels"
     hint = Text.assemble("\nNow yours: ", (yours, "bold"), "\nLook inside: ", (inside, "bold"))

@@ -7,7 +7,9 @@ model is compiled once more without fusion and with every intermediate value as 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -17,11 +19,13 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
+from ..dialects.errors import ConfigError
 from ..dialects.graph import ConstantOp, MiniContext, WeightOp, describe, interpret, main_of
+from ..lowering.levels import level_of
 from ..runtime.build import build_plan, import_model
 from ..runtime.engine import EngineConfig
+from ..runtime.signature import input_specs
 from .arrays import load_inputs
-from .graph_inputs import graph_input_specs
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -40,18 +44,21 @@ def relative_error(value: Array, reference: Array) -> float:
 
 def compare(
     model: str,
-    dims: Mapping[str, int],
-    threads: int | None,
+    options: Mapping[str, Any],
     files: Sequence[str],
     seed: int,
     tolerance: float,
     console: Console,
 ) -> bool:
     """Prints the comparison; whether every output and every node is within `tolerance` of the reference."""
-    config = EngineConfig.of(threads=threads, dims=dict(dims))
-    unfused = EngineConfig.of(threads=threads, dims=dict(dims), enable_graph_optimization=False)
+    config = EngineConfig.of(**options)
+    unfused = replace(config, enable_graph_optimization=False)
     module, ctx = import_model(model, config)
-    inputs = load_inputs(files, graph_input_specs(module), seed)
+    if level_of(module) != "graph":
+        raise ConfigError(
+            f"compare goes node by node at the graph level; the module is at the {level_of(module)} level"
+        )
+    inputs = load_inputs(files, input_specs(module), seed)
     with console.status("float64 reference"):
         reference = interpret(module, inputs, ctx.blobs, precision=np.float64)
     with console.status("compiled"):
@@ -88,6 +95,8 @@ def _onnxruntime(model: str, inputs: Mapping[str, Array]) -> tuple[dict[str, Arr
         runtime: Any = import_module("onnxruntime")
     except ImportError:
         return {}, "not installed"
+    if Path(model).suffix == ".mlir":
+        return {}, "takes no .mlir"
     settings = runtime.SessionOptions()
     settings.log_severity_level = 4  # what goes wrong is raised
     try:

@@ -16,12 +16,14 @@ from rich.table import Table
 from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
-from ..lowering.pipelines import PassRun, parse_passes
+from ..dialects.errors import ConfigError
+from ..lowering.levels import level_of
+from ..lowering.pipelines import PassRun
 from ..passes.statistics import PassStatistics
-from ..runtime.build import engine_of, engine_phases, import_model
+from ..runtime.build import engine_of, import_model, pass_names
 from ..runtime.engine import Engine, EngineConfig
+from ..runtime.signature import input_specs
 from .arrays import load_inputs, save_outputs
-from .graph_inputs import graph_input_specs
 from .reports.tables import size_text
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -43,18 +45,19 @@ def compile_with_progress(
     """Compiles a model, after reading its inputs; a bar on a terminal tells which pass runs."""
     config = EngineConfig.of(**options)
     passes: list[PassRun] = []
-    total = sum(len(parse_passes(phase.passes)) for phase in engine_phases(config))
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     start = time.perf_counter()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("import", total=total + 1)
+        task = progress.add_task("import", total=None)
 
         def observer(done: PassRun, _: ModuleOp) -> None:
             passes.append(done)
-            progress.update(task, advance=1, description="machine code" if len(passes) == total else done.name)
+            progress.update(task, advance=1, description=[*names, "machine code"][len(passes)])
 
         module, ctx = import_model(model, config)
-        inputs = load_inputs(files, graph_input_specs(module), seed)
+        names = pass_names(config, module)
+        progress.update(task, total=len(names) + 1)
+        inputs = load_inputs(files, input_specs(module), seed)
         engine = engine_of(module, ctx, config, observer)
     return Compiled(engine, inputs, time.perf_counter() - start, passes)
 
@@ -96,13 +99,15 @@ def run_compiled(
 
 
 def run_reference(
-    model: str, dims: Mapping[str, int], files: Sequence[str], seed: int, output: str | None, console: Console
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, output: str | None, console: Console
 ) -> None:
     """Evaluates the imported graph op by op in numpy and prints the outputs."""
     from ..dialects.graph import interpret
 
-    module, ctx = import_model(model, EngineConfig(dims=dims))
-    inputs = load_inputs(files, graph_input_specs(module), seed)
+    module, ctx = import_model(model, EngineConfig.of(**options))
+    if level_of(module) not in ("graph", "kernels"):
+        raise ConfigError(f"--reference evaluates tensors; the module is at the {level_of(module)} level")
+    inputs = load_inputs(files, input_specs(module), seed)
     start = time.perf_counter()
     outputs = interpret(module, inputs, ctx.blobs)
     taken = time.perf_counter() - start

@@ -16,7 +16,7 @@ import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -184,10 +184,14 @@ class BlobStore:
 
 def blobs_of(module: ModuleOp) -> list[BlobAttr]:
     """All blobs that the module's ops name, in order of appearance."""
+    return [blob for op in module.walk() for blob in blobs_in(op)]
+
+
+def blobs_in(op: Operation) -> list[BlobAttr]:
+    """The blobs that one op names."""
     found: list[BlobAttr] = []
-    for op in module.walk():
-        for attribute in (*op.properties.values(), *op.attributes.values()):
-            _collect(attribute, found)
+    for attribute in (*op.properties.values(), *op.attributes.values()):
+        _collect(attribute, found)
     return found
 
 

@@ -175,6 +175,9 @@ def _call(body: FunctionBody, op: Operation) -> None:
         body.values[op.results[0]] = body.emit(llvm.CallOp, operands, result_type, properties)
     else:
         body.append(llvm.CallOp, operands, properties)
+    made = body.block.last_op
+    assert made is not None
+    made.location = op.location
 
 
 HANDLERS: dict[str, Handler] = {

@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.kernel import TargetAttr, target_of
+from ...passes.buffers import PLAN
 from . import arith_ops, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
 from .halves import as_integers
@@ -42,6 +43,7 @@ HANDLERS: dict[str, Handler] = {
     **vector_ops.HANDLERS,
     **control_flow.HANDLERS,
 }
+ROLE, TYPE = "graph.role", "graph.type"  # of an argument of main
 _OWN_MEMORY: dict[str, Attribute] = {"llvm.noalias": UnitAttr(), "llvm.nocapture": UnitAttr()}
 _FUNCTION_FLAGS = ("noinline", "alwaysinline", "cold")
 
@@ -102,6 +104,7 @@ def _function(
         },
     )
     made.location = function.location
+    made.attributes.update({name: value for name, value in function.attributes.items() if name == PLAN})
     if declared:
         return made
     block = function.body.block
@@ -128,11 +131,16 @@ def _is_leaf(function: func.FuncOp) -> bool:
 def _argument_attributes(
     function: func.FuncOp, inputs: Sequence[Attribute], *, own: bool
 ) -> ArrayAttr[DictionaryAttr] | None:
-    """What LLVM may assume of arguments: what `llvm.` attributes say, and no overlap of `own` memory."""
+    """What LLVM may assume of arguments: what `llvm.` attributes say, and no overlap of `own` memory.
+
+    What an argument of `main` is for is kept, and its type with it, which the pointer no longer tells.
+    """
     given = function.arg_attrs.data if function.arg_attrs else (DictionaryAttr({}),) * len(inputs)
     attributes: list[DictionaryAttr] = []
-    for llvm_type, extra in zip(inputs, given, strict=True):
-        kept = {name: value for name, value in extra.data.items() if name.startswith("llvm.")}
+    for llvm_type, type, extra in zip(inputs, function.function_type.inputs, given, strict=True):
+        kept = {name: value for name, value in extra.data.items() if name.startswith(("llvm.", "graph."))}
+        if ROLE in kept:
+            kept[TYPE] = type
         attributes.append(DictionaryAttr({**(_OWN_MEMORY if own and llvm_type == POINTER else {}), **kept}))
     return ArrayAttr(attributes) if any(each.data for each in attributes) else None
 

@@ -117,6 +117,16 @@ def test_run_binds_dimensions(tmp_path: Path) -> None:
     assert "rows" in complaint("run", path)
 
 
+@pytest.mark.parametrize("command", ["run", "plan", "bench", "compare"])
+def test_every_command_takes_dimensions_and_shapes(command: str, tmp_path: Path) -> None:
+    b = ModelBuilder("dynamic")
+    path = saved(b.model([b.node("Relu", b.input("x:0", ["", "columns"]))]), tmp_path)
+    few = ["--rounds", "1", "--runs", "1"] if command == "bench" else []
+    told(command, path, "--shape", "x:0=5,3", "-j", "1", *few)
+    assert "x:0" in complaint(command, path, "--dim", "columns=3", "-j", "1", *few)
+    assert "rows" in complaint(command, path, "--dim", "rows=3", "--shape", "x:0=5,3", "-j", "1", *few)
+
+
 def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
     text = told("plan", model, "-j", "1")
     assert re.search(r"arena +1,536 bytes, proven minimal \(strategy auto: [a-z-]+\)\n", text)
@@ -265,11 +275,20 @@ WRONG: dict[str, tuple[list[str], str]] = {
         r"text\.onnx: not a \.npy or \.npz file of plain arrays",
     ),
     "unknown input": (["bench", "model.onnx", "-i", "y=good.npy"], "there is no input y; the model has x"),
-    "shape": (["run", "model.onnx", "-i", "good.npy"], r"input 'x' has shape \[3\] instead of \[4, 24\]"),
+    "shape of an input": (["run", "model.onnx", "-i", "good.npy"], r"input 'x' has shape \[3\] instead of \[4, 24\]"),
     "planner": (["plan", "model.onnx", "--strategy", "best"], "planner is 'best'; it must be one of naive, "),
     "alignment": (["plan", "model.onnx", "--alignment", "3"], "memory_alignment is 3"),
     "csv": (["plan", "model.onnx", "--csv", "text.onnx/plan.csv"], "text.onnx/plan.csv: can't be written: "),
-    "output": (["run", "model.onnx", "--reference", "-o", "folder"], "folder: can't be written: Is a directory"),
+    "output": (
+        ["run", "model.onnx", "--reference", "-o", "folder.npz"],
+        "folder.npz: can't be written: Is a directory",
+    ),
+    "output's name": (["run", "model.onnx", "-o", "model.onnx"], "--output model.onnx: the name must end in .npz"),
+    "shape": (
+        ["plan", "model.onnx", "--shape", "x=4,x"],
+        "--shape x=4,x: expected NAME=SIZE,SIZE,... with sizes of at",
+    ),
+    "shape that doesn't fit": (["run", "model.onnx", "--shape", "x=4,24,1"], "x"),
     "peer": (
         ["bench", "model.onnx", "--against", "tflite,openvino"],
         "--against tflite: there are onnxruntime, openvino",
@@ -281,7 +300,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
 def test_a_mistake_is_one_line(case: str, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = model.parent
     (folder / "text.onnx").write_text("no model")
-    (folder / "folder").mkdir()
+    (folder / "folder.npz").mkdir()
     np.save(folder / "good.npy", np.zeros(3, np.float32))
     before = sorted(folder.rglob("*"))
     monkeypatch.chdir(folder)

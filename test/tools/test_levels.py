@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner, Result
 
+import mini_infer as mi
 from mini_infer.dialects.graph import BlobStore
 from mini_infer.lowering.levels import LEVELS
+from mini_infer.tools.cli import app
 from mini_infer.tools.mini_opt import main
 
 MODEL = """
@@ -91,3 +94,172 @@ def test_a_target_needs_its_level(model: Path, capsys: pytest.CaptureFixture[str
 def test_host_is_written_on_the_module(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(model), "--host", "-p", ""]) == 0
     assert "kernel.target = #kernel.target<" in capsys.readouterr().out
+
+
+def outputs(*arguments: str | Path) -> dict[str, bytes]:
+    """What `mini-infer run` computes of a module, by name."""
+    results = Path(arguments[0]).with_name("results.npz")
+    cli("run", *arguments, "-o", results)
+    with np.load(results) as loaded:
+        return {name: loaded[name].tobytes() for name in loaded.files}
+
+
+def cli(*arguments: str | Path) -> Result:
+    """mini-infer, which must not fail."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def complaint(*arguments: str | Path) -> str:
+    """What mini-infer says when it fails."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert isinstance(result.exception, SystemExit) and result.exit_code == 1 and result.stdout == ""
+    return result.stderr.removeprefix("mini-infer: error: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_goes_on_to_the_same_result(level: str, model: Path, tmp_path: Path) -> None:
+    """On a target without threads, and on this machine's, both as the runtime would compile it."""
+    for host in ([], ["--host"]):
+        stopped = tmp_path / f"{level}.mlir"
+        assert main([str(model), "--to", level, *host, "-o", str(stopped)]) == 0
+        direct = tmp_path / "direct.mlir"
+        assert main([str(model), "--to", "kernels", *host, "-o", str(direct)]) == 0
+        found, expected = outputs(stopped), outputs(direct)
+        # The targets' vectors differ, which shows in the last digits: the graph level is compiled for this machine.
+        if level != "graph" or host:
+            assert found == expected
+        assert list(found) == ["y"]
+        x = np.linspace(-2, 2, 64, dtype=np.float32).reshape(4, 16)
+        engine = mi.compile(stopped)
+        assert [call.node for call in engine.plan.calls][:2] == ["layer1/matmul", "t"]
+        a = np.exp(np.maximum(x @ np.fromfile(model.with_name("w.bin"), np.float32).reshape(16, 8), 0))
+        np.testing.assert_allclose(engine(x), -a.T.reshape(4, 8), rtol=1e-5)
+
+
+@pytest.mark.parametrize("level", LEVELS[:4])
+def test_a_level_has_a_memory_plan(level: str, model: Path, tmp_path: Path) -> None:
+    text = cli("plan", lowered(model, level, tmp_path), "--table").stdout
+    assert re.search(r"layer1/matmul +\d+", text) and re.search(r"lower bound", text)
+
+
+def test_what_a_level_no_longer_knows_is_refused(model: Path, tmp_path: Path) -> None:
+    kernels, arena, loops = (lowered(model, level, tmp_path) for level in ("kernels", "arena", "loops"))
+    assert complaint("plan", loops) == "the module is at the loops level already, below arena"
+    assert complaint("run", "--reference", arena) == "--reference evaluates tensors; the module is at the arena level"
+    assert complaint("compare", kernels).endswith("at the graph level; the module is at the kernels level")
+    assert outputs(kernels, "--reference").keys() == {"y"}
+    assert "takes no .mlir" in cli("compare", lowered(model, "graph", tmp_path), "-j", "1").stdout
+
+
+@pytest.mark.parametrize(
+    ("level", "option", "message"),
+    [
+        ("graph", ["--dim", "n=4"], "dims is decided above the graph level; the module is at the graph level"),
+        ("graph", ["--shape", "x=4,16"], "shapes is decided above the graph level; the module is at the graph level"),
+        (
+            "kernels",
+            ["-j", "3"],
+            "threads is decided above the kernels level; the module is at the kernels level, with threads 1",
+        ),
+        (
+            "arena",
+            ["--no-optimize"],
+            "enable_graph_optimization is decided above the kernels level; the module is at the arena level",
+        ),
+        ("buffers", ["--no-plan-memory"], "enable_memory_planning is decided above the buffers level; "),
+        (
+            "llvm",
+            ["--check-memory"],
+            "check_memory is decided above the buffers level; the module is at the llvm level",
+        ),
+    ],
+)
+def test_options_that_come_too_late_are_refused(
+    level: str, option: list[str], message: str, model: Path, tmp_path: Path
+) -> None:
+    assert complaint("run", lowered(model, level, tmp_path), *option).startswith(message)
+    assert outputs(lowered(model, "kernels", tmp_path), "-j", "1")  # what it is already
+
+
+def test_options_that_come_in_time_are_taken(model: Path, tmp_path: Path) -> None:
+    kernels, buffers = lowered(model, "kernels", tmp_path), lowered(model, "buffers", tmp_path)
+    assert outputs(kernels, "--no-plan-memory") == outputs(kernels)
+    assert "memory check: the same bits" in cli("run", kernels, "--check-memory").stdout
+    assert "strategy pools" in cli("plan", buffers, "--strategy", "pools").stdout
+
+
+def test_weights_that_are_not_those_of_the_module_are_refused(model: Path, tmp_path: Path) -> None:
+    elided = tmp_path / "elided.mlir"
+    assert main([str(model), "--to", "kernels", "--elide-weights", "-o", str(elided)]) == 0
+    assert re.search(
+        rf"graph.weight: \d+ bytes of weights were left out when {elided} was written", complaint("run", elided)
+    )
+    written = lowered(model, "loops", tmp_path)
+    weights = written.with_suffix(".weights")
+    changed = bytearray(weights.read_bytes())
+    changed[3] ^= 1
+    weights.write_bytes(changed)
+    assert re.search(r"loops\.weights has changed: digest \w+ instead of \w+", complaint("run", written))
+    weights.unlink()
+    assert "can't read the weights in" in complaint("run", written)
+
+
+def test_a_plan_is_judged_and_gets_its_barriers_before_it_is_run(model: Path, tmp_path: Path) -> None:
+    planned = tmp_path / "planned.mlir"
+    passes = "form-kernels,choose-schedule,pack-weights,bufferize,plan-arena"
+    assert main([str(model), "--host", "-p", passes, "-o", str(planned)]) == 0
+    assert "kernel.barrier" not in planned.read_text()
+    assert outputs(planned) == outputs(lowered(planned, "llvm", tmp_path / "llvm"))
+    assert "call @mini_infer_barrier" in (tmp_path / "llvm" / "llvm.mlir").read_text()
+    planned.write_text(planned.read_text().replace("arena_bytes = ", "arena_bytes = 1"))
+    assert re.fullmatch(r"@main takes \d+ bytes of arena; the module tells of 1\d+", complaint("run", planned))
+
+
+def test_weights_that_are_not_all_there_are_refused(model: Path, tmp_path: Path) -> None:
+    loops = lowered(model, "loops", tmp_path)
+    loops.write_text(re.sub(r"kernel\.weights = \[.*?\]\]", "kernel.weights = []", loops.read_text()))
+    assert complaint("run", loops) == "@main takes 512 bytes of weights; the module tells of 0"
+
+
+def test_inputs_and_outputs_need_no_names(tmp_path: Path) -> None:
+    path = tmp_path / "nameless.mlir"
+    path.write_text(
+        "func.func @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {\n"
+        "  %c = graph.add %a, %b : tensor<3xf32>\n"
+        "  %d = graph.exp %c : tensor<3xf32>\n"
+        "  func.return %c, %d : tensor<3xf32>, tensor<3xf32>\n}\n"
+    )
+    for level in LEVELS:
+        assert mi.compile(lowered(path, level, tmp_path / "lowered")).input_names == ("input0", "input1")
+        assert outputs(lowered(path, level, tmp_path / "lowered")).keys() == {"output0", "output1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("func.func @main(", "Expected argument or type"),
+        ("func.func @f() { func.return }", "the module has no function @main"),
+        ("func.func @main(%x: i32) -> i64 { func.return %x : i32 }", "expected [i64], got [i32]"),
+        ("func.func @main(%x: i32) -> i32 { func.return %x : i32 }", "@main: 'input0' is i32, no tensor and no buffer"),
+        (
+            "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { func.return %x : tensor<?xf32> }",
+            "'input0' has dimensions of unknown size",
+        ),
+        ("func.func @main(%x: tensor<2xi4>) -> tensor<2xi4> { func.return %x : tensor<2xi4> }", "i4"),
+        (
+            "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+            "  %y = arith.addf %x, %x : tensor<2xf32>\n  func.return %y : tensor<2xf32>\n}",
+            "arith.addf",
+        ),
+        ("func.func @main(%x: memref<2xf32>) { func.return }", "@main takes what has no role; graph.role must say: "),
+        ("llvm.func @main(%x: !llvm.ptr) { llvm.return }", "@main takes what has no role"),
+        ("func.func @main(tensor<2xf32>) -> tensor<2xf32>", "the module has no function @main"),
+    ],
+)
+def test_text_that_is_no_model_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "text.mlir"
+    path.write_text(text)
+    assert message in complaint("run", path)
+    assert complaint("run", path.with_name("nothing.mlir")).endswith("nothing.mlir: No such file or directory")

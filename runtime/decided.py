@@ -1,0 +1,42 @@
+"""Options that come too late: what they decide has been decided in a module that is at a lower level already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.errors import ConfigError
+from ..dialects.kernel import target_of
+from ..lowering.levels import LEVELS, Level, level_of
+
+if TYPE_CHECKING:
+    from .engine import EngineConfig
+
+DECIDED_BY: dict[str, Level] = {
+    "dims": "graph",
+    "shapes": "graph",
+    "enable_graph_optimization": "kernels",
+    "threads": "kernels",
+    "vector_bits": "kernels",
+    "check_memory": "buffers",
+    "disable_inplace": "buffers",
+    "enable_memory_planning": "buffers",
+    "memory_alignment": "buffers",
+    "max_workspace_size": "arena",
+    "planner": "arena",
+    "enable_profiling": "loops",
+}
+
+
+def check_undecided(config: EngineConfig, module: ModuleOp) -> None:
+    """Raises ConfigError for an option that could no longer change anything in a module that was read."""
+    level, target = level_of(module), target_of(module)
+    as_it_is = {"threads": target.threads.data, "vector_bits": target.vector_bits.data}
+    defaults = type(config)()
+    for name, decided in DECIDED_BY.items():
+        value = getattr(config, name)
+        reached = LEVELS.index(level) >= LEVELS.index(decided)
+        if reached and value not in (getattr(defaults, name), as_it_is.get(name)):
+            fact = f", with {name} {as_it_is[name]}" if name in as_it_is else ""
+            raise ConfigError(f"{name} is decided above the {decided} level; the module is at the {level} level{fact}")

@@ -1,0 +1,144 @@
+"""What a module says of itself to the runtime, at any level: its inputs and outputs, its calls, its weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import SymbolTable
+
+from ..dialects.errors import InvalidModelError
+from ..dialects.graph import BlobAttr, MiniContext, input_names, node_name, numpy_dtype
+from ..lowering.graph_to_loops.lower_kernels import KERNEL
+from ..lowering.levels import argument_roles, level_of
+from ..lowering.module_text import own_errors
+from ..passes.memory_report import plan_summary
+from ..passes.share_threads import SHARE
+from .limits import memory_for
+from .plan import KernelCall, TensorSpec
+from .storage import Array, aligned_bytes
+
+WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+ROLES = re.compile(
+    r"(?:input ?)*(?:output ?)*(?:arena(?: weights(?: times)?)?)?(?: - - -)?"
+)  # in the order of pointers
+
+
+def entry_of(module: ModuleOp) -> Operation:
+    """The function @main, at whatever level; raises InvalidModelError where there is none with a body."""
+    main = SymbolTable.lookup_symbol(module, "main")
+    if main is None or not main.regions[0].blocks:
+        raise InvalidModelError("the module has no function @main")
+    return main
+
+
+def check_signature(module: ModuleOp) -> None:
+    """Raises InvalidModelError for a `main` that could not be called with buffers: without it, memory is at stake."""
+    main = entry_of(module)
+    if level_of(module) in ("graph", "kernels"):
+        input_specs(module)
+        return
+    roles = argument_roles(main) or ("",) * len(main.regions[0].block.args)
+    if not ROLES.fullmatch(" ".join(role or "-" for role in roles)):
+        raise InvalidModelError(
+            f"@main takes {', '.join(role or 'what has no role' for role in roles)}; graph.role must say: inputs, "
+            "outputs, arena, weights, times, team"
+        )
+    for role in ("input", "output"):
+        specs_of(module, role)
+    blocks = _weights(module)
+    there = {
+        "arena": plan_summary(main).arena_bytes if "arena" in roles else 0,
+        "weights": max((offset + blob.nbytes.data for blob, offset in blocks), default=0),
+    }
+    for role, nbytes in there.items():
+        for spec in specs_of(module, role):
+            if spec.nbytes != nbytes:
+                raise InvalidModelError(f"@main takes {spec.nbytes} bytes of {role}; the module tells of {nbytes}")
+
+
+def input_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
+    """Names, shapes and types of the inputs."""
+    main = entry_of(module)
+    if not isinstance(main, FuncOp) or level_of(module) not in ("graph", "kernels"):
+        return specs_of(module, "input")
+    return tuple(_spec(name, argument.type) for name, argument in zip(input_names(main), main.args, strict=True))
+
+
+def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
+    """The arguments of `main`, on buffers, that have a role; one without a name is called by the role and a number."""
+    main = entry_of(module)
+    given = cast("ArrayAttr[DictionaryAttr]", main.properties.get("arg_attrs", ArrayAttr([]))).data
+    specs: list[TensorSpec] = []
+    for attributes, argument in zip(given, main.regions[0].block.args, strict=False):
+        if attributes.data.get("graph.role") == StringAttr(role):
+            name = attributes.data.get("graph.name")
+            text = name.data if isinstance(name, StringAttr) else f"{role}{len(specs)}"
+            # The llvm level has pointers, with their types beside them.
+            specs.append(_spec(text, attributes.data.get("graph.type", argument.type)))
+    return tuple(specs)
+
+
+def _spec(name: str, type: Attribute) -> TensorSpec:
+    if not isinstance(type, MemRefType | TensorType):
+        raise InvalidModelError(f"@main: '{name}' is {type}, no tensor and no buffer")
+    shape = tuple(cast("MemRefType[Attribute]", type).get_shape())
+    if DYNAMIC_INDEX in shape:
+        raise InvalidModelError(f"@main: '{name}' has dimensions of unknown size")
+    with own_errors():
+        return TensorSpec(name, shape, numpy_dtype(cast("MemRefType[Attribute]", type).element_type))
+
+
+def kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
+    """The kernel calls at the loops or the llvm level, in order, those of stages included."""
+    functions = {
+        str(name.data): op for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)
+    }
+
+    def calls(function: Operation) -> Iterator[KernelCall]:
+        for op in function.walk():
+            callee = op.properties.get("callee")
+            name = callee.string_value() if isinstance(callee, SymbolRefAttr) else ""
+            if name.startswith(KERNEL):
+                yield KernelCall(name.removeprefix(KERNEL), node_name(op))
+            elif name.startswith(SHARE):
+                yield from calls(functions[name.removeprefix(SHARE)])
+
+    return tuple(calls(entry_of(module)))
+
+
+def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
+    """All weights in one read-only block, where place-weights says."""
+    blocks = _weights(module)
+    total = max((offset + blob.nbytes.data for blob, offset in blocks), default=0)
+    with memory_for(f"{total} bytes of weights"):
+        segment = aligned_bytes(total, WEIGHT_ALIGNMENT)
+    for blob, offset in blocks:
+        segment[offset : offset + blob.nbytes.data] = ctx.blobs.bytes(blob)
+    segment.flags.writeable = False
+    return segment
+
+
+def _weights(module: ModuleOp) -> list[tuple[BlobAttr, int]]:
+    """The blobs of the weight segment and where each lies, in bytes."""
+    blocks: list[tuple[BlobAttr, int]] = []
+    for entry in cast("ArrayAttr[ArrayAttr[Attribute]]", module.attributes.get("kernel.weights", ArrayAttr([]))):
+        blob, offset = entry.data
+        assert isinstance(blob, BlobAttr)
+        blocks.append((blob, cast("IntegerAttr[IntegerType]", offset).value.data))
+    return blocks
