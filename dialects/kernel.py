@@ -107,6 +107,11 @@ class TargetAttr(ParametrizedAttribute):
         named = ArrayAttr(StringAttr(feature) for feature in features)
         return cls(StringAttr(device), StringAttr(cpu), named, *(IntAttr(value) for value in ints))
 
+    def on(self, cpu: str) -> TargetAttr:
+        """The same with another CPU, for which code is then made of the same schedules."""
+        ints = (self.vector_bits, self.registers, self.l1, self.l2, self.l3, self.threads)
+        return TargetAttr(self.device, StringAttr(cpu), self.features, *ints)
+
     @override
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import OutOfMemoryError
 from ..dialects.graph import MiniContext
@@ -85,7 +85,7 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
         check_signature(module)
         check_undecided(config, module)
         if level_of(module) != "graph":
-            module.attributes["kernel.target"] = replace(target_of(module), cpu=StringAttr(host_target().name))
+            module.attributes["kernel.target"] = target_of(module).on(host_target().name)
         if level_of(module) == "arena":
             with own_errors():
                 run_phases(ctx, module, remaining_phases(module, "arena"))

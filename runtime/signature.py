@@ -34,9 +34,8 @@ from .plan import KernelCall, TensorSpec
 from .storage import Array, aligned_bytes
 
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
-ROLES = re.compile(
-    r"(?:input ?)*(?:output ?)*(?:arena(?: weights(?: times)?)?)?(?: - - -)?"
-)  # in the order of pointers
+# What main's arguments are for, in the order of the pointers that it is called with.
+ROLES = re.compile(r"(?:input ?)*(?:output ?)*(?:arena(?: weights)?(?: times)?(?: team)?)?")
 
 
 def entry_of(module: ModuleOp) -> Operation:
