@@ -25,6 +25,7 @@ DECIDED_BY: dict[str, Level] = {
     "memory_alignment": "buffers",
     "max_workspace_size": "arena",
     "planner": "arena",
+    "beam_width": "arena",
     "enable_profiling": "loops",
 }
 

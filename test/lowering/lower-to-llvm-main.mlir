@@ -12,4 +12,4 @@ func.func @main(%x: memref<4xf32> {graph.name = "x", graph.role = "input"}, %a: 
   func.return
 }
 
-// TEXT: define void @main(ptr %{{.*}}, ptr %{{.*}}, i64 %{{.*}}, i64 %{{.*}}) nounwind {
+// TEXT: define void @main(ptr %{{.*}}, ptr %{{.*}}, i64 %{{.*}}, i64 %{{.*}}) nounwind

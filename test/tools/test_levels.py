@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 import mini_infer as mi
 from mini_infer.dialects.graph import BlobStore
 from mini_infer.lowering.levels import LEVELS
+from mini_infer.runtime.decided import DECIDED_BY
 from mini_infer.tools.cli import app
 from mini_infer.tools.mini_opt import main
 
@@ -181,6 +183,10 @@ def test_options_that_come_too_late_are_refused(
 ) -> None:
     assert complaint("run", lowered(model, level, tmp_path), *option).startswith(message)
     assert outputs(lowered(model, "kernels", tmp_path), "-j", "1")  # what it is already
+
+
+def test_every_option_is_decided_somewhere() -> None:
+    assert {field.name for field in fields(mi.EngineConfig)} == {*DECIDED_BY, "device", "device_id"}
 
 
 def test_options_that_come_in_time_are_taken(model: Path, tmp_path: Path) -> None:
