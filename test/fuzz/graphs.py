@@ -26,6 +26,6 @@ def grown(seed: int) -> Case:
             g.choose(makers)(g)
         if len(g.nodes) >= wanted:
             break
-    if not g.nodes:  # the reference can do nothing with these inputs
+    if not g.nodes:  # nothing that was tried fits these inputs
         g.add("Identity", g.pick(), moves=True)
     return g.case()

@@ -134,6 +134,8 @@ class Growth:
         self.random = np.random.default_rng(self.seed)
         self.opset = self.integer(OLDEST, NEWEST + 1) if self.chance(0.6) else self.integer(17, NEWEST + 1)
         self.dtype = FLOATS[int(self.random.choice(len(FLOATS), p=[0.76, 0.1, 0.08, 0.06]))]
+        if self.dtype == BFLOAT16:
+            self.opset = max(self.opset, 13)  # hardly an operator took it before
         self._names = 0
         self._read: set[str] = set()
         self._known: dict[str, Value] = {}
