@@ -37,6 +37,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "recompose-attention": "mini_infer.passes.recompose_attention:RecomposeAttention",
         "widen-halves": "mini_infer.passes.widen_halves:WidenHalves",
         "channels-last": "mini_infer.passes.channels_last:ChannelsLast",
+        "pad-conv": "mini_infer.passes.pad_conv:PadConv",
         "split-concat": "mini_infer.passes.split_concat:SplitConcat",
         "split-conv-transpose": "mini_infer.passes.split_conv_transpose:SplitConvTranspose",
         "form-kernels": "mini_infer.passes.form_kernels:FormKernels",

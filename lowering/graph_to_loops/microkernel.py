@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IndexType, VectorType
@@ -23,6 +25,9 @@ from .arithmetic import Arithmetic
 from .builder import Index, LoopBuilder, memref_type, strides_of
 from .epilogue import Epilogue
 from .instance import KernelInstance
+
+# Taps of a filter row that are written out one after the other; beyond it a loop over them is as fast.
+_MOST_WRITTEN_OUT = 16
 
 
 @dataclass(frozen=True)
@@ -108,16 +113,23 @@ def _sums(
 
     def filter_row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
         current = list(sums)
-        for tap, (low, high) in enumerate(tile.taps):
-            if low < high:
-                current[low:high] = run(kh, tap, low, current[low:high])
+        first = 0
+        for (low, high), alike in groupby(tile.taps):
+            last = first + len(list(alike))
+            if low < high and last - first > _MOST_WRITTEN_OUT:
+                step = partial(run, kh, low)
+                current[low:high] = b.loop(first, last, step, carried=current[low:high])
+            elif low < high:
+                for tap in range(first, last):
+                    current[low:high] = run(kh, low, tap, current[low:high])
+            first = last
         return current
 
-    def run(kh: Index, tap: int, low: int, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    def run(kh: Index, low: int, tap: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """One tap's inner loop; with several chains, every chain sums its own part of each step."""
 
         def multiply(i: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
-            at = b.add(i, tap * tile.run)
+            at = b.add(i, b.mul(tap, tile.run))
             column = b.vload(panel, [kh, at, 0], tile.lanes)
             if tile.prefetch:
                 # The same row of the next panel, which begins where this one ends.
