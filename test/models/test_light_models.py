@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 from models.build import LIGHT_MODELS, light_case, seeded_light_model
 from models.judging import Judge, assert_same_bits
 from onnx.backend.test.runner import Runner
+from xdsl.dialects.builtin import ModuleOp
 
 import mini_infer as mi
+from mini_infer.dialects.graph import node_name
+from mini_infer.dialects.kernel import CallOp
+from mini_infer.passes.memory_plan import MemoryPlan
 from mini_infer.runtime.build import import_model, plan_memory
 from mini_infer.runtime.engine import EngineConfig
 
 QUICK = ("shufflenet", "squeezenet")  # the others take half a minute each
+PLANNED = (
+    *QUICK,
+    "densenet121",
+    "inception_v1",
+    "resnet50",
+)  # planned in seconds; the others' weights take long to make
 
 # The most that is live at once, in 10^3 bytes, when elementwise ops and views of the plain ONNX graph work in place.
+# For shufflenet in the best order known: in that of the file it is 3,111.
 LIVE_KILOBYTES = {
     "bvlc_alexnet": 2_239,
     "densenet121": 7_225,
     "inception_v1": 4_646,
     "inception_v2": 4_014,
     "resnet50": 7_225,
-    "shufflenet": 3_111,
+    "shufflenet": 2_885,
     "squeezenet": 3_929,
     "vgg19": 25_690,
     "zfnet512": 9_125,
@@ -52,10 +65,28 @@ def test_suite(name: str) -> None:
     Runner.assert_similar_outputs(expected, [found], rtol=rtol, atol=atol)
 
 
-@each_model
-def test_arena_is_near_what_is_live(name: str) -> None:
-    model = seeded_light_model(name)
-    for optimize, allowed in ((False, 1.12), (True, 1.0)):
-        config = EngineConfig(threads=1, enable_graph_optimization=optimize)
-        arena = plan_memory(*import_model(model, config), config).arena_bytes
-        assert arena <= allowed * (LIVE_KILOBYTES[name] + 1) * 1000
+@pytest.mark.parametrize("optimize", [False, True])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in PLANNED else pytest.mark.slow) for name in LIVE_KILOBYTES]
+)
+def test_the_arena_is_what_is_live_and_proven(name: str, optimize: bool) -> None:
+    plan = planned(name, optimize)[1]
+    assert plan.arena_bytes <= (LIVE_KILOBYTES[name] + 1) * 1000
+    assert plan.optimal and plan.arena_bytes == plan.proven_bound_bytes == plan.lower_bound_bytes
+
+
+@pytest.mark.parametrize(("optimize", "copied"), [(False, 1), (True, 0)])
+def test_the_parts_of_concatenations_lie_in_their_whole(optimize: bool, copied: int) -> None:
+    """Of DenseNet's 58 one is copied in part without fusion: in its whole, a part would live through the peak."""
+    module, _ = planned("densenet121", optimize)
+    concats = {node.name for node in seeded_light_model("densenet121").graph.node if node.op_type == "Concat"}
+    called = {node_name(op) for op in module.walk() if isinstance(op, CallOp)}
+    assert len(concats) == 58
+    assert len(concats & called) == copied
+
+
+@cache
+def planned(name: str, optimize: bool) -> tuple[ModuleOp, MemoryPlan]:
+    config = EngineConfig(threads=1, enable_graph_optimization=optimize)
+    module, ctx = import_model(seeded_light_model(name), config)
+    return module, plan_memory(module, ctx, config)
