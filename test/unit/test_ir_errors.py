@@ -34,13 +34,13 @@ LLVM = {
         ),
         "its sizes must be static",
     ),
-    "a source at an unknown offset": (
+    "a source whose layout is no list of strides": (
         function(
             "%v = memref.reinterpret_cast %x to offset: [0], sizes: [4], strides: [1] : "
-            "memref<8xf32, strided<[1], offset: ?>> to memref<4xf32, strided<[1]>>\nfunc.return",
-            "%x: memref<8xf32, strided<[1], offset: ?>>",
+            "memref<8xf32, affine_map<(d0) -> (d0)>> to memref<4xf32, strided<[1]>>\nfunc.return",
+            "%x: memref<8xf32, affine_map<(d0) -> (d0)>>",
         ),
-        "must be static",
+        "the layout of its source memref<8xf32, affine_map<(d0) -> (d0)>> must be strided",
     ),
     "the size of an unknown dimension": (
         function("%d = memref.dim %x, %n : memref<8xf32>\nfunc.return", "%x: memref<8xf32>, %n: index"),
