@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from xdsl.dialects import func
 from xdsl.ir import SSAValue
@@ -117,12 +118,29 @@ class _Reader:
         )
 
 
-def check_disabled(pass_name: str, disabled: Collection[str]) -> None:
-    """Raises ConfigError where something else than a graph op is to be disabled."""
-    known = {operation.name.removeprefix("graph.") for operation in Graph.operations}
+# Not computed in kernels; and names of ONNX whose words differ from those of the graph op that they become.
+_STRUCTURE = {"call", "kernel", "weight", "yield"}
+_ONNX_WORDS = {"normalization": "norm", "average": "avg", "gemm": "matmul"}
+
+
+def disabled_ops(pass_name: str, disabled: Collection[str]) -> frozenset[str]:
+    """The graph ops that are to be disabled, from their names (`layer_norm`) or those of ONNX (`LayerNormalization`).
+
+    Raises ConfigError for a name that no op has.
+    """
+    known = {operation.name.removeprefix("graph.") for operation in Graph.operations} - _STRUCTURE
+    spellings = {name.replace("_", ""): name for name in known}
+    found: set[str] = set()
     for name in disabled:
-        if name not in known:
-            raise ConfigError(f"{pass_name}: there is no op graph.{name} to disable")
+        plain = name.lower().replace("_", "")
+        for onnx, ours in _ONNX_WORDS.items():
+            plain = plain.replace(onnx, ours)
+        if plain not in spellings:
+            near = get_close_matches(plain, spellings, n=1)
+            hint = f"; is {spellings[near[0]]} meant?" if near else ""
+            raise ConfigError(f"{pass_name}: there is no op graph.{name} to disable{hint}")
+        found.add(spellings[plain])
+    return frozenset(found)
 
 
 def read_program(

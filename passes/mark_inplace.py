@@ -6,7 +6,8 @@ after:   %r = graph.call @relu(%a) {inplace = [[0, 0]]} : (tensor<8xf32>) -> ten
 A pair [operand, result] is marked where the kernel's interface permits it, the types are equal, and nobody
 reads the operand's bytes afterwards: neither the operand, nor a reshape of it, nor what has been written
 over it before. Inputs, weights and what main returns are never overwritten. At most one operand gives its
-bytes to a result. `disable` names graph ops (`disable=add,mul`) whose kernels stay as they are.
+bytes to a result. `disable` names graph ops (`disable=add,MatMul`, spelled as here or as in ONNX) whose
+kernels stay as they are.
 
 Marks are permissions: bufferize carries them out, and without this pass every value has its own buffer. Needs
 choose-schedule for the interfaces, and the final order.
@@ -23,7 +24,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.graph import int_attr
 from ..dialects.kernel import target_of
-from .aliasing import check_disabled, read_program, share
+from .aliasing import disabled_ops, read_program, share
 from .buffers import INPLACE, kernels_of, main_of
 from .statistics import count
 
@@ -38,9 +39,9 @@ class MarkInplace(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        check_disabled(self.name, self.disable)
+        disabled = disabled_ops(self.name, self.disable)
         main = main_of(op, self.name)
-        program = read_program(main, kernels_of(op), target_of(op).threads.data, self.disable)
+        program = read_program(main, kernels_of(op), target_of(op).threads.data, disabled)
         sharing = share(program, range(len(program.tasks)))
         for call in program.calls:
             call.attributes.pop(INPLACE, None)

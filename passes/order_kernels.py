@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.graph import CallOp, ReshapeOp
 from ..dialects.kernel import target_of
-from .aliasing import Program, check_disabled, read_program, share
+from .aliasing import Program, disabled_ops, read_program, share
 from .bufferize import Bufferize
 from .buffers import ALIGNMENT, check_alignment, kernels_of, main_of
 from .elide_copies import ElideCopies
@@ -55,7 +55,6 @@ class OrderKernels(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
         check_alignment(self.name, self.alignment)
-        check_disabled(self.name, self.disable)
         program = self._read(op)
         order = better_order(program, self.budget)
         given = range(len(program.tasks))
@@ -67,8 +66,8 @@ class OrderKernels(ModulePass):
             count(ctx, self.name, "moved-calls", moved)
 
     def _read(self, module: ModuleOp) -> Program:
-        threads = target_of(module).threads.data
-        return read_program(main_of(module, self.name), kernels_of(module), threads, self.disable, self.alignment)
+        threads, disabled = target_of(module).threads.data, disabled_ops(self.name, self.disable)
+        return read_program(main_of(module, self.name), kernels_of(module), threads, disabled, self.alignment)
 
     def _bytes_needed(self, ctx: Context, module: ModuleOp, order: Sequence[int]) -> int:
         """The most bytes live at one step once the passes up to plan-arena have run on the order: tried on a copy."""

@@ -1,15 +1,17 @@
 """What the passes changed: how often each pattern of each pass applied, kept with the context.
 
 A pass reports `count(ctx, "fold-batch-norm", "conv-batch-norm")`; whoever ran the pipeline asks
-`pass_statistics(ctx)` afterwards.
+`pass_statistics(ctx)` afterwards. What no pass needs to report, as it shows in the IR, is counted by `Difference`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 
 @dataclass
@@ -36,7 +38,7 @@ class PassStatistics:
         """A table of all counts, one line each."""
         rows = list(self.rows())
         if not rows:
-            return "no pass changed anything\n"
+            return "no pass was run\n"
         width = max(len(pass_name) for pass_name, _, _ in rows)
         return "".join(f"{times:6d}  {pass_name:{width}}  {what}\n" for pass_name, what, times in rows)
 
@@ -50,3 +52,29 @@ def count(ctx: Context, pass_name: str, what: str, times: int = 1) -> None:
     """Reports that a pass changed `what` so many times; zero is not reported."""
     if times:
         pass_statistics(ctx).add(pass_name, what, times)
+
+
+class Difference:
+    """Counts the ops that come and go in a module between two looks, an op whose attributes change as both."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._before = _ops(module)
+
+    def count(self, ctx: Context, pass_name: str, module: ModuleOp) -> None:
+        """Adds to the statistics what a pass did since the last look; "ops made 0" where it did nothing."""
+        before, self._before = self._before, _ops(module)
+        statistics = pass_statistics(ctx)
+        statistics.add(pass_name, "ops made", (self._before - before).total())
+        statistics.add(pass_name, "ops gone", (before - self._before).total())
+
+
+def _ops(module: ModuleOp) -> Counter[object]:
+    return Counter(
+        (
+            op.name,
+            frozenset(op.properties.items()),
+            frozenset(op.attributes.items()),
+            tuple(value.type for value in (*op.operands, *op.results)),
+        )
+        for op in module.walk()
+    )

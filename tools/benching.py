@@ -9,16 +9,17 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from ..dialects.errors import ConfigError, MiniInferError
@@ -26,8 +27,9 @@ from ..runtime.build import import_model
 from ..runtime.engine import Engine, EngineConfig, compile
 from ..runtime.signature import input_specs
 from .arrays import load_inputs
+from .bench_report import OURS, Benchmark, Measured
+from .progress import working
 
-OURS = "mini_infer"
 PEERS = ("onnxruntime", "openvino")
 WORKER = "mini_infer.tools.bench_worker"
 
@@ -44,6 +46,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            process_group=0,  # Ctrl-C is for us, who end it
         )
 
     def load(self) -> None:
@@ -76,83 +79,133 @@ class _Worker:
         self._process.communicate()
 
 
+@dataclass(frozen=True)
+class Amount:
+    """How much is measured: `runs` inferences of each engine in each of `rounds`, after `warmup` that don't count.
+
+    With `duration`, rounds go on until every engine has had so many seconds.
+    """
+
+    rounds: int = 5
+    runs: int = 20
+    warmup: int = 5
+    duration: float | None = None
+
+    def goes_on(self, done: int, times: Mapping[str, Sequence[float]]) -> bool:
+        """Whether there is another round after so many."""
+        if self.duration is None:
+            return done < self.rounds
+        return min(sum(each) for each in times.values()) < self.duration
+
+
 def bench(
     model: str,
     options: Mapping[str, Any],
     peers: Sequence[str],
     files: Sequence[str],
     seed: int,
-    rounds: int,
-    runs: int,
+    amount: Amount,
     profile: bool,
+    as_json: bool,
     console: Console,
 ) -> None:
-    """Measures and prints a table; with `profile` a table of kernels too."""
+    """Measures and prints a table, or JSON; with `profile` the kernels too."""
     if unknown := [peer for peer in peers if peer not in PEERS]:
         raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS)}")
-    module, _ = import_model(model, EngineConfig.of(**options))
+    config = EngineConfig.of(**options)
+    module, _ = import_model(model, config)
     inputs = load_inputs(files, input_specs(module), seed)
+    settings: dict[str, Any] = {**options, "threads": config.thread_count}
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder, "job.pickle")
-        job.write_bytes(pickle.dumps({"model": os.path.abspath(model), "options": dict(options), "inputs": inputs}))
-        times, loads = _alternate([OURS, *peers], job, options["threads"], rounds, runs, console)
-    console.print(_table(times, loads, options["threads"]))
-    if profile:
-        engine = compile(model, **options, enable_profiling=True)
-        console.print(profile_table(engine, inputs, runs))
+        job.write_bytes(pickle.dumps({"model": os.path.abspath(model), "options": settings, "inputs": inputs}))
+        measured, dropped = _Alternation(job, config.thread_count, amount, console).measure([OURS, *peers])
+    result = Benchmark(model, config.thread_count, measured, dropped)
+    kernels = profiled(compile(model, **settings, enable_profiling=True), inputs, amount.runs) if profile else None
+    if as_json:
+        told = result.as_json() | ({"kernels": kernels} if kernels is not None else {})
+        console.print(json.dumps(told, indent=2), soft_wrap=True)
+        return
+    console.print(result.table())
+    if kernels is not None:
+        console.print(profile_table(kernels))
 
 
-def _alternate(
-    engines: Sequence[str], job: Path, threads: int, rounds: int, runs: int, console: Console
-) -> tuple[dict[str, list[float]], dict[str, float]]:
-    """Seconds of every inference and of loading, by engine."""
-    workers: list[_Worker] = []
-    times: dict[str, list[float]] = {engine: [] for engine in engines}
-    try:
-        with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task("", total=len(engines) * (rounds + 2))
-            for engine in engines:  # one after the other, so that none slows another down
-                progress.update(task, description=f"load {engine}")
-                workers.append(_Worker(engine, job, threads))
-                workers[-1].load()
-                progress.advance(task)
-            for worker in workers:
-                progress.update(task, advance=1, description=f"warm up {worker.engine}")
-                worker.run(max(2, runs // 4))
-            for _ in range(rounds):
-                for worker in workers:
-                    progress.update(task, advance=1, description=worker.engine)
-                    times[worker.engine] += worker.run(runs)
-    finally:
-        for worker in workers:
-            worker.stop()
-    return times, {worker.engine: worker.seconds_to_load for worker in workers}
+class _Alternation:
+    """Engines that take turns; a peer that can't be had or that fails is dropped, with a warning, and alone."""
+
+    def __init__(self, job: Path, threads: int, amount: Amount, console: Console) -> None:
+        self._job, self._threads, self._amount, self._console = job, threads, amount, console
+        self._workers: dict[str, _Worker] = {}
+        self._times: dict[str, list[float]] = {}
+        self._dropped: dict[str, str] = {}
+
+    def measure(self, engines: Sequence[str]) -> tuple[dict[str, Measured], dict[str, str]]:
+        """What each engine took, and why others were dropped."""
+        try:
+            with working(self._console, "") as now:
+                for engine in engines:  # one after the other, so that none slows another down
+                    now(f"load {engine}")
+                    self._attempt(engine, lambda engine=engine: self._load(engine))
+                for engine in list(self._workers):
+                    now(f"warm up {engine}")
+                    self._attempt(engine, lambda engine=engine: self._workers[engine].run(self._amount.warmup))
+                self._times = {engine: [] for engine in self._workers}
+                done = 0
+                while self._amount.goes_on(done, self._times):
+                    for engine in list(self._workers):
+                        now(f"round {done + 1}: {engine}")
+                        self._attempt(engine, lambda engine=engine: self._run(engine))
+                    done += 1
+        finally:
+            for worker in self._workers.values():
+                worker.stop()
+        measured = {
+            engine: Measured.of(self._times[engine], worker.seconds_to_load) for engine, worker in self._workers.items()
+        }
+        return measured, self._dropped
+
+    def _load(self, engine: str) -> None:
+        if engine != OURS and find_spec(engine) is None:
+            raise MiniInferError(f"{engine} is not installed: pip install {engine}")
+        self._workers[engine] = _Worker(engine, self._job, self._threads)
+        self._workers[engine].load()
+
+    def _run(self, engine: str) -> None:
+        self._times[engine] += self._workers[engine].run(self._amount.runs)
+
+    def _attempt(self, engine: str, work: Callable[[], object]) -> None:
+        """Does something with an engine; without ours there is nothing to tell."""
+        try:
+            work()
+        except MiniInferError as error:
+            if engine == OURS:
+                raise
+            if engine in self._workers:
+                self._workers.pop(engine).stop()
+            self._times.pop(engine, None)
+            self._dropped[engine] = str(error)
+            warnings.warn(f"left out: {error}", stacklevel=2)
 
 
-def _table(times: Mapping[str, list[float]], loads: Mapping[str, float], threads: int) -> Table:
-    table = Table(title=f"latency in ms, {threads} thread(s)", box=None, padding=(0, 2), title_justify="left")
-    for title in ("engine", "median", "min", "ours/theirs: median", "min", "load s"):
-        table.add_column(title, justify="left" if title == "engine" else "right")
-    median, least = statistics.median(times[OURS]), min(times[OURS])
-    for engine, each in times.items():
-        ratios = [f"{median / statistics.median(each):.3f}", f"{least / min(each):.3f}"] if engine != OURS else ["", ""]
-        numbers = [f"{statistics.median(each) * 1e3:.3f}", f"{min(each) * 1e3:.3f}", *ratios, f"{loads[engine]:.2f}"]
-        table.add_row(engine, *numbers)
-    return table
-
-
-def profile_table(engine: Engine, inputs: Mapping[str, Any], runs: int) -> Table:
-    """Kernels by the time they take: the fastest of `runs` for each call, on the first thread."""
+def profiled(engine: Engine, inputs: Mapping[str, Any], runs: int) -> list[dict[str, Any]]:
+    """The calls by the time they take: the fastest of `runs` for each, in microseconds."""
     context = engine.plan.create_execution_context()
     best: list[int] = []
     for _ in range(runs):
         context.run(inputs)
         spans = [each.nanoseconds for each in context.profile()]
         best = [min(pair) for pair in zip(best, spans, strict=True)] if best else spans
-    total = max(1, sum(best))
-    table = Table(title=f"kernels, {total / 1e6:.3f} ms in all", box=None, padding=(0, 2), title_justify="left")
+    calls = sorted(zip(best, context.profile(), strict=True), key=lambda row: -row[0])
+    return [{"us": span / 1e3, "kernel": each.kernel, "node": each.node} for span, each in calls]
+
+
+def profile_table(kernels: Sequence[Mapping[str, Any]]) -> Table:
+    """Calls of kernels, the longest first."""
+    total = max(1e-9, sum(each["us"] for each in kernels))
+    table = Table(title=f"kernels, {total / 1e3:.3f} ms in all", box=None, padding=(0, 2), title_justify="left")
     for title in ("us", "share", "kernel", "first node"):
         table.add_column(title, justify="right" if title in ("us", "share") else "left", no_wrap=True)
-    for span, call in sorted(zip(best, engine.plan.calls, strict=True), key=lambda row: -row[0]):
-        table.add_row(f"{span / 1e3:.1f}", f"{100 * span / total:.1f} %", call.kernel, call.node)
+    for each in kernels:
+        table.add_row(f"{each['us']:.1f}", f"{100 * each['us'] / total:.1f} %", each["kernel"], each["node"])
     return table

@@ -15,15 +15,21 @@ from rich.text import Text
 from ..dialects.errors import ConfigError
 from .binding import Dims, Shapes, dims_of, shapes_of
 from .one_line_errors import WRONG, OneLineErrors
+from .versions import Version
 
 app = typer.Typer(
     cls=OneLineErrors,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    help="Compile ONNX models into one native function over one planned memory arena, and run them.",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 # A pipe has no width; 80 columns would break the tables.
 out = Console(markup=False, highlight=False, width=None if sys.stdout and sys.stdout.isatty() else 160)
+
+
+@app.callback()
+def program(version: Version = False) -> None:
+    """Compile ONNX models into one native function over one planned memory arena, and run them."""
+
 
 Model = Annotated[str, typer.Argument(help="An .onnx file, or an .mlir file at any level.", metavar="MODEL")]
 Threads = Annotated[int | None, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")]
@@ -53,6 +59,17 @@ def _options(
     }
 
 
+def _refuse(context: typer.Context, reason: str, *names: str) -> None:
+    """Raises ConfigError for options among `names` that were given, where for that reason they would do nothing."""
+    options = {parameter.name: parameter for parameter in context.command.params}
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            given = options[name]
+            shown = given.opts[0] if context.params[name] or not given.secondary_opts else given.secondary_opts[0]
+            raise ConfigError(f"{shown} does nothing {reason}")
+
+
 def _listed(text: str) -> tuple[str, ...]:
     """The parts of "a,b"."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -60,6 +77,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 @app.command()
 def run(
+    context: typer.Context,
     model: Model,
     input: Files = None,
     seed: Seed = 0,
@@ -82,14 +100,18 @@ def run(
         raise ConfigError(f"--output {output}: the name must end in .npz")
     options = _options(threads, dim, shape, optimize, plan_memory)
     if reference:
+        _refuse(context, "with --reference", "threads", "optimize", "plan_memory", "repeat", "check_memory")
         running.run_reference(model, options, input or [], seed, output, out)
     else:
+        if check_memory:
+            _refuse(context, "with --check-memory", "repeat", "plan_memory")
         options["check_memory"] = check_memory
         running.run_compiled(model, options, input or [], seed, repeat, output, out)
 
 
 @app.command()
 def plan(
+    context: typer.Context,
     model: Model,
     table: Annotated[bool, typer.Option("--table", help="All tensors: size, life, address, who reuses them.")] = False,
     pools: Annotated[bool, typer.Option("--pools", help="The pools of a pool strategy, and what they save.")] = False,
@@ -105,7 +127,7 @@ def plan(
     alignment: Annotated[int, typer.Option(help="Where buffers start: a multiple of this many bytes.")] = 256,
     capacity: Annotated[int | None, typer.Option(min=0, help="Bytes that the arena may have at most.")] = None,
     disable_inplace: Annotated[
-        str, typer.Option(metavar="OPS", help="Ops whose kernels don't work in place: add,mul.")
+        str, typer.Option(metavar="OPS", help="Ops whose kernels don't work in place: add,MatMul.")
     ] = "",
     threads: Threads = None,
     dim: Dims = None,
@@ -116,6 +138,8 @@ def plan(
     """Show the memory plan of a model; no code is built."""
     from . import planning
 
+    if not plan_memory:
+        _refuse(context, "with --no-plan-memory", "strategy", "beam_width", "disable_inplace", "pools")
     options = _options(threads, dim, shape, optimize, plan_memory) | {
         "planner": strategy,
         "memory_alignment": alignment,
@@ -147,25 +171,34 @@ def allocate(
 
 @app.command()
 def bench(
+    context: typer.Context,
     model: Model,
     against: Annotated[
         str, typer.Option(metavar="PEERS", help="Peers to measure in alternation: onnxruntime,openvino.")
     ] = "",
     input: Files = None,
     seed: Seed = 0,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=1, help="Threads, for every peer alike.")] = 1,
+    threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
     runs: Annotated[int, typer.Option(min=1, help="Inferences of each engine in a round.")] = 20,
+    warmup: Annotated[int, typer.Option(min=0, help="Inferences of each engine that don't count, at first.")] = 5,
+    duration: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds for each engine, instead of a number of rounds.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     profile: Annotated[bool, typer.Option(help="Show what each kernel takes.")] = False,
     optimize: Optimize = True,
 ) -> None:
-    """Time a model: median and minimum, beside other engines when asked, each in a process of its own."""
+    """Time a model: percentiles and throughput, beside other engines when asked, each in a process of its own."""
     from . import benching
 
+    if duration is not None:
+        _refuse(context, "with --duration", "rounds")
     options = _options(threads, dim, shape, optimize)
-    benching.bench(model, options, _listed(against), input or [], seed, rounds, runs, profile, out)
+    amount = benching.Amount(rounds, runs, warmup, duration)
+    benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out)
 
 
 @app.command()
@@ -212,7 +245,7 @@ def demo(
 
 def main() -> None:
     """Entry point of the command."""
-    app()
+    app(prog_name="mini-infer")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from ..lowering.levels import level_of
 from ..lowering.module_text import module_context, own_errors, parse_module
 from ..lowering.pipelines import parse_passes, remaining_phases, run_passes
 from ..lowering.registry import Level
-from ..passes.statistics import pass_statistics
+from ..passes.statistics import Difference, pass_statistics
 from .destination import STANDARD_STREAM, Destination
 from .expected_diagnostics import Diagnostic, complaints, lines_of
 from .mini_opt_targets import TARGETS, TargetName, print_module
@@ -175,10 +175,13 @@ class OptRun:
         phases = self._phases(module)
         self.options.watch.check([each for passes in phases for each in passes])
         watch = PassWatch(self.options.watch, self.ctx)
+        difference = Difference(module) if self.options.statistics else None
         for passes in phases:
             for each in passes:
                 watch.before(each.name, module)
                 run_passes(self.ctx, module, [each], watch.after)
+                if difference is not None:
+                    difference.count(self.ctx, each.name, module)
                 if self.options.verify_each:
                     self._verify(module)
             self._verify(module)

@@ -2,7 +2,8 @@
 // RUN: mini-opt %s -p cse,dce --time-passes | filecheck %s --check-prefix=OUT
 // RUN: mini-opt %s -p cse,dce --time-passes 2>&1 | filecheck %s --check-prefix=TIME
 // RUN: mini-opt %s -p cse,dce --print-between-passes 2>&1 | filecheck %s --check-prefix=BETWEEN
-// RUN: mini-opt %s -p cse --statistics 2>&1 | filecheck %s --check-prefix=NOTHING
+// RUN: mini-opt %s -p cse,dce --statistics 2>&1 | filecheck %s --check-prefix=COUNTS
+// RUN: mini-opt %s -p '' --statistics 2>&1 | filecheck %s --check-prefix=NOTHING
 
 // OUT-NOT:     ms
 
@@ -15,7 +16,14 @@
 // BETWEEN:     // after dce
 // BETWEEN:     func.func @main
 
-// NOTHING:     no pass changed anything
-func.func @main() {
-  func.return
+// COUNTS:      {{^}}     0  cse  ops made
+// COUNTS-NEXT: {{^}}     1  cse  ops gone
+// COUNTS-NEXT: {{^}}     0  dce  ops made
+// COUNTS-NEXT: {{^}}     0  dce  ops gone
+
+// NOTHING:     no pass was run
+func.func @main() -> (i32, i32) {
+  %a = arith.constant 1 : i32
+  %b = arith.constant 1 : i32
+  func.return %a, %b : i32, i32
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ from typer.testing import CliRunner, Result
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array, TanhOp
-from mini_infer.tools import benching, comparing, demo_model
+from mini_infer.tools import benching, comparing, demo_model, mini_opt
+from mini_infer.tools.bench_report import Measured
 from mini_infer.tools.cli import app
 from mini_infer.tools.command_names import shell_name
 
@@ -193,10 +196,12 @@ def test_compare_says_when_only_optimising_makes_the_difference(model: Path, mon
 
 
 def test_bench_stands_beside_a_peer_and_profiles(model: Path) -> None:
-    text = told("bench", model, "--rounds", "1", "--runs", "2", "--against", "onnxruntime", "--profile")
+    text = told("bench", model, "-j", "1", "--rounds", "1", "--runs", "2", "--against", "onnxruntime", "--profile")
     assert "latency in ms, 1 thread(s)" in text
-    assert re.search(r"mini_infer +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ *\n", text)
-    assert re.search(r"onnxruntime +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ +\d+\.\d+ *\n", text)
+    assert re.search(r"engine +median +p90 +p99 +min +per second +ours/theirs: median +min +load s", text)
+    number = r" +\d+\.\d+"
+    assert re.search(rf"mini_infer{6 * number} *\n", text)
+    assert re.search(rf"onnxruntime{8 * number} *\n", text)
     assert re.search(r"\d+\.\d +\d+\.\d % +matmul_relu_0 +perceptron/gemm_0", text)
 
 
@@ -215,6 +220,57 @@ def test_bench_tells_how_an_engine_fails(
     monkeypatch.chdir(model.parent)
     monkeypatch.setattr(benching, "WORKER", "failing_worker")
     assert complaint("bench", model) == message
+
+
+def test_bench_gives_json_for_the_same_threads_as_run(model: Path) -> None:
+    found = json.loads(told("bench", model, "--duration", "0.01", "--warmup", "0", "--profile", "--json"))
+    assert found["threads"] == mi.EngineConfig().thread_count
+    ours = found["engines"]["mini_infer"]
+    assert ours["inferences"] % 20 == 0 and ours["inferences"] * ours["mean_ms"] >= 10
+    assert ours["min_ms"] <= ours["median_ms"] <= ours["p90_ms"] <= ours["p99_ms"]
+    assert ours["per_second"] == pytest.approx(1e3 / ours["mean_ms"])  # pyright: ignore[reportUnknownMemberType]
+    assert {each["node"] for each in found["kernels"]} == {"perceptron/gemm_0", "perceptron/gemm_2", OUTPUT}
+    assert found["dropped"] == {}
+
+
+def test_latencies_are_counted_as_they_are_told() -> None:
+    found = Measured.of([0.001 * each for each in range(1, 102)], load=2)
+    assert (found.inferences, found.load_s) == (101, 2)
+    expected = {"median_ms": 51, "p90_ms": 91, "p99_ms": 100, "min_ms": 1, "mean_ms": 51, "per_second": 1000 / 51}
+    assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)  # pyright: ignore[reportUnknownMemberType]
+
+
+FAILING_PEER = """
+import sys
+from mini_infer.tools import bench_worker
+if sys.argv[1] == "mini_infer":
+    bench_worker.main()
+elif {loads}:
+    print('{{"load": 1}}', flush=True); input(); print('{{"times": []}}', flush=True); input(); raise SystemExit(4)
+else:
+    print('{{"error": "Refusal: opset 99"}}')
+"""
+
+
+@pytest.mark.parametrize(
+    ("peer", "loads", "why"),
+    [
+        ("openvino", False, "openvino is not installed: pip install openvino"),
+        ("onnxruntime", False, "onnxruntime: Refusal: opset 99"),
+        ("onnxruntime", True, "onnxruntime ended with status 4"),
+    ],
+)
+def test_a_peer_that_fails_is_left_out_alone(
+    peer: str, loads: bool, why: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (model.parent / "failing_peer.py").write_text(FAILING_PEER.format(loads=loads))
+    monkeypatch.setenv("PYTHONPATH", f"{model.parent}:{ENVIRONMENT['PYTHONPATH']}")
+    monkeypatch.setattr(benching, "WORKER", "failing_peer")
+    monkeypatch.setattr(benching, "find_spec", lambda name: None if name == "openvino" else name)  # pyright: ignore
+    result = cli("bench", model, "-j", "1", "--rounds", "1", "--runs", "1", "--against", peer, "--json")
+    assert (result.exit_code, result.stderr) == (0, f"mini-infer: warning: left out: {why}\n")
+    found = json.loads(result.stdout)
+    assert list(found["engines"]) == ["mini_infer"] and found["dropped"] == {peer: why}
 
 
 def test_demo_builds_and_runs_a_resnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,6 +350,41 @@ WRONG: dict[str, tuple[list[str], str]] = {
         "--against tflite: there are onnxruntime, openvino",
     ),
 }
+
+
+USELESS: dict[str, str] = {
+    "run --reference -j 1": "--threads does nothing with --reference",
+    "run --reference --no-optimize": "--no-optimize does nothing with --reference",
+    "run --reference --repeat 3": "--repeat does nothing with --reference",
+    "run --reference --check-memory": "--check-memory does nothing with --reference",
+    "run --check-memory --repeat 3": "--repeat does nothing with --check-memory",
+    "run --check-memory --no-plan-memory": "--no-plan-memory does nothing with --check-memory",
+    "plan --no-plan-memory --strategy pools": "--strategy does nothing with --no-plan-memory",
+    "plan --no-plan-memory --disable-inplace add": "--disable-inplace does nothing with --no-plan-memory",
+    "plan --no-plan-memory --pools": "--pools does nothing with --no-plan-memory",
+    "plan --disable-inplace addd": "order-kernels: there is no op graph.addd to disable; is add meant?",
+    "plan --disable-inplace Call": "order-kernels: there is no op graph.Call to disable",
+    "bench --duration 1 --rounds 2": "--rounds does nothing with --duration",
+}
+
+
+@pytest.mark.parametrize("words", USELESS)
+def test_options_that_would_do_nothing_are_refused(words: str, model: Path) -> None:
+    assert complaint(*words.split(), model).startswith(USELESS[words])
+
+
+def test_ops_may_be_named_as_in_onnx(tmp_path: Path) -> None:
+    b = ModelBuilder("chain")
+    x = b.input("x", [8, 64])
+    for _ in range(3):
+        x = b.node("Softmax", b.node("Transpose", x, perm=[1, 0]), axis=0)
+    path = saved(b.model([x]), tmp_path)
+    plans = {
+        names: told("plan", path, "-j", "1", "--table", "--disable-inplace", names).splitlines()[1:]
+        for names in ("softmax", "Softmax", "softmax,BatchNormalization,AveragePool,Gemm,LeakyRelu", "add")
+    }
+    found = list(plans.values())
+    assert found[0] == found[1] == found[2] != found[3]
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -376,8 +467,33 @@ def test_interrupting_is_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [path.name for path in model.parent.iterdir()] == ["model.onnx"]
 
 
+@pytest.mark.parametrize("program", ["mini-infer", "mini-opt"])
+def test_the_version_is_told(program: str) -> None:
+    result = cli("--version") if program == "mini-infer" else CliRunner().invoke(mini_opt.app, ["--version"])
+    assert result.exit_code == 0 and result.stdout.split()[-1] == import_module("mini_infer").__version__
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "completions"),
+    [
+        ("mini-infer", "pl", ["plan"]),
+        ("mini-infer", "bench --js", ["--json"]),
+        ("mini-opt", "--to bu", ["buffers"]),
+        ("mini-opt", "-p cse,fold", ["cse,fold-constants", "cse,fold-batch-norm"]),
+    ],
+)
+def test_the_shell_completes_words(program: str, words: str, completions: list[str]) -> None:
+    variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
+    typed = f"{program} {words}"
+    environment = ENVIRONMENT | {variable: "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    module = {"mini-infer": "cli", "mini-opt": "mini_opt"}[program]
+    command = [sys.executable, "-m", f"mini_infer.tools.{module}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (result.stdout.split(), result.stderr) == (completions, "")
+
+
 def test_help_names_every_command() -> None:
     text = told("--help")
     assert all(command in text for command in ("run", "plan", "bench", "compare", "demo"))
     for command in ("run", "plan", "bench", "compare", "demo"):
-        assert "--help" in told(command, "--help")
+        assert "--help" in told(command, "--help") and told(command, "-h") == told(command, "--help")
