@@ -83,7 +83,7 @@ def test_the_width_of_a_beam_gets_to_the_planner(monkeypatch: pytest.MonkeyPatch
 def test_ops_can_be_kept_from_working_in_place(model: Path) -> None:
     assert cli("plan", model, "-j", 1, "--disable-inplace", "add, relu")[0] == 0
     complaint = cli("plan", model, "-j", 1, "--disable-inplace", "add,relux")[2]
-    assert complaint == "mini-infer: error: order-kernels: there is no op graph.relux to disable"
+    assert complaint == "mini-infer: error: order-kernels: there is no op graph.relux to disable; is relu meant?"
 
 
 def test_pools_are_told_beside_the_table(model: Path) -> None:
