@@ -104,7 +104,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"shapes": [1, 2]}, r"shapes is \[1, 2\]; it must be a mapping from names of inputs to shapes"),
         ({"shapes": {"x": 4}}, "shapes: 'x' is 4; it must be a sequence of sizes"),
         ({"shapes": {"x": "4"}}, "shapes: 'x' is '4'; it must be a sequence of sizes"),
-        ({"treads": 2}, "there is no option treads; there are check_memory, device, device_id, dims, "),
+        ({"treads": 2}, "there is no option treads; there are beam_width, check_memory, device, device_id, dims, "),
     ],
 )
 def test_wrong_option_is_named(options: dict[str, Any], message: str) -> None:

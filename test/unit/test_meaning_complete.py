@@ -26,7 +26,7 @@ def test_op_has_its_meaning_written_down(name: str) -> None:
 def test_every_output_is_checked_and_explained(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     if file.stem == "refused":
-        assert text.count("// -----") + 1 == len(re.findall(r"// CHECK: .+", text))
+        assert text.count("// -----") + 1 == len(re.findall(r"// expected-error @\S+ {{.+}}", text))
         return
     assert file.stem.partition("-")[0] in OPS
     outputs = text[: text.index("func.return")].partition("\n    -> (")[2].partition(") {\n")[0]
