@@ -1,8 +1,7 @@
 """How long a kernel takes on one core, roughly: what it is worth to share it among threads hangs on that.
 
-An estimate from shapes alone, for a core of three to four GHz that reaches half of what its vectors allow. Measured
-against the profiles of SqueezeNet, MobileNet-v2 and BERT it is within a factor of three for what takes longest, which
-is enough: the grains below are far from where either choice would cost much.
+An estimate from shapes alone, for a core of three to four GHz that reaches half of what its vectors allow. It has not
+been compared with profiles yet, and need only tell work far below the grains from work far above them.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from ..dialects.graph.windows import PoolOp
 from ..dialects.kernel import TargetAttr
 
 STAGE_GRAIN = 2000
-"""Nanoseconds of a stage that are worth a thread of their own. Handing a share to a thread that is awake and waiting
-for its end took 0.4 us on a Zen 3 server (two cores, 10,000 stages that do nothing), so at most a fifth is lost."""
+"""Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is awake
+is expected to take (a few cache lines between two cores). Chosen, not tuned."""
 
 MODEL_GRAIN = 50_000
-"""Nanoseconds of a model that are worth a thread of their own. Waking one that sleeps took 40 to 60 us there, of which
-the thread that wakes it pays 5: below that an inference is over before help has come."""
+"""Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so that
+below it an inference is over before help has come. Chosen, not tuned."""
 
 _MULTIPLICATIONS = 8  # per nanosecond and lane of 32 bits, counting a multiplication and an addition as two
 _OPERATIONS = 1.0  # of other arithmetic, per nanosecond and lane
