@@ -31,12 +31,12 @@ from ..dialects.graph.windows import PoolOp
 from ..dialects.kernel import TargetAttr
 
 STAGE_GRAIN = 2000
-"""Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is awake
-is expected to take (a few cache lines between two cores). Chosen, not tuned."""
+"""Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is
+awake is expected to take (a few cache lines between two cores). Chosen, not tuned."""
 
 MODEL_GRAIN = 50_000
-"""Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so that
-below it an inference is over before help has come. Chosen, not tuned."""
+"""Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so
+that below it an inference is over before help has come. Chosen, not tuned."""
 
 _MULTIPLICATIONS = 8  # per nanosecond and lane of 32 bits, counting a multiplication and an addition as two
 _OPERATIONS = 1.0  # of other arithmetic, per nanosecond and lane
