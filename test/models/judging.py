@@ -45,7 +45,8 @@ class Judge:
 
     def compiled(self, **options: Any) -> dict[str, Array]:
         """What the compiled model gives, twice over, on an arena full of NaN."""
-        plan = mi.compile(self.model, **{"threads": 1, **options}).plan
+        options.setdefault("threads", 1)
+        plan = mi.compile(self.model, **options).plan
         context = plan.create_execution_context()
         context.arena.data[:] = 255
         first, second = context.run(self.inputs), context.run(self.inputs)
