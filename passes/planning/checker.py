@@ -9,7 +9,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from .problem import Plan, PlanError, Problem
+from .problem import Buffer, Plan, PlanError, Problem
 
 
 def check(problem: Problem, plan: Plan) -> None:
@@ -82,10 +82,13 @@ def _check_bound(problem: Problem, plan: Plan) -> None:
 
 
 def _check_pairs(problem: Problem, plan: Plan) -> None:
-    """One row per live interval, by birth; each row is compared with all later rows born before it dies."""
-    owners: list[int] = []
+    """One row per live interval, by birth; each row is compared with all later rows born before it dies.
+
+    A buffer's own intervals lie apart in time, so these are others' rows.
+    """
+    owners: list[Buffer] = []
     rows: list[tuple[int, int, int, int]] = []  # birth, death, start, end
-    for index, buffer in enumerate(problem.buffers):
+    for buffer in problem.buffers:
         if not buffer.size:
             continue
         start = plan.offsets[buffer.id]
@@ -94,21 +97,18 @@ def _check_pairs(problem: Problem, plan: Plan) -> None:
             edges += [low, high]
         edges.append(buffer.death)
         for position in range(0, len(edges), 2):
-            owners.append(index)
+            owners.append(buffer)
             rows.append((edges[position], edges[position + 1], start, start + buffer.size))
-    if not rows:
-        return
     order = sorted(range(len(rows)), key=lambda row: rows[row][0])
     births = [rows[row][0] for row in order]
-    owner = np.array([owners[row] for row in order], dtype=np.int64)
     start = np.array([rows[row][2] for row in order], dtype=np.int64)
     end = np.array([rows[row][3] for row in order], dtype=np.int64)
     for row in range(len(rows)):
         rest = slice(row + 1, bisect_left(births, rows[order[row]][1]))
-        clash = (start[rest] < end[row]) & (start[row] < end[rest]) & (owner[rest] != owner[row])
+        clash = (start[rest] < end[row]) & (start[row] < end[rest])
         if clash.any():
             other = row + 1 + int(np.flatnonzero(clash)[0])
-            a, b = problem.buffers[int(owner[row])], problem.buffers[int(owner[other])]
+            a, b = owners[order[row]], owners[order[other]]
             raise PlanError(
                 f"{a.name} [{start[row]}, {end[row]}) and {b.name} [{start[other]}, {end[other]}) "
                 f"are live together at step {births[other]} and share bytes",

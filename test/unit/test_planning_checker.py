@@ -36,6 +36,7 @@ def wrong(offsets: Mapping[int | str, int] | None = None, **changes: Any) -> Non
         ({}, {"height": 13}, "the plan claims height 13, its highest end is 12"),
         ({}, {"proven_bound": 13}, r"the plan claims to prove 13, which is not in \[12, 12\]"),
         ({}, {"optimal": False}, "the plan has height 12 and proves 12: optimal is wrong"),
+        ({}, {"proven_bound": 11, "optimal": False}, r"the plan claims to prove 11, which is not in \[12, 12\]"),
     ],
 )
 def test_each_wrong_claim_is_found(offsets: dict[int | str, int], changes: dict[str, Any], message: str) -> None:
@@ -49,25 +50,53 @@ def test_a_missing_buffer_is_found() -> None:
         check(PROBLEM, replace(plan, offsets={"a": 0, "c": 8, "x": 4}))
 
 
-def test_a_wrong_lower_bound_is_found() -> None:
+@pytest.mark.parametrize("claimed", [4, 6])
+def test_a_wrong_lower_bound_is_found(claimed: int) -> None:
     problem = problem_of(((2, 0, 2), (3, 1, 3)))
     plan = solve(problem)
-    with pytest.raises(PlanError, match="the plan claims the lower bound 4, the most bytes live are 5"):
-        check(problem, replace(plan, bound=replace(plan.bound, height=4)))
+    with pytest.raises(PlanError, match=f"the plan claims the lower bound {claimed}, the most bytes live are 5"):
+        check(problem, replace(plan, bound=replace(plan.bound, height=claimed)))
 
 
 def test_a_plan_above_the_capacity_is_found() -> None:
     problem = problem_of(((2, 0, 2), (3, 1, 3)))
+    plan = solve(problem)
+    check(replace(problem, capacity=5), plan)
     with pytest.raises(PlanError, match="the plan's height 5 exceeds the capacity 4"):
-        check(replace(problem, capacity=4), solve(problem))
+        check(replace(problem, capacity=4), plan)
 
 
-def test_buffers_may_share_bytes_in_a_gap_only() -> None:
+def test_a_plan_higher_than_what_is_proven_is_not_optimal() -> None:
+    problem = problem_of(((2, 0, 1), (3, 1, 2)))
+    apart = replace(solve(problem, "naive"), proven_bound=3, optimal=False)
+    assert apart.height == 5
+    check(problem, apart)
+    with pytest.raises(PlanError, match="the plan has height 5 and proves 3: optimal is wrong"):
+        check(problem, replace(apart, optimal=True))
+
+
+def test_the_problems_alignment_holds_where_a_buffer_asks_for_less() -> None:
+    problem = Problem((Buffer("a", 2, 0, 1), Buffer("b", 2, 0, 1)), alignment=4)
+    plan = solve(problem)
+    check(problem, plan)
+    with pytest.raises(PlanError, match="b starts at 6, which is not aligned"):
+        check(problem, replace(plan, offsets={"a": 0, "b": 6}))
+
+
+@pytest.mark.parametrize("place", [2, 100])
+def test_a_buffer_without_bytes_may_lie_anywhere(place: int) -> None:
+    """Within another's bytes, and above all others; what it is pinned to is no height either."""
+    problem = Problem((Buffer("a", 4, 0, 2), Buffer("none", 0, 0, 2, offset=place)), alignment=1)
+    check(problem, replace(solve(problem), offsets={"a": 0, "none": place}))
+
+
+@pytest.mark.parametrize("other", [Buffer("b", 4, 1, 4), Buffer("b", 4, 0, 3)])
+def test_buffers_may_share_bytes_in_a_gap_only(other: Buffer) -> None:
     inside = Problem((Buffer("a", 4, 0, 4, gaps=((1, 3),)), Buffer("b", 4, 1, 3)), alignment=1)
     plan = solve(inside)
     check(inside, plan)
-    beyond = Problem((inside.buffers[0], Buffer("b", 4, 1, 4)), alignment=1)
-    with pytest.raises(PlanError):
+    beyond = Problem((inside.buffers[0], other), alignment=1)
+    with pytest.raises(PlanError, match=r"are live together at step \d and share bytes"):
         check(beyond, plan)
 
 
