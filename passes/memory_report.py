@@ -1,8 +1,8 @@
 """The memory plan of a module: its tensors, read from the IR at the arena level.
 
 What each call writes is one tensor, from that call to its last read before anything is written over it. A
-name that is read, but that no call writes, is a view: a copy that vanished. memory_plan.py holds the
-records.
+name that is read, but that no call writes, is a view: a copy that vanished. Inputs and weights are there from
+the first step to the last; an output is what was last written to its bytes. memory_plan.py holds the records.
 """
 
 from __future__ import annotations
@@ -37,6 +37,18 @@ from .buffers import (
 from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord
 
 __all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_summary"]
+
+_NUMBERS = (
+    "alignment",
+    "arena_bytes",
+    "lower_bound",
+    "proven_bound",
+    "optimal",
+    "binding_step",
+    "total_bytes",
+    "original_bytes",
+)
+_TEXTS = ("strategy", "method")
 
 
 @dataclass
@@ -100,6 +112,8 @@ def plan_summary(main: Operation) -> MemoryPlan:
         raise PlanError("memory plan: the module is not at the arena level")
     numbers = {key: each.value.data for key, each in summary.data.items() if isinstance(each, IntegerAttr)}
     texts = {key: each.data for key, each in summary.data.items() if isinstance(each, StringAttr)}
+    if unsaid := [key for key in _NUMBERS if key not in numbers] + [key for key in _TEXTS if key not in texts]:
+        raise PlanError(f"memory plan: the kernel.plan of main says no {unsaid[0]}")
     return MemoryPlan(
         arena_bytes=numbers["arena_bytes"],
         lower_bound_bytes=numbers["lower_bound"],
@@ -109,6 +123,7 @@ def plan_summary(main: Operation) -> MemoryPlan:
         binding_step=numbers["binding_step"],
         method=texts["method"],
         alignment=numbers["alignment"],
+        total_bytes=numbers["total_bytes"],
         original_bytes=numbers["original_bytes"],
         proven_bound_bytes=numbers["proven_bound"],
         exhausted=texts.get("exhausted", ""),
@@ -160,7 +175,7 @@ class _Reader:
         self.calls = calls
         self.places = places
         self.buffers: dict[object, _Buffer] = {}
-        self.used: Counter[str] = Counter()
+        self.used = Counter(argument_texts(main, "graph.name"))
         self.made: set[tuple[object, str]] = set()  # (buffer, name as in the IR) of what calls write
 
     def read(self) -> None:
@@ -172,7 +187,8 @@ class _Reader:
                     self.buffers.setdefault(self.key(value), _Buffer()).accesses.append(access)
             for value in (*call.outs, *call.scratch):
                 inplace = value in call.ins
-                name = (inplace and node_name(call)) or self.label(value)
+                own = inplace or value in self.main.args  # what lies in an output need not be the output
+                name = (own and node_name(call)) or self.label(value)
                 tensor = self.tensor(value, step, "scratch" if value in call.scratch else "intermediate", name)
                 tensor.inplace = inplace
                 tensor.node, tensor.kernel = node_name(call), call.callee.string_value()
@@ -197,15 +213,35 @@ class _Reader:
         op = value.owner
         return (label(op) if isinstance(op, Operation) else value.name_hint) or "tensor"
 
+    def unique(self, name: str) -> str:
+        """The name, numbered where another tensor has it."""
+        self.used[name] += 1
+        return f"{name}#{self.used[name]}" if self.used[name] > 1 else name
+
     def tensor(self, value: SSAValue, birth: int, role: Role, name: str) -> _Tensor:
         """A new tensor, under a name of its own."""
-        name = f"{name} scratch" if role == "scratch" else name
-        self.used[name] += 1
-        if self.used[name] > 1:
-            name = f"{name}#{self.used[name]}"
+        name = self.unique(f"{name} scratch" if role == "scratch" else name)
         tensor = _Tensor(name, value, self.places[value].bytes, birth, birth + 1, role)
         self.buffers[self.key(value)].tensors.append(tensor)
         return tensor
+
+    def output(self, argument: SSAValue, name: str) -> TensorRecord:
+        """An output: what was last written to all of it, or its parts together."""
+        buffer, box = self.buffers.setdefault(argument, _Buffer()), self.places[argument].bytes
+        birth = min((tensor.birth for tensor in buffer.tensors), default=0)
+        made = _Tensor(name, argument, box, birth, len(self.calls), "output")
+        whole = [tensor for tensor in buffer.tensors if tensor.box.count == box.count]
+        if whole:
+            last = whole[-1]
+            buffer.tensors.remove(last)
+            made = replace(last, name=name, value=argument, box=box, death=made.death, role=made.role)
+        buffer.tensors.append(made)
+        return self.record(made, buffer)
+
+    def outside(self, value: SSAValue, name: str, role: Role) -> TensorRecord:
+        """An input or a weight: there all the time."""
+        size = nbytes_of(memref_type(value))
+        return TensorRecord(name, size, 0, len(self.calls), True, role, None, **_layout(self.places, value))
 
     def record(self, tensor: _Tensor, buffer: _Buffer) -> TensorRecord:
         """The record of a tensor whose life is known."""
@@ -269,17 +305,21 @@ def _records(main: func.FuncOp, calls: list[CallOp], places: Places) -> list[Ten
     records: list[TensorRecord] = []
     names, roles = argument_texts(main, "graph.name"), argument_texts(main, "graph.role")
     for argument, name, role in zip(main.args, names, roles, strict=True):
-        if role == "input" or role == "output":
-            size = nbytes_of(memref_type(argument))
-            layout = _layout(places, argument)
-            records.append(TensorRecord(name, size, 0, len(calls), True, role, None, **layout))
+        name = name or reader.label(argument)
+        if role == "output":
+            records.append(reader.output(argument, name))
+        elif role == "input":
+            records.append(reader.outside(argument, name, role))
     for op in main.body.walk():
         weights = isinstance(op, memref.ViewOp) and int_attribute(op, "buffer") is None
         if weights or isinstance(op, WeightOp):
-            size = nbytes_of(memref_type(op.results[0]))
-            layout = _layout(places, op.results[0])
-            records.append(TensorRecord(label(op) or "weight", size, 0, len(calls), True, "weight", None, **layout))
+            own = op.attributes.get("name")
+            name = own.data if isinstance(own, StringAttr) else f"{node_name(op)} weight".strip()
+            records.append(reader.outside(op.results[0], reader.unique(name), "weight"))
     found = [
-        (tensor.birth, reader.record(tensor, buffer)) for buffer in reader.buffers.values() for tensor in buffer.tensors
+        (tensor.birth, reader.record(tensor, buffer))
+        for buffer in reader.buffers.values()
+        for tensor in buffer.tensors
+        if tensor.role != "output"
     ]
     return records + [record for _, record in sorted(found, key=lambda pair: pair[0])]

@@ -1,7 +1,8 @@
 """What the passes changed: how often each pattern of each pass applied, kept with the context.
 
-A pass reports `count(ctx, "fold-batch-norm", "conv-batch-norm")`; whoever ran the pipeline asks
-`pass_statistics(ctx)` afterwards. What no pass needs to report, as it shows in the IR, is counted by `Difference`.
+A pass reports `count(ctx, "fold-batch-norm", "conv-batch-norm")`, and what is not a number of changes by
+`measure(ctx, "plan-arena", "bytes saved", 4096)`; whoever ran the pipeline asks `pass_statistics(ctx)` afterwards.
+What no pass needs to report, as it shows in the IR, is counted by `Difference`.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 @dataclass
 class PassStatistics:
-    """Counts by pass and pattern, in the order in which they first appeared."""
+    """Counts and amounts by pass and pattern, in the order in which they first appeared."""
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    amounts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
 
     def add(self, pass_name: str, what: str, times: int = 1) -> None:
         """Adds `times` to the count of `what` in a pass."""
@@ -35,12 +37,13 @@ class PassStatistics:
             yield pass_name, what, times
 
     def format(self) -> str:
-        """A table of all counts, one line each."""
-        rows = list(self.rows())
+        """A table of all counts and amounts, one line each."""
+        rows = [*self.counts.items(), *self.amounts.items()]
         if not rows:
             return "no pass was run\n"
-        width = max(len(pass_name) for pass_name, _, _ in rows)
-        return "".join(f"{times:6d}  {pass_name:{width}}  {what}\n" for pass_name, what, times in rows)
+        digits = max(6, *(len(str(number)) for _, number in rows))
+        width = max(len(pass_name) for (pass_name, _), _ in rows)
+        return "".join(f"{number:{digits}d}  {pass_name:{width}}  {what}\n" for (pass_name, what), number in rows)
 
 
 def pass_statistics(ctx: Context) -> PassStatistics:
@@ -52,6 +55,12 @@ def count(ctx: Context, pass_name: str, what: str, times: int = 1) -> None:
     """Reports that a pass changed `what` so many times; zero is not reported."""
     if times:
         pass_statistics(ctx).add(pass_name, what, times)
+
+
+def measure(ctx: Context, pass_name: str, what: str, amount: int) -> None:
+    """Reports an amount of what a pass made, such as bytes; those of several modules are added up."""
+    amounts = pass_statistics(ctx).amounts
+    amounts[pass_name, what] = amounts.get((pass_name, what), 0) + amount
 
 
 class Difference:

@@ -35,7 +35,7 @@ def _costs(plan: InferencePlan) -> list[tuple[str, str]]:
     return [
         ("kernel calls", str(len(plan.calls))),
         ("weights", _size(plan.weights.nbytes)),
-        ("arena", f"{_size(plan.arena_bytes)} ({minimal})"),
+        ("arena", f"{_size(plan.arena_bytes)} ({minimal}, {plan.memory.saving:.0%} saved)"),
         ("threads", str(plan.threads)),
     ]
 

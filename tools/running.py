@@ -24,7 +24,7 @@ from ..runtime.build import engine_of, import_model, pass_names
 from ..runtime.engine import Engine, EngineConfig
 from ..runtime.signature import input_specs
 from .arrays import load_inputs, save_outputs
-from .reports.tables import size_text
+from .reports.tables import percent, size_text
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
@@ -92,7 +92,8 @@ def run_compiled(
         console.print(f"latency on {plan.threads} thread(s): median {median:.3f} ms, min {least:.3f} ms of {repeat}")
     console.print(
         f"memory: weights {size_text(plan.weights.nbytes)}, arena {size_text(memory.arena_bytes)} "
-        f"(lower bound {size_text(memory.lower_bound_bytes)})"
+        f"(lower bound {size_text(memory.lower_bound_bytes)}, without reuse {size_text(memory.total_bytes)}, "
+        f"{percent(memory.saving)} saved)"
     )
     _save(output, outputs, console)
     return compiled

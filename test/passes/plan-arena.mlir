@@ -1,4 +1,5 @@
 // RUN: mini-opt %s -p plan-arena | filecheck %s
+// RUN: mini-opt %s -p plan-arena --statistics 2>&1 | filecheck %s --check-prefix=COUNTS
 // RUN: mini-opt %s -p 'plan-arena{strategy=naive alignment=64}' | filecheck %s --check-prefix=NAIVE
 // RUN: mini-opt %s -p 'plan-arena{strategy=pools}' | filecheck %s --check-prefix=POOLS
 // RUN: not mini-opt %s -p 'plan-arena{capacity=1000}' 2>&1 | filecheck %s --check-prefix=FULL
@@ -29,7 +30,7 @@ graph.kernel @part(%x: tensor<8x4xf32>) -> tensor<64xf32> {
 // bytes live            256   1024  768    256      the bound is 1024, at step 1; %c goes where %s was
 // CHECK:      func.func @main(%x: memref<64xf32> {graph.role = "input"}, %y: memref<64xf32> {graph.role = "output"},
 // CHECK-SAME:   %arena: memref<1024xi8> {graph.role = "arena"}) attributes {kernel.plan =
-// CHECK-SAME:   {strategy = "auto", method = "{{.*}}", alignment = 256 : i64, arena_bytes = 1024 : i64, lower_bound = 1024 : i64, proven_bound = 1024 : i64, optimal = true, binding_step = 1 : i64, original_bytes = 1280 : i64}}
+// CHECK-SAME:   {strategy = "auto", method = "{{.*}}", alignment = 256 : i64, arena_bytes = 1024 : i64, lower_bound = 1024 : i64, proven_bound = 1024 : i64, optimal = true, binding_step = 1 : i64, total_bytes = 1280 : i64, original_bytes = 1280 : i64}}
 // CHECK:      %[[A:.*]] = memref.view %arena[%{{.*}}][] {buffer = 0 : i64, birth = 0 : i64, death = 3 : i64, name = "a"} : memref<1024xi8> to memref<64xf32>
 // CHECK-NEXT: kernel.call @k ins(%x : memref<64xf32>) outs(%[[A]] : memref<64xf32>)
 // CHECK:      memref.view %arena[%{{.*}}][] {buffer = 1 : i64, birth = 1 : i64, death = 2 : i64, kernel.scratch, name = "b"} : memref<1024xi8> to memref<512xi8>
@@ -40,6 +41,12 @@ graph.kernel @part(%x: tensor<8x4xf32>) -> tensor<64xf32> {
 // CHECK-NEXT: %[[L:.*]] = memref.view %arena[%{{.*}}][] {buffer = 3 : i64, birth = 2 : i64, death = 4 : i64, name = "c"} : memref<1024xi8> to memref<60xf32>
 // CHECK-NEXT: %[[P:.*]] = memref.reinterpret_cast %[[L]] to offset: [0], sizes: [8, 4], strides: [8, 1] {{.*}} : memref<60xf32> to memref<8x4xf32, strided<[8, 1]>>
 // CHECK-NEXT: kernel.call @part ins(%[[P]] : memref<8x4xf32, strided<[8, 1]>>) outs(%y : memref<64xf32>)
+
+// Amounts come after counts.
+// COUNTS:      plan-arena  ops gone
+// COUNTS-NEXT: {{^}}  1280  plan-arena  bytes of all tensors
+// COUNTS-NEXT: {{^}}  1024  plan-arena  bytes of the arena
+// COUNTS-NEXT: {{^}}   256  plan-arena  bytes saved
 
 // Without reuse: 256 + 512 + 256 + 256.
 // NAIVE: %arena: memref<1280xi8>

@@ -78,7 +78,9 @@ def test_run_tells_outputs_time_and_memory(model: Path) -> None:
     assert re.search(r"model\.onnx: 3 kernel calls of 3 kernels, compiled in [\d.]+ s \(passes [\d.]+ s\)", text)
     assert re.search(rf"{OUTPUT} +float32 +4x8 +-?[\d.]+ +-?[\d.]+ +[\d.]+", text)
     assert re.search(r"latency on 1 thread\(s\): median [\d.]+ ms, min [\d.]+ ms of 3", text)
-    assert re.search(r"memory: weights [\d.]+ kB, arena 1.536 kB \(lower bound 1.536 kB\)", text)
+    assert re.search(
+        r"memory: weights [\d.]+ kB, arena 1.536 kB \(lower bound 1.536 kB, without reuse 1.536 kB, 0.0 % saved\)", text
+    )
 
 
 def test_run_tells_what_was_rewritten(tmp_path: Path) -> None:
@@ -132,12 +134,12 @@ def test_every_command_takes_dimensions_and_shapes(command: str, tmp_path: Path)
 
 def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
     text = told("plan", model, "-j", "1")
-    assert re.search(r"arena +1,536 bytes, proven minimal \(strategy auto: [a-z-]+\)\n", text)
-    assert re.search(r"lower bound +1,536 bytes at step 1 \([a-z_0-9]+\), ratio 1.0000\n", text)
+    assert re.search(r"arena +1,536 bytes +0.002 MB, proven minimal \(strategy auto: [a-z-]+\)\n", text)
+    assert re.search(r"lower bound +1,536 bytes +0.002 MB at step 1 \([a-z_0-9]+\), ratio 1.0000\n", text)
     assert re.search(r"live at step 1, which binds:\n  perceptron/gemm_0 +640 B +[a-z_0-9]+\n", text)
     table = told("plan", model, "-j", "1", "--table")
-    assert re.search(r"tensor +bytes +start +end +address +in place +reused by\n", table)
-    assert re.search(r"perceptron/gemm_0 +640 +0 +2 +0", table)
+    assert re.search(r"tensor +bytes +MB +start +end +address +mark +reused by\n", table)
+    assert re.search(r"perceptron/gemm_0 +640 +0.001 +0 +2 +0", table)
 
 
 def test_plan_says_what_shares_bytes(tmp_path: Path) -> None:
@@ -149,7 +151,8 @@ def test_plan_says_what_shares_bytes(tmp_path: Path) -> None:
     assert " over chain/" in told("plan", path, "-j", "1", "--table")
     assert " over chain/" not in told("plan", path, "-j", "1", "--table", "--no-plan-memory")
     assert re.search(
-        r"optimised +[\d,]+ bytes in \d pools", told("plan", path, "-j", "1", "--strategy", "pools", "--pools")
+        r"optimised +[\d,]+ bytes +[\d.]+ MB in \d pools",
+        told("plan", path, "-j", "1", "--strategy", "pools", "--pools"),
     )
 
 

@@ -21,8 +21,8 @@ from mini_infer.tools.reports.blocks import Block, blocks_of
 from mini_infer.tools.reports.gantt import draw_plan
 from mini_infer.tools.reports.labels import fitting_label, short_names
 from mini_infer.tools.reports.palette import colour_of
-from mini_infer.tools.reports.reuse import next_users, overwritten_by
-from mini_infer.tools.reports.tables import headline, saving, size_text, subtitle
+from mini_infer.tools.reports.reuse import next_users, overwritten_by, reusers
+from mini_infer.tools.reports.tables import headline, percent, size_text, subtitle
 
 
 def tensor(name: str, birth: int, death: int, offset: int, size: int, buffer: int, **more: object) -> TensorRecord:
@@ -32,7 +32,7 @@ def tensor(name: str, birth: int, death: int, offset: int, size: int, buffer: in
 
 def small_plan() -> MemoryPlan:
     """Four steps. b is written over a in place; c and d are halves of every row of one buffer, which e views;
-    s is scratch where a was."""
+    s is scratch where a was. z lies in the output y before it."""
     x = TensorRecord("x", 512, 0, 4, True, "input", None)
     a = tensor("/net/a", 0, 2, 0, 512, 0, overlapping=("/net/b",), kernel="conv_0", node="/net/a")
     b = tensor("/net/b", 1, 3, 0, 512, 0, overlapping=("/net/a",), kernel="relu_0", inplace=True)
@@ -45,14 +45,18 @@ def small_plan() -> MemoryPlan:
         BufferRecord(1, "/net/e", 512, 512, 1, 4),
         BufferRecord(2, "/net/f scratch", 100, 0, 3, 4, scratch=True),
     )
+    y = TensorRecord("y", 2_000_000, 3, 4, True, "output", None)
+    z = TensorRecord("z", 2_000_000, 2, 4, True, "intermediate", None)
+    w = TensorRecord("w", 1_500_000, 0, 4, True, "weight", None)
     return MemoryPlan(
         arena_bytes=1024,
         lower_bound_bytes=1024,
-        tensors=(x, a, b, c, d, e, s),
+        tensors=(x, y, w, a, b, c, d, e, s, z),
         strategy="auto",
         optimal=True,
         binding_step=1,
         method="greedy-by-size",
+        total_bytes=1792,
         original_bytes=1280,
         steps=("conv_0", "relu_0", "conv_1", "softmax_0"),
         buffers=buffers,
@@ -91,27 +95,39 @@ def test_what_is_written_over_in_place() -> None:
     assert overwritten_by(small_plan()) == {"/net/b": "/net/a"}
 
 
+def test_what_has_bytes_of_another_buffer() -> None:
+    """Not b, which is in place, nor d, whose bytes lie between those of c; y's bytes are the caller's."""
+    assert reusers(small_plan()) == {"/net/f scratch"}
+
+
 def test_the_table_tells_everything() -> None:
     assert mi.plan_table(small_plan()).splitlines() == [
-        "arena                  1,024 bytes, proven minimal (strategy auto: greedy-by-size)",
-        "lower bound            1,024 bytes at step 1 (relu_0), ratio 1.0000",
-        "without reuse          1,792 bytes, 42.9 % saved",
+        "arena                  1,024 bytes      0.001 MB, proven minimal (strategy auto: greedy-by-size)",
+        "lower bound            1,024 bytes      0.001 MB at step 1 (relu_0), ratio 1.0000",
+        "without reuse          1,792 bytes      0.002 MB; reuse saves 768 bytes, 42.9 %",
+        "inputs                   512 bytes      0.001 MB (1), outside of the arena",
+        "outputs            2,000,000 bytes      2.000 MB (1), outside of the arena",
+        "weights            1,500,000 bytes      1.500 MB (1), outside of the arena",
         "",
-        "tensor          bytes  start  end  address  in place     reused by",
-        "/net/a            512      0    2        0               /net/b",
-        "/net/b            512      1    3        0  over /net/a  /net/f scratch",
-        "/net/c            256      1    4      512",
-        "/net/d            256      2    4      640",
-        "/net/e            512      3    4      512  (view)",
-        "/net/f scratch    100      3    4        0  (scratch)",
+        "tensor              bytes     MB  start  end  address  mark                    reused by",
+        "x                     512  0.001      0    4           (input)",
+        "/net/a                512  0.001      0    2        0                          /net/b",
+        "/net/b                512  0.001      1    3        0  (In-place) over /net/a  /net/f scratch",
+        "/net/c                256  0.000      1    4      512",
+        "/net/d                256  0.000      2    4      640",
+        "/net/e                512  0.001      3    4      512  (view)",
+        "/net/f scratch        100  0.000      3    4        0  (scratch) (Reused)",
+        "z               2,000,000  2.000      2    4           (in an output)",
+        "y               2,000,000  2.000      3    4           (output)",
+        "w               1,500,000  1.500      0    4           (weight)",
     ]
 
 
 def test_a_plan_of_offsets_has_no_pools() -> None:
     lines = mi.pool_table(small_plan()).splitlines()
     assert lines[0] == "Strategy auto gives every buffer its own offset: there are no pools."
-    assert "original               1,792 bytes, every tensor by itself" in lines
-    assert "saving                42.9 %" in lines
+    assert "original               1,792 bytes      0.002 MB, every tensor by itself" in lines
+    assert "saving                   768 bytes      0.001 MB, 42.9 %" in lines
 
 
 @pytest.mark.parametrize("strategy", ["pools", "pools-first-fit"])
@@ -145,7 +161,7 @@ def test_sizes_have_units() -> None:
         "5.218 MB",
         "3.000 GB",
     ]
-    assert saving(0, 0) == "0.0 %" and saving(4, 1) == "75.0 %"
+    assert percent(0.75) == "75.0 %"
 
 
 def test_the_headline_says_how_good_the_plan_is() -> None:

@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import pytest
 from memory_programs import ProgramBuilder
-from xdsl.dialects.builtin import ModuleOp
+from models.small import SMALL_MODELS
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 
+from mini_infer import plan_memory
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph import AbsOp, AddOp, ConcatOp, MiniContext, NegOp, ReluOp
 from mini_infer.dialects.kernel import InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes import plan_arena
+from mini_infer.passes.buffers import PLAN, main_of
 from mini_infer.passes.memory_report import MemoryPlan, TensorRecord, memory_plan
 from mini_infer.passes.planning import Plan, Problem, solve
 
@@ -75,8 +78,51 @@ def test_inputs_and_outputs_are_the_callers() -> None:
     assert [(tensor.name, tensor.role, tensor.bytes, tensor.offset) for tensor in caller] == [
         ("x0", "input", 256, None),
         ("y0", "output", 512, None),
-        ("y0", "intermediate", 512, None),
     ]
+    # The output is what the last call makes, from that step on.
+    output = caller[1]
+    assert (output.birth, output.death, output.node, output.kernel) == (3, 4, "node4", "k4")
+
+
+def test_an_output_of_parts_is_there_from_the_first_part() -> None:
+    builder = ProgramBuilder([(8, 8)])
+    loose = InterfaceAttr.of(strided_operands=[0], strided_results=[0])
+    parts = [builder.call(lambda v, op=op: [op(v[0])], builder.inputs, loose)[0] for op in (AbsOp, NegOp)]
+    both = InterfaceAttr.of(strided_operands=[0, 1], strided_results=[0])
+    (whole,) = builder.call(lambda v: [ConcatOp(v, 0)], parts, both)
+    ctx, module = builder.context, builder.finish([whole])
+    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena,verify-arena"))
+    tensors = {tensor.name: tensor for tensor in memory_plan(module).tensors}
+    assert {name: (each.role, each.birth, each.persistent) for name, each in tensors.items()} == {
+        "x0": ("input", 0, True),
+        "y0": ("output", 0, True),
+        "node0": ("intermediate", 0, True),
+        "node1": ("intermediate", 1, True),
+    }
+    assert set(tensors["y0"].shared_with) == {"node0", "node1"}
+
+
+def test_names_are_of_one_tensor_each() -> None:
+    """Packed weights are called after the nodes that take them, as what the nodes make is."""
+    names = [tensor.name for tensor in plan_memory(SMALL_MODELS["resnet"](), threads=1).tensors]
+    assert len(set(names)) == len(names)
+    assert {"resnet/conv_4", "resnet/conv_4 weight", "resnet/conv_4 weight#2"} <= set(names)
+
+
+def test_what_reuse_saves() -> None:
+    """node0 to node2 and a scratch of 256 bytes each; node2 over node1, and the scratch's bytes are nobody else's."""
+    plan = plan_of()
+    assert (plan.total_bytes, plan.saved_bytes, plan.saving) == (1024, 256, 0.25)
+    assert replace(plan, total_bytes=0, arena_bytes=0).saving == 0.0
+    # Apart, each with a place of its own, the concatenation's 512 bytes included.
+    assert (plan_of("naive", "bufferize").total_bytes, plan_of("naive", "bufferize").saving) == (1536, 0.0)
+
+
+@pytest.mark.parametrize("name", ["resnet", "transformer", "lstm"])
+def test_the_total_is_that_of_the_tensors(name: str) -> None:
+    plan = plan_memory(SMALL_MODELS[name](), threads=2)
+    inside = [each.bytes for each in plan.tensors if each.offset is not None and each.role != "view"]
+    assert plan.total_bytes == sum(-(-size // 256) * 256 for size in inside)
 
 
 def test_a_part_of_a_concatenation() -> None:
@@ -119,6 +165,18 @@ def test_other_levels_have_no_plan() -> None:
     _, module = program()
     with pytest.raises(PlanError, match="not at the arena level"):
         memory_plan(module)
+
+
+def test_a_plan_that_leaves_something_unsaid_is_refused() -> None:
+    ctx, module = program()
+    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena"))
+    main = main_of(module, "test")
+    said = main.attributes[PLAN]
+    assert isinstance(said, DictionaryAttr)
+    for key in ("total_bytes", "strategy"):
+        main.attributes[PLAN] = DictionaryAttr({name: each for name, each in said.data.items() if name != key})
+        with pytest.raises(PlanError, match=f"memory plan: the kernel.plan of main says no {key}"):
+            memory_plan(module)
 
 
 def test_buffers_are_what_was_planned() -> None:

@@ -8,23 +8,21 @@ from ...passes.memory_plan import MemoryPlan, TensorRecord
 
 
 def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
-    """For each tensor of the arena, those that take its bytes next: in place, or else those of other buffers.
+    """For each tensor, those that take its bytes next: in place, or else those of other buffers of the arena.
 
     Each of its bytes counts once: who takes a byte later, from one that had it in between, is not named. Views take
     no bytes, since these are of tensors that are named themselves.
     """
-    inside = [tensor for tensor in plan.tensors if tensor.offset is not None]
-    takers = sorted((tensor for tensor in inside if tensor.role != "view"), key=lambda tensor: tensor.birth)
+    inside = [tensor for tensor in plan.tensors if tensor.offset is not None and tensor.role != "view"]
+    takers = sorted(inside, key=_birth)
     births = [tensor.birth for tensor in takers]
     written_over = {operand: result for result, operand in overwritten_by(plan).items()}
     users: dict[str, list[str]] = {}
-    for tensor in inside:
-        if tensor.name in written_over:
-            users[tensor.name] = [written_over[tensor.name]]
+    for tensor in plan.tensors:
+        names = users[tensor.name] = [written_over[tensor.name]] if tensor.name in written_over else []
+        if names or tensor.offset is None or tensor.end is None:
             continue
-        assert tensor.offset is not None and tensor.end is not None
         left = [(tensor.offset, tensor.end)]
-        names = users[tensor.name] = []
         for other in takers[bisect_left(births, tensor.death) :]:
             if not left:
                 break
@@ -35,6 +33,11 @@ def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
                     names.append(other.name)
                     left = rest
     return users
+
+
+def reusers(plan: MemoryPlan) -> set[str]:
+    """The tensors that lie in bytes which one of another buffer had before them; what is in place is none of them."""
+    return {name for names in next_users(plan).values() for name in names} - overwritten_by(plan).keys()
 
 
 def _without(ranges: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """A memory plan as text: in one line, as a table of tensors, as a summary of its pools.
 
-The table has the columns of CANN GE's memory tool, the summary of pools what Mini-Infer's prints.
+The table has the columns and the marks of CANN GE's memory tool, the summary of pools what Mini-Infer's prints.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import io
 from collections.abc import Sequence
 
 from ...passes.memory_plan import MemoryPlan
-from .reuse import next_users, overwritten_by
+from .reuse import next_users, overwritten_by, reusers
 
+_PLACES = {"input": 0, "output": 2, "weight": 3}  # in the table, around the tensors that calls make
 UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 
 
@@ -24,6 +25,11 @@ def size_text(count: int) -> str:
     """Bytes in their unit: 5218304 is "5.218 MB"."""
     unit, name = unit_of(count)
     return f"{count / unit:.3f} {name}" if unit > 1 else f"{count} {name}"
+
+
+def percent(part: float) -> str:
+    """A part of a whole in percent."""
+    return f"{100 * part:.1f} %"
 
 
 def headline(plan: MemoryPlan) -> str:
@@ -39,25 +45,12 @@ def subtitle(plan: MemoryPlan) -> str:
     """What the arena serves, how it was planned and which step asks for so much."""
     tensors = [tensor for tensor in plan.tensors if not tensor.persistent and tensor.role != "view"]
     parts = [
-        f"{len(plan.steps)} kernel calls, {len(tensors)} tensors of {size_text(separate_bytes(plan))}",
+        f"{len(plan.steps)} kernel calls, {len(tensors)} tensors of {size_text(plan.total_bytes)}",
         f"strategy {_strategy(plan)}",
     ]
     if plan.steps:
         parts.append(f"step {plan.binding_step} binds ({plan.steps[plan.binding_step]})")
     return "; ".join(parts)
-
-
-def separate_bytes(plan: MemoryPlan) -> int:
-    """Bytes of the arena if every tensor and every scratch had bytes of its own."""
-    unit = plan.alignment
-    return sum(
-        -(-tensor.bytes // unit) * unit for tensor in plan.tensors if not tensor.persistent and tensor.role != "view"
-    )
-
-
-def saving(before: int, after: int) -> str:
-    """What was saved, in percent."""
-    return f"{100 * (1 - after / before):.1f} %" if before else "0.0 %"
 
 
 def some(names: Sequence[str], most: int = 4) -> str:
@@ -70,28 +63,47 @@ def certificate(plan: MemoryPlan) -> list[str]:
     """How large the arena is, how large it has to be, and what it would be without reuse."""
     proof = "proven minimal" if plan.optimal else "not proven minimal"
     where = f"step {plan.binding_step} ({plan.steps[plan.binding_step]})" if plan.steps else "no step"
-    before = separate_bytes(plan)
     return [
-        f"arena         {plan.arena_bytes:>14,} bytes, {proof} (strategy {_strategy(plan)})",
-        f"lower bound   {plan.lower_bound_bytes:>14,} bytes at {where}, ratio {plan.ratio:.4f}",
-        f"without reuse {before:>14,} bytes, {saving(before, plan.arena_bytes)} saved",
+        f"arena         {_both(plan.arena_bytes)}, {proof} (strategy {_strategy(plan)})",
+        f"lower bound   {_both(plan.lower_bound_bytes)} at {where}, ratio {plan.ratio:.4f}",
+        f"without reuse {_both(plan.total_bytes)}; reuse saves {plan.saved_bytes:,} bytes, {percent(plan.saving)}",
     ]
 
 
 def plan_table(plan: MemoryPlan) -> str:
-    """The certificate, then every tensor of the arena, in the order in which they are made.
+    """The certificate, what lies outside of the arena, then every tensor.
 
-    Lifetimes are half-open: `end` is the first step at which the bytes are free again.
+    The inputs come first, then what the calls make, in their order, the outputs and the weights. Lifetimes are
+    half-open: `end` is the first step at which the bytes are free again. What has an address lies in the arena. Marks
+    are those of CANN GE: "(Reused)" are the bytes that another tensor had before, "(In-place)" those of an operand.
     """
-    users, operands = next_users(plan), overwritten_by(plan)
-    rows: list[Sequence[str]] = [("tensor", "bytes", "start", "end", "address", "in place", "reused by")]
+    lines = certificate(plan)
+    for role in ("input", "output", "weight"):
+        count = sum(tensor.role == role for tensor in plan.tensors)
+        lines.append(f"{role + 's':13} {_both(plan.bytes_of(role))} ({count}), outside of the arena")
+    users, marks = next_users(plan), _marks(plan)
+    rows: list[Sequence[str]] = [("tensor", "bytes", "MB", "start", "end", "address", "mark", "reused by")]
+    for tensor in sorted(plan.tensors, key=lambda tensor: _PLACES.get(tensor.role, 1)):
+        life = f"{tensor.birth:,}", f"{tensor.death:,}"
+        address = "" if tensor.offset is None else f"{tensor.offset:,}"
+        size = f"{tensor.bytes:,}", f"{tensor.bytes / 10**6:.3f}"
+        rows.append((tensor.name, *size, *life, address, marks[tensor.name], some(users[tensor.name])))
+    return "\n".join([*lines, "", *aligned(rows, "<>>>>><<")]) + "\n"
+
+
+def _marks(plan: MemoryPlan) -> dict[str, str]:
+    """What each tensor is, where it is no plain tensor of the arena, and whose bytes it has."""
+    operands, reused = overwritten_by(plan), reusers(plan)
+    marks: dict[str, str] = {}
     for tensor in plan.tensors:
-        if tensor.offset is not None:
-            numbers = (tensor.bytes, tensor.birth, tensor.death, tensor.offset)
-            place = f"over {operands[tensor.name]}" if tensor.inplace else ""
-            kind = f"({tensor.role})" if tensor.role in ("scratch", "view") else place
-            rows.append((tensor.name, *(f"{number:,}" for number in numbers), kind, some(users[tensor.name])))
-    return "\n".join([*certificate(plan), "", *aligned(rows, "<>>>><<")]) + "\n"
+        kind = "in an output" if tensor.persistent and tensor.role == "intermediate" else tensor.role
+        words = [] if kind == "intermediate" else [f"({kind})"]
+        if tensor.inplace:
+            words.append(f"(In-place) over {operands[tensor.name]}")
+        elif tensor.name in reused:
+            words.append("(Reused)")
+        marks[tensor.name] = " ".join(words)
+    return marks
 
 
 def pool_table(plan: MemoryPlan) -> str:
@@ -106,13 +118,12 @@ def pool_table(plan: MemoryPlan) -> str:
     else:
         lines = [f"Strategy {plan.strategy} gives every buffer its own offset: there are no pools."]
         lines += ["The strategies pools and pools-first-fit make some.", ""]
-    before, in_place = separate_bytes(plan), plan.original_bytes
     lines += [
-        f"original      {before:>14,} bytes, every tensor by itself",
-        f"in place      {in_place:>14,} bytes, results over operands and parts in their whole",
-        f"optimised     {plan.arena_bytes:>14,} bytes" + (f" in {len(plan.pools)} pools" if plan.pools else ""),
-        f"saving        {saving(before, plan.arena_bytes):>14}",
-        f"lower bound   {plan.lower_bound_bytes:>14,} bytes, ratio {plan.ratio:.4f}",
+        f"original      {_both(plan.total_bytes)}, every tensor by itself",
+        f"in place      {_both(plan.original_bytes)}, results over operands and parts in their whole",
+        f"optimised     {_both(plan.arena_bytes)}" + (f" in {len(plan.pools)} pools" if plan.pools else ""),
+        f"saving        {_both(plan.saved_bytes)}, {percent(plan.saving)}",
+        f"lower bound   {_both(plan.lower_bound_bytes)}, ratio {plan.ratio:.4f}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -136,6 +147,11 @@ def aligned(rows: Sequence[Sequence[str]], sides: str) -> list[str]:
         "  ".join(f"{cell:{side}{width}}" for cell, (width, side) in zip(row, columns, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def _both(count: int) -> str:
+    """A size in bytes and in megabytes, for one line among others."""
+    return f"{count:>14,} bytes {count / 10**6:>10,.3f} MB"
 
 
 def _strategy(plan: MemoryPlan) -> str:
