@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -180,6 +181,7 @@ def collection_paused() -> Generator[None]:
             gc.enable()
 
 
+@cache
 def parse_passes(text: str) -> tuple[ModulePass, ...]:
     """The passes of a pipeline text such as `fold-constants,plan-arena{alignment=64}`.
 
