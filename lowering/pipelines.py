@@ -79,7 +79,7 @@ def phases(
     With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
     strategy of plan-arena, `beam_width` how many partial plans its `beam` keeps; kernels with an op of
     `disable_inplace` write no result over an operand.
-    With `poison` a buffer's bytes are overwritten when it dies.
+    With `poison` a buffer's bytes are overwritten when it dies, and every call is a stage of its own.
     """
     strategy = planner if plan_memory else "naive"
     arena = {"strategy": strategy, "alignment": alignment, "capacity": capacity, "width": beam_width}
@@ -90,7 +90,7 @@ def phases(
         "mark-inplace": disabled,
         "elide-copies": bytes_taken,
         "plan-arena": arena,
-        "share-threads": {"apart": "true" if profile else None},
+        "share-threads": {"apart": "true" if profile or poison else None, "watched": "true" if poison else None},
     }
     loops = f"{'poison-dead,' if poison else ''}{LOOPS}{',profile-kernels' if profile else ''}"
     return (

@@ -50,6 +50,8 @@ class ShareThreads(ModulePass):
     """Nanoseconds of work for each share; 0: a share for each thread always."""
     apart: bool = False
     """Whether every call is a stage of its own, so that it can be timed."""
+    watched: bool = False
+    """Whether what one thread does alone is a stage too, so that whoever has stages done sees all there is."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -61,12 +63,12 @@ class ShareThreads(ModulePass):
         team = add_argument(main, TEAM_TYPE, TEAM)
         constants = IndexConstants(main)
         made = 0
-        for stage in list(self._stages(main.body.block)) if threads > 1 else ():
+        for stage in list(self._stages(main.body.block)) if threads > 1 or self.watched else ():
             shares = threads
             if self.grain:
                 work = sum(nanoseconds(kernels[call.callee.string_value()], target) for call in stage)
-                shares = min(threads, work // self.grain)
-            if shares > 1:
+                shares = max(1, min(threads, work // self.grain))
+            if shares > 1 or self.watched:
                 name = f"{STAGE}{made}"
                 share = func.CallOp(SHARE + name, [team, constants[shares]], ())
                 insert_before(share, stage[0])

@@ -64,11 +64,12 @@ def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer
     if not config.check_memory:
         return Engine(build_plan(module, ctx, config, observer), config, pass_statistics(ctx))
     from .memory_check import CheckedEngine
+    from .watch import WatchedPlan
 
     again = module.clone()
-    plan, statistics = build_plan(module, ctx, config, observer), pass_statistics(ctx)
+    planned, statistics = WatchedPlan.build(module, ctx, config, observer), pass_statistics(ctx)
     apart = replace(config, enable_memory_planning=False, max_workspace_size=None)
-    return CheckedEngine(plan, config, statistics, build_plan(again, ctx, apart))
+    return CheckedEngine(planned, config, statistics, WatchedPlan.build(again, ctx, apart))
 
 
 def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:

@@ -4,8 +4,8 @@ An engine with `check_memory` runs each call four times: by its plan and by one 
 arena full of 0xFF (NaN in every float type, -1 in every integer) and on one full of other garbage; and a buffer's bytes
 are filled with 0xFF when it dies, and in the gaps of its life. Whoever reads bytes that nobody has written, or after
 their buffer's death, or that somebody has overwritten too early, gives another answer. Arena and outputs lie between
-guards; these, the bytes of the arena that belong to no buffer, and the inputs must be the same afterwards, and what is
-dead as it was filled.
+guards; these and the inputs must be the same afterwards, and no call may change bytes of the arena but its own (see
+watch.py).
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from ..dialects.errors import PlanError
 from ..passes.statistics import PassStatistics
 from .context import checked
 from .engine import Engine, EngineConfig
-from .plan import InferencePlan
 from .storage import Array, aligned_bytes
+from .watch import WatchedPlan, WatchingContext
 
 GUARD = 4096  # bytes before and behind what is guarded
-DEAD = 0xFF  # what poison-dead writes
 PATTERNS = (0xFF, 0x55)  # 0x55555555 is a large float and a large integer
 
 
@@ -32,20 +31,21 @@ class CheckedEngine(Engine):
     """An engine whose every inference proves that its memory plan is right, or raises PlanError."""
 
     def __init__(
-        self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics, without_reuse: InferencePlan
+        self, planned: WatchedPlan, config: EngineConfig, statistics: PassStatistics, without_reuse: WatchedPlan
     ) -> None:
-        super().__init__(plan, config, statistics)
+        super().__init__(planned.plan, config, statistics)
+        self.planned = planned
         self.without_reuse = without_reuse
 
     @override
     def _run(self, inputs: Sequence[Any]) -> list[Array]:
         given = [checked(spec, value) for spec, value in zip(self.plan.inputs, inputs, strict=True)]
         expected: list[Array] | None = None
-        for plan, what in ((self.without_reuse, "without reuse of memory"), (self.plan, "as planned")):
+        for plan, what in ((self.without_reuse, "without reuse of memory"), (self.planned, "as planned")):
             for pattern in PATTERNS:
-                found = run_poisoned(plan, given, pattern, fills_dead=True)
+                found = run_poisoned(plan, given, pattern)
                 expected = expected or found
-                for spec, one, other in zip(plan.outputs, expected, found, strict=True):
+                for spec, one, other in zip(self.plan.outputs, expected, found, strict=True):
                     if one.tobytes() != other.tobytes():
                         where = f"{what}, in an arena full of 0x{pattern:02X}"
                         difference = _first_difference(one, other)
@@ -54,17 +54,13 @@ class CheckedEngine(Engine):
         return expected
 
 
-def run_poisoned(
-    plan: InferencePlan, inputs: Sequence[Array], pattern: int, *, fills_dead: bool = False
-) -> list[Array]:
-    """One inference on memory full of `pattern`; raises PlanError where it writes what it may not.
-
-    A plan that fills what dies leaves nothing alive: every byte of its arena must be the fill or the pattern.
-    """
+def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) -> list[Array]:
+    """One inference on memory full of `pattern`; raises PlanError where it writes what it may not."""
+    plan = watched.plan
     arena = _Guarded(plan.arena_bytes, plan.alignment, pattern)
     outputs = [_Guarded(_nbytes(spec.shape, spec.dtype), 64, pattern) for spec in plan.outputs]
     before = [array.tobytes() for array in inputs]
-    context = plan.create_execution_context(arena.inside)
+    context = WatchingContext(watched, arena.inside)
     for name, array in zip(plan.input_names, inputs, strict=True):
         context.bind_input(name, array)
     for spec, memory in zip(plan.outputs, outputs, strict=True):
@@ -72,10 +68,6 @@ def run_poisoned(
     context.execute()
     if not arena.is_guarded:
         raise PlanError("memory check: bytes beside the arena were written")
-    if (arena.inside[_padding(plan)] != pattern).any():
-        raise PlanError("memory check: bytes of the arena that belong to no buffer were written")
-    if fills_dead and ((arena.inside != pattern) & (arena.inside != DEAD)).any():
-        raise PlanError("memory check: bytes of the arena were written after the death of all buffers there")
     for spec, memory in zip(plan.outputs, outputs, strict=True):
         if not memory.is_guarded:
             raise PlanError(f"memory check: bytes beside output '{spec.name}' were written")
@@ -103,14 +95,6 @@ class _Guarded:
     def is_guarded(self) -> bool:
         """Whether nobody has written to the guards."""
         return all(bool((guard == self._pattern).all()) for guard in self._guards)
-
-
-def _padding(plan: InferencePlan) -> Array:
-    """Which bytes of the arena belong to no buffer at any time."""
-    free = np.ones(plan.arena_bytes, np.bool_)
-    for buffer in plan.memory.buffers:
-        free[buffer.offset : buffer.end] = False
-    return free
 
 
 def _nbytes(shape: Sequence[int], dtype: np.dtype[Any]) -> int:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .engine import EngineConfig
 
 
-_ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class InferencePlan(Stationary):
 
         These are those of inputs, outputs, arena and weights, and of the times when the plan is profiled.
         """
-        native, threads = _ENTRY(self.code.address("mini_infer_run")), self.threads
+        native, threads = ENTRY(self.code.address("mini_infer_run")), self.threads
         if threads == 1:
             return lambda pointers: native(pointers, None)
         helpers = team()

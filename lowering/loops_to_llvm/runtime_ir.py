@@ -6,7 +6,8 @@ always be, the caller does all the work alone. It is an argument because the thr
 model: no model's code calls anything outside but the clock and what moves memory.
 
 For a stage, `void @share_stage_0(ptr %team, i64 %shares)` has `@stage_0` done in so many shares; %team are the two
-pointers above. `i64 @mini_infer_clock()` tells nanoseconds from any fixed moment.
+pointers above. %share is called with `@call_stage_0`, whose address tells one stage from another.
+`i64 @mini_infer_clock()` tells nanoseconds from any fixed moment.
 """
 
 from collections.abc import Mapping
@@ -74,7 +75,7 @@ many:
   call void %share(ptr @call_{name}, ptr %args, i64 %shares)
   ret void
 }}
-define internal void @call_{name}(ptr %args, i64 %share, i64 %shares) nounwind {{
+define void @call_{name}(ptr %args, i64 %share, i64 %shares) nounwind {{
 {_loads(pointers)}
   call void @{name}({_passed(pointers)}i64 %share, i64 %shares)
   ret void

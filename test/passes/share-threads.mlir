@@ -1,6 +1,7 @@
 // RUN: mini-opt %s -p share-threads | filecheck %s
 // RUN: mini-opt %s -p 'share-threads{grain=0}' | filecheck %s --check-prefix EACH
 // RUN: mini-opt %s -p 'share-threads{grain=0 apart=true}' | filecheck %s --check-prefix APART
+// RUN: mini-opt %s -p 'share-threads{watched=true}' | filecheck %s --check-prefix WATCHED
 
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 16>} {
   graph.kernel @matmul(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf32> {
@@ -41,6 +42,16 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // APART-NEXT:    func.call @share_stage_1
   // APART-NEXT:    kernel.barrier
   // APART-NEXT:    func.call @share_stage_2
+
+  // A stage that one thread does alone is one all the same.
+  // WATCHED-LABEL: func.func @main
+  // WATCHED-DAG:     %[[ONE:.*]] = arith.constant 1 : index
+  // WATCHED-DAG:     %[[MANY:.*]] = arith.constant 11 : index
+  // WATCHED:         func.call @share_stage_0(%{{.*}}, %[[MANY]])
+  // WATCHED-NEXT:    kernel.barrier
+  // WATCHED-NEXT:    func.call @share_stage_1(%{{.*}}, %[[ONE]])
+  // WATCHED-NOT:     kernel.call
+  // WATCHED:         func.return
   func.func @main(%x: memref<64x64xf32> {graph.role = "input"}, %y: memref<64x64xf32> {graph.role = "output"}, %arena: memref<32768xi8> {graph.role = "arena"}) {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index

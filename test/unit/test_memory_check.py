@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,19 @@ from engine_cases import MODELS, engine, inputs
 from everything_shared import everything_shared
 from models.build import ModelBuilder, example_inputs
 from models.small import SMALL_MODELS
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import FloatAttr, IndexType, MemRefType, ModuleOp, f32
 
 import mini_infer as mi
+from mini_infer.lowering.graph_to_loops.lower_kernels import KERNEL
+from mini_infer.lowering.module_text import read_module
+from mini_infer.lowering.pipelines import Observer, PassRun
+from mini_infer.passes.boxes import Box
+from mini_infer.passes.buffers import cast_to
 from mini_infer.runtime import memory_check
+from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.memory_check import CheckedEngine, run_poisoned
+from mini_infer.runtime.watch import WatchedPlan
 
 
 def checked(name: str, **options: Any) -> CheckedEngine:
@@ -111,23 +120,102 @@ def test_changing_an_input_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         broken({"x": inputs("perceptron")["x"].copy()})
 
 
-def test_writing_to_dead_bytes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody reads these bytes again, and they are a buffer's: only what they were filled with tells."""
+# Bytes [0, 64) are live in steps 0 and 1, and again from 5 on; [64, 128) from step 1 on; in a round of the loop,
+# [128, 192) from step 2, and [192, 256) from step 3.
+LIVES = (
+    """
+builtin.module attributes {mini_infer.level = "arena"} {
+func.func @main(
+    %x: memref<16xf32> {graph.name = "x", graph.role = "input"},
+    %y: memref<16xf32> {graph.name = "y", graph.role = "output"}, %arena: memref<256xi8> {graph.role = "arena"}
+  ) attributes {kernel.plan = {strategy = "naive", method = "naive", alignment = 64, arena_bytes = 256,
+    original_bytes = 256, lower_bound = 192, proven_bound = 192, optimal = false, binding_step = 3}} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %c192 = arith.constant 192 : index
+  %g = memref.view %arena[%c0][] {buffer = 0, birth = 0, death = 7, gaps = [[2, 5]], name = "g"}
+    : memref<256xi8> to memref<16xf32>
+  %b = memref.view %arena[%c64][] {buffer = 1, birth = 1, death = 6, name = "b"} : memref<256xi8> to memref<16xf32>
+  kernel.call @one ins(%x : memref<16xf32>) outs(%g : memref<16xf32>)
+  kernel.call @two ins(%g : memref<16xf32>) outs(%b : memref<16xf32>)
+  scf.for %i = %c0 to %c2 step %c1 {
+    %c = memref.view %arena[%c128][] {buffer = 2, birth = 2, death = 4, name = "c"} : memref<256xi8> to memref<16xf32>
+    %d = memref.view %arena[%c192][] {buffer = 3, birth = 3, death = 5, name = "d"} : memref<256xi8> to memref<16xf32>
+    kernel.call @three ins(%b : memref<16xf32>) outs(%c : memref<16xf32>)
+    kernel.call @four ins(%c : memref<16xf32>) outs(%d : memref<16xf32>)
+    kernel.call @five ins(%d : memref<16xf32>) outs(%b : memref<16xf32>)
+  }
+  kernel.call @six ins(%b : memref<16xf32>) outs(%g : memref<16xf32>)
+  kernel.call @seven ins(%g : memref<16xf32>) outs(%y : memref<16xf32>)
+  func.return
+}
+"""
+    + "".join(
+        f"""
+graph.kernel @{name}(%x: tensor<16xf32>) -> tensor<16xf32>
+    attributes {{schedule = #kernel.schedule<"map">, interface = #kernel.interface<>}} {{
+  %r = graph.neg %x : tensor<16xf32>
+  graph.yield %r : tensor<16xf32>
+}}
+"""
+        for name in ("one", "two", "three", "four", "five", "six", "seven")
+    )
+    + "}"
+)
 
-    def harm(context: mi.ExecutionContext) -> None:
-        context.arena.data[context.plan.memory.buffers[0].offset] = 1
 
-    broken = sabotaged("perceptron", monkeypatch, harm)
-    with pytest.raises(mi.PlanError, match="bytes of the arena were written after the death of all buffers there"):
-        broken(inputs("perceptron"))
+def stray(kernel: str, distance: int) -> Observer:
+    """Has the code of a kernel write one more element, so many behind the first of its result."""
+
+    def observer(run: PassRun, module: ModuleOp) -> None:
+        for op in module.ops if run.name == "lower-kernels" else ():
+            if isinstance(op, func.FuncOp) and op.sym_name.data == KERNEL + kernel:
+                (_, result) = (argument for argument in op.args if isinstance(argument.type, MemRefType))
+                place = cast_to(result, Box(distance, (1,), (1,)))
+                zero, number = (
+                    arith.ConstantOp.from_int_and_width(0, IndexType()),
+                    arith.ConstantOp(FloatAttr(7.0, f32)),
+                )
+                store = memref.StoreOp.get(number.result, place.result, [zero.result])
+                last = op.body.block.last_op
+                assert last is not None
+                op.body.block.insert_ops_before([place, zero, number, store], last)
+
+    return observer
 
 
-def test_writing_where_no_buffer_lies_is_found() -> None:
-    plan = engine("perceptron").plan
-    memory = plan.memory
-    smaller = replace(memory, buffers=tuple(replace(each, bytes=each.bytes - 4) for each in memory.buffers))
-    with pytest.raises(mi.PlanError, match="belong to no buffer"):
-        run_poisoned(replace(plan, memory=smaller), list(inputs("perceptron").values()), 0xFF)
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("kernel", "distance", "place"),
+    [
+        pytest.param("one", 16, "from byte 64 to 67", id="before another is born there"),
+        pytest.param("three", -32, "from byte 0 to 3", id="in a gap of another's life"),
+        pytest.param("six", 48, "from byte 192 to 195", id="where nobody is born again"),
+        pytest.param("three", 31, "from byte 252 to 255", id="in a loop, before another is born there"),
+        pytest.param("seven", 0, "", id="none"),
+    ],
+)
+def test_a_write_to_dead_bytes_is_found(kernel: str, distance: int, place: str, threads: int, tmp_path: Path) -> None:
+    """No answer shows it: somebody else overwrites the bytes before they are read."""
+    path = tmp_path / "lives.mlir"
+    path.write_text(LIVES)
+    module, ctx = read_module(path)
+    config = mi.EngineConfig(threads=threads, check_memory=True)
+    module.attributes["kernel.target"] = target_attribute(config)
+    watched = WatchedPlan.build(module, ctx, config, stray(kernel, distance))
+    x = np.arange(16, dtype=np.float32)
+    for pattern in memory_check.PATTERNS:
+        if place:
+            message = rf"^memory check: kernel '{kernel}' wrote 4 bytes of the arena that are not its own, {place}$"
+            with pytest.raises(mi.PlanError, match=message):
+                run_poisoned(watched, [x], pattern)
+        else:
+            np.testing.assert_array_equal(run_poisoned(watched, [x], pattern)[0][1:], x[1:])
+    (y,) = watched.plan.create_execution_context().run({"x": x}).values()
+    np.testing.assert_array_equal(y[1:], x[1:])
 
 
 def test_a_wrong_plan_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
