@@ -15,10 +15,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.errors import CompileError
 from ...dialects.extensions import SelectOp
 from ...dialects.extensions.replace import scalar_of
-from ...dialects.graph.base import describe
 from ...dialects.graph.elementwise import MulOp
 from ...dialects.graph.values import element_type_of_value
 from .approximations import gelu
@@ -316,9 +314,7 @@ def emit_elementwise(
         # Through the op's own type: the cast of an f32 to bool or to f16 must not see more bits than it has.
         target = op.properties["to"]
         return convert(b, convert(b, operands[0], actual[0], target), target, result_element)
-    rule = _RULES.get(op.name)
-    if rule is None:
-        raise CompileError(f"{describe(op)}: no elementwise code for this op")
+    rule = _RULES[op.name]
     is_pow = op.name == "graph.pow"
     wide = actual[0] if is_pow else max(actual, key=bits_of)
     wide = wide_float(wide)

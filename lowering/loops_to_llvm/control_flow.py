@@ -19,7 +19,7 @@ from typing import cast
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import IntegerAttr, SymbolRefAttr, i1, i64
 from xdsl.dialects.llvm import CallingConventionAttr, TailCallKind, TailCallKindAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from .body import NSW, FunctionBody, Handler, fail
 from .instructions import NO_FAST_MATH, integer_list
@@ -65,13 +65,6 @@ def _results(body: FunctionBody, op: Operation, values: Sequence[SSAValue]) -> N
         body.values[result] = value
 
 
-def _single_block(op: Operation, region: Region) -> Block:
-    blocks = tuple(region.blocks)
-    if len(blocks) != 1:
-        fail(op, "its regions must have one block")
-    return blocks[0]
-
-
 def _trips(body: FunctionBody, lower: SSAValue, upper: SSAValue, step: SSAValue) -> int | None:
     """0 or 1 where a loop is known to run so often, 2 for more, None where nothing is known."""
     first, last, stride = (body.known.get(bound) for bound in (lower, upper, step))
@@ -84,7 +77,7 @@ def _trips(body: FunctionBody, lower: SSAValue, upper: SSAValue, step: SSAValue)
 
 def _for(body: FunctionBody, op: Operation) -> None:
     lower, upper, step, *initial = body.lowered(op.operands)
-    block = _single_block(op, op.regions[0])
+    block = op.regions[0].block
     trips = _trips(body, lower, upper, step)
     if trips == 0:
         _results(body, op, initial)
@@ -120,10 +113,10 @@ def _if(body: FunctionBody, op: Operation) -> None:
     if known is not None:
         taken = then if known else otherwise
         if taken.blocks:
-            _results(body, op, _inline(body, _single_block(op, taken), ()))
+            _results(body, op, _inline(body, taken.block, ()))
         return
     then_block = body.new_block()
-    has_otherwise = bool(otherwise.blocks) and _single_block(op, otherwise).first_op is not otherwise.block.last_op
+    has_otherwise = bool(otherwise.blocks) and otherwise.block.first_op is not otherwise.block.last_op
     has_otherwise = has_otherwise or bool(op.results)
     otherwise_block = body.new_block() if has_otherwise else None
     after = body.new_block([body.types.convert(result.type) for result in op.results])
@@ -134,7 +127,7 @@ def _if(body: FunctionBody, op: Operation) -> None:
     for block, region in branches:
         body.block = block
         with body.scope():
-            values = _inline(body, _single_block(op, region), ())
+            values = _inline(body, region.block, ())
             _jump(body, after, values)
     body.block = after
     _results(body, op, after.args)
@@ -142,7 +135,7 @@ def _if(body: FunctionBody, op: Operation) -> None:
 
 def _while(body: FunctionBody, op: Operation) -> None:
     initial = body.lowered(op.operands)
-    before, after = (_single_block(op, region) for region in op.regions)
+    before, after = (region.block for region in op.regions)
     test = body.new_block([value.type for value in initial])
     _jump(body, test, initial)
     body.block = test

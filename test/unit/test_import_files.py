@@ -188,6 +188,21 @@ def test_what_is_no_model(tmp_path: Path) -> None:
         import_onnx(b"this is some text, not a model")
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\xff" * 12, "not an ONNX model, or cut short: broken number at byte 10"),
+        (b"\x08\x07\x0b", "not an ONNX model: unknown field kind 3 at byte 2"),
+        (b"\x3a\x10ab", "not an ONNX model, or cut short: a field at byte 0 ends at 18, its message at 4"),
+    ],
+)
+def test_where_a_message_breaks(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    with pytest.raises(InvalidModelError, match=rf"model\.onnx: {message}$"):
+        import_onnx(path)
+
+
 def test_truncated_files(tmp_path: Path) -> None:
     data = product().SerializeToString()
     path = tmp_path / "model.onnx"

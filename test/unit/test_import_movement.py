@@ -198,6 +198,14 @@ def test_indices(case: Case) -> None:
             Case("ConstantOfShape", [ints(2)], 9, {"value": numpy_helper.from_array(np.zeros(2))}, known=[0]),
             r"the value must be one element, got shape \[2\]",
         ),
+        (
+            Case("ReverseSequence", [X, ints(1, 1)], 10, {"time_axis": 1, "batch_axis": 2}),
+            "time_axis 1 and batch_axis 2 must be 0 and 1",
+        ),
+        (
+            Case("Pad", [FLAGS, ints(1, 1), np.array([True, False])], 13, known=[1, 2]),
+            r"operand 2 \(x2\) must hold one number, got 2",
+        ),
     ],
 )
 def test_invalid(case: Case, message: str) -> None:

@@ -287,6 +287,10 @@ def test_invalid(case: Case, message: str) -> None:
         ),
         (Case("RNN", recurrent(1, 1)[:3], 14, {**FIVE, "activations": ["Elu"]}), "activations Elu"),
         (
+            Case("LSTM", recurrent(4, 1), 14, {**FIVE, "input_forget": 1}),
+            "input_forget: the input gate and the forget gate are one",
+        ),
+        (
             Case(
                 "Resize",
                 [IMAGE, None, floats(1, 1, 2, 2)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -72,9 +73,15 @@ def test_lower_to_llvm(text: str, message: str, tmp_path: Path, capsys: pytest.C
 
 def refused(passes: str, text: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Runs passes on a module, which end in a message and nothing else."""
+    refused_by(["-p", passes], text, message, folder, capsys)
+
+
+def refused_by(
+    options: Sequence[str], text: str, message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     module = folder / "module.mlir"
     module.write_text(text)
-    assert main([str(module), "-p", passes]) == 1
+    assert main([str(module), *options]) == 1
     assert message in capsys.readouterr().err
 
 
@@ -112,6 +119,13 @@ def scheduled(family: str) -> str:
     return module.replace("-> tensor<4x4xf32> {", f"-> tensor<4x4xf32> {attributes} {{")
 
 
+ARENA = '%arena: memref<0xi8> {graph.role = "arena"}'
+TARGET = (
+    '#kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, '
+    "threads = 16>"
+)
+
+
 NEG = "%r = graph.neg %x : tensor<4x4xf32>\n  graph.yield %r : tensor<4x4xf32>"
 
 PASSES = {
@@ -147,6 +161,32 @@ PASSES = {
         ),
         "is not a view with constant strides",
     ),
+    "a view at a byte that is computed": (
+        "plan-arena",
+        main_on_buffers(
+            "%c = arith.constant 1 : index\n"
+            "%n = arith.addi %c, %c : index\n"
+            "%b = memref.alloc() : memref<80xi8>\n"
+            "%v = memref.view %b[%n][] : memref<80xi8> to memref<4x4xf32>\n"
+            "kernel.call @k ins(%x : memref<4x4xf32>) outs(%v : memref<4x4xf32>)"
+        ),
+        "expected a constant index, got the result of arith.addi",
+    ),
+    "a call on what is no view": (
+        "share-threads{grain=0}",
+        f"builtin.module attributes {{kernel.target = {TARGET}}} {{"
+        + main_on_buffers(
+            "%v = builtin.unrealized_conversion_cast %x : memref<4x4xf32> to memref<4x4xf32>\n"
+            "kernel.call @k ins(%x : memref<4x4xf32>) outs(%v : memref<4x4xf32>)"
+        ).replace('"input"}', f'"input"}}, {ARENA}')
+        + "}",
+        "share-threads: a buffer of @stage_0 hangs on what builtin.unrealized_conversion_cast computes",
+    ),
+    "times without a team": (
+        "profile-kernels",
+        function("func.return").replace("@f", "@main"),
+        "profile-kernels: @main has no team of threads; run lower-kernels first",
+    ),
     **{
         f"{family} code for another body": ("lower-kernels", scheduled(family), fact)
         for family, fact in (
@@ -161,6 +201,60 @@ PASSES = {
 @pytest.mark.parametrize(("passes", "text", "message"), PASSES.values(), ids=PASSES)
 def test_passes(passes: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused(passes, text, message, tmp_path, capsys)
+
+
+def llvm_main(body: str, arguments: str = "") -> str:
+    return f"llvm.func @main({arguments}) {{\n{body}\nllvm.return\n}}"
+
+
+TEXTS = {
+    "an ordered load": (
+        llvm_main('%a = "llvm.load"(%p) <{ordering = 2 : i64}> : (!llvm.ptr) -> f32', "%p: !llvm.ptr"),
+        "llvm.load in @main: atomic and volatile accesses have no text here",
+    ),
+    "a call through a pointer": (
+        llvm_main(
+            '"llvm.call"(%p) <{CConv = #llvm.cconv<ccc>, TailCallKind = #llvm.tailcallkind<none>, '
+            "fastmathFlags = #llvm.fastmath<none>, op_bundle_sizes = array<i32>, "
+            "operandSegmentSizes = array<i32: 1, 0>}> : (!llvm.ptr) -> ()",
+            "%p: !llvm.ptr",
+        ),
+        "llvm.call in @main: calls through a pointer have no text here",
+    ),
+    "advice on a loop that LLVM does not know": (
+        llvm_main('"llvm.br"()[^end] {loop_annotation = {magic = 1 : i64}} : () -> ()\n^end:'),
+        "llvm.br in @main: loop_annotation has no entry 'magic = 1 : i64'",
+    ),
+    "a constant that is a text": (
+        '"llvm.mlir.global"() <{addr_space = 0 : i32, global_type = !llvm.array<4 x i8>, '
+        'linkage = #llvm.linkage<internal>, sym_name = "g", value = "text", visibility_ = 0 : i64, constant}> ({}) '
+        ": () -> ()\n" + llvm_main(""),
+        '"text" is no constant of LLVM IR',
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), TEXTS.values(), ids=TEXTS)
+def test_llvm_ir_as_text(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused_by(["-t", "llvm-ir"], text, message, tmp_path, capsys)
+
+
+def test_a_plan_of_tensors_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = (
+        "alignment",
+        "arena_bytes",
+        "lower_bound",
+        "proven_bound",
+        "binding_step",
+        "total_bytes",
+        "original_bytes",
+    )
+    plan = ", ".join(f"{name} = {64 if name == 'alignment' else 0}" for name in numbers)
+    text = (
+        f'func.func @main(%x: tensor<4xf32> {{graph.name = "x", graph.role = "input"}}, {ARENA}) attributes '
+        f'{{kernel.plan = {{strategy = "auto", method = "auto", optimal = true, {plan}}}}} {{\n  func.return\n}}'
+    )
+    refused_by(["-t", "memory-plan"], text, "expected a buffer, got tensor<4xf32>", tmp_path, capsys)
 
 
 def test_check_needs_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -303,5 +303,5 @@ def test_reshape_is_a_view_where_it_can_be(turned: bool, shape: list[int], expec
 @pytest.mark.parametrize("shape", [[5, -1], [-1, -1], [0, -1], [13], [-2, -6]])
 @pytest.mark.parametrize("turned", [False, True])
 def test_reshape_keeps_the_number_of_elements(turned: bool, shape: list[int]) -> None:
-    with pytest.raises(mi.InvalidInputError, match=r"^\[\d, \d\] can't be|is no shape"):
+    with pytest.raises(mi.InvalidInputError, match=r"^\[\d, \d\] can't be (viewed as|reshaped to)|is no shape"):
         mi.Tensor.from_array(rows().T if turned else rows()).reshape(shape)
