@@ -52,12 +52,8 @@ class IndexedOp(MovementOp, ABC):
 
     def check_indices(self, indices: Array) -> None:
         """Raises InvalidInputError where an index is out of range."""
-        if not indices.size:
-            return
         given, sizes = np.broadcast_arrays(indices, np.array(self.indexed(), np.int64))
-        wrong = given >= sizes
-        if given.dtype.kind == "i":
-            wrong |= given < -sizes
+        wrong = (given >= sizes) | (given < -sizes)
         if wrong.any():
             fact = f"index {given[wrong][0]} is outside of a dimension of {sizes[wrong][0]} elements"
             raise InvalidInputError(f"{describe(self)}: {fact}")

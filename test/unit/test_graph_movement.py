@@ -45,8 +45,9 @@ def test_concat() -> None:
         ((4, 5), (-1, 1), (-1, -2)),
         ((2, 0), (2, 6), (1, 1)),
         ((4, 0), (0, 6), (-3, 1)),
+        ((0, 0), (-1, 6), (1, 1)),
     ],
-    ids=["all", "steps", "backwards", "nothing", "backwards by threes"],
+    ids=["all", "steps", "backwards", "nothing", "backwards by threes", "nothing before the first"],
 )
 def test_slice(starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int, ...]) -> None:
     x = random(5, 6)
@@ -178,9 +179,38 @@ def test_resize_options(mode: str, ours: dict[str, Any], onnx: dict[str, Any]) -
         )
 
 
+@pytest.mark.parametrize("coordinate", COORDINATES)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize_to_one_element(coordinate: str, mode: str) -> None:
+    x = random(5, 8)
+    check(
+        partial(graph.ResizeOp, shape=(1, 8), mode=mode, coordinate=coordinate),
+        [x],
+        "Resize",
+        {"mode": mode, "coordinate_transformation_mode": coordinate},
+        inputs=[x, None, None, indices(1, 8)],
+        atol=1e-5,
+    )
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int32])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize_of_integers(mode: str, kind: Any) -> None:
+    """What lies between is rounded, and a cubic beyond the type's range stops at its end."""
+    x = np.array([[0, 255, 3], [100, 7, 8]], np.uint8).view(np.int8 if kind == np.int8 else np.uint8).astype(kind)
+    check(
+        partial(graph.ResizeOp, shape=(3, 5), mode=mode),
+        [x],
+        "Resize",
+        {"mode": mode},
+        inputs=[x, None, None, indices(3, 5)],
+    )
+
+
+@pytest.mark.parametrize("shape", [(3, 6), (1, 6), (1, 1)], ids=str)
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
-def test_resize_of_a_region(mode: str) -> None:
-    x, shape = random(4, 5), (3, 6)
+def test_resize_of_a_region(mode: str, shape: tuple[int, ...]) -> None:
+    x = random(4, 5)
     roi = (0.25, -0.5, 0.75, 1.25)
     check(
         partial(

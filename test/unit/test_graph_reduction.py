@@ -40,7 +40,8 @@ def test_reduce(operation: Any, op_type: str, axes: tuple[int, ...], keepdims: b
 )
 def test_reduce_of_integers_and_of_nothing(operation: Any, op_type: str) -> None:
     axes = np.array([1], np.int64)
-    for x in (random(2, 3, dtype=np.int32, low=-9, high=9), np.zeros((2, 0), np.float32)):
+    integers = random(2, 3, dtype=np.int32, low=-9, high=9)
+    for x in (integers, integers[:, :0], integers[:, :0].astype(np.int8), np.zeros((2, 0), np.float32)):
         check(partial(operation, axes=(1,)), [x], op_type, {"keepdims": 0}, inputs=[x, axes])
 
 

@@ -15,6 +15,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects import graph
 from mini_infer.dialects.graph import Array, tensor
+from mini_infer.dialects.graph.evaluation import is_cheap
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("columns", "cheap"), [(2**20, True), (2**20 + 1, False)])
+def test_a_large_product_is_not_for_the_compiler(columns: int, cheap: bool, transposed: bool) -> None:
+    lhs, rhs = (tensor(f32, shape) for shape in ((512, 2) if transposed else (2, 512), (512, columns)))
+    op = graph.MatmulOp(*test.TestOp(result_types=[lhs, rhs]).results, transpose_a=transposed)
+    assert is_cheap(op) == cheap
 
 
 def f(*shape: int) -> Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
+import weakref
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -260,6 +262,64 @@ def test_interpret() -> None:
     assert results["sum"].tolist() == [[1, 2, 3]] * 2
     assert results["output1"].tolist() == [[1, 20, 300]] * 2
     assert seen == ["graph.weight", "graph.add", "graph.mul", "graph.cast", "graph.call", "graph.cast"]
+
+
+def test_values_are_freed_after_their_last_use() -> None:
+    ctx = context()
+    module = parse(
+        ctx,
+        """
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %b = graph.exp %a : tensor<2xf32>
+  %c = graph.add %b, %b : tensor<2xf32>
+  %d = graph.neg %c : tensor<2xf32>
+  func.return %d : tensor<2xf32>
+}
+""",
+    )
+    made: list[weakref.ref[Array]] = []
+    alive: list[int] = []
+
+    def watch(op: Operation, arrays: Sequence[Array]) -> None:
+        del op
+        made.extend(weakref.ref(array) for array in arrays)
+        alive.append(sum(each() is not None for each in made))
+
+    interpret(module, {"input0": np.ones(2, np.float32)}, blob_store(ctx), on_value=watch)
+    assert alive == [1, 2, 2]
+
+
+def test_a_cast_to_another_float_keeps_the_precision() -> None:
+    ctx = context()
+    module = parse(
+        ctx,
+        """
+func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  %b = graph.cast %a {to = f16} : (tensor<2xf32>) -> tensor<2xf16>
+  %c = graph.cast %b {to = f32} : (tensor<2xf16>) -> tensor<2xf32>
+  func.return %c : tensor<2xf32>
+}
+""",
+    )
+    third = np.full(2, 1 / 3)
+    (wide,) = interpret(module, {"input0": third}, blob_store(ctx), precision=np.float64).values()
+    np.testing.assert_array_equal(wide, third)
+    (narrow,) = interpret(module, {"input0": third.astype(np.float32)}, blob_store(ctx)).values()
+    np.testing.assert_array_equal(narrow, third.astype(np.float16))
+
+
+def test_a_precision_is_one_of_floats_alone() -> None:
+    ctx = context()
+    module = parse(
+        ctx, "func.func @main(%i: tensor<2xi64>, %f: tensor<2xf32>) -> tensor<2xi64> { func.return %i : tensor<2xi64> }"
+    )
+    integers, floats = np.arange(2), np.ones(2)
+    for i, f, fact in (
+        (floats, floats, "input input0 has type float64 instead of int64"),
+        (integers, integers, "input input1 has type int64 instead of float32"),
+    ):
+        with pytest.raises(InvalidInputError, match=fact):
+            interpret(module, {"input0": i, "input1": f}, blob_store(ctx), precision=np.float64)
 
 
 def test_interpret_in_double_precision() -> None:

@@ -69,6 +69,17 @@ def test_a_known_index_out_of_range_is_refused(
         mi.compile(with_constant_indices(each, *others), threads=1, enable_graph_optimization=optimize)
 
 
+@pytest.mark.parametrize("others", [(), ("x0",)], ids=["computed", "constant"])
+def test_the_first_and_the_last_index_are_inside(others: tuple[str, ...]) -> None:
+    each = case("Gather", X, [-3, 2])
+    model = with_constant_indices(each, *others)
+    inputs = {value.name: X for value in model.graph.input}
+    (found,) = mi.compile(model, threads=1)(inputs).values()
+    np.testing.assert_array_equal(found, X[[0, 2]])
+    (found,) = computed(*one_node(each)).values()
+    np.testing.assert_array_equal(found, X[[0, 2]])
+
+
 @pytest.mark.parametrize("each", EMPTY, ids=str)
 def test_no_index_fits_a_dimension_without_elements(each: Case) -> None:
     with pytest.raises(mi.InvalidModelError, match=r"the_node .*: indices name elements of a dimension that has none"):

@@ -129,7 +129,8 @@ func.func @main(
     %x: memref<16xf32> {graph.name = "x", graph.role = "input"},
     %y: memref<16xf32> {graph.name = "y", graph.role = "output"}, %arena: memref<256xi8> {graph.role = "arena"}
   ) attributes {kernel.plan = {strategy = "naive", method = "naive", alignment = 64, arena_bytes = 256,
-    original_bytes = 256, lower_bound = 192, proven_bound = 192, optimal = false, binding_step = 3}} {
+    original_bytes = 256, total_bytes = 256, lower_bound = 192,
+    proven_bound = 192, optimal = false, binding_step = 3}} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
