@@ -15,18 +15,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.lexer import Span
 
-from ..dialects.errors import InvalidModelError
+from ..dialects.errors import InvalidModelError, MiniInferError
 from ..dialects.graph.base import describe
 from ..dialects.graph.blobs import MiniContext, blobs_in
 from .registry import dialect_factories
-
-# xDSL's own pattern takes time exponential in the rest of the line where a closing quote is missing; this one
-# matches the same strings without ever trying again.
-MLIRLexer._unescaped_characters_regex = re.compile(  # pyright: ignore[reportPrivateUsage]
-    r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"'
-)
 
 
 def module_context(folder: Path | None = None, *, allow_unregistered: bool = False) -> MiniContext:
@@ -73,7 +67,7 @@ def parse_module(
         try:
             content = text.decode()
             parser = Parser(ctx, content, file) if places is None else _NotingParser(ctx, content, file, line, places)
-            return parser.parse_module()
+            return _parsed(parser)
         except UnicodeDecodeError as error:
             raise InvalidModelError(f"{file} is not text: {error.reason} at byte {error.start}") from error
         except RecursionError:
@@ -81,6 +75,17 @@ def parse_module(
         except ParseError as error:
             error.span = replace(error.span, line_offset=line)
             raise
+
+
+def _parsed(parser: Parser) -> ModuleOp:
+    """The module; what the parser says in an exception of Python's own, it says of the place that it has reached."""
+    try:
+        return parser.parse_module()
+    except (DiagnosticException, MiniInferError, ParseError, RecursionError):
+        raise
+    except Exception as error:
+        at = Span(parser.pos, parser.pos + 1, parser.lexer.input)
+        raise ParseError(at, " ".join(map(str, error.args)) or type(error).__name__) from error
 
 
 class _NotingParser(Parser):

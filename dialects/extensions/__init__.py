@@ -4,11 +4,10 @@
 those. An operation that is repaired here is a class of ours with the same name and the same assembly as in
 MLIR; build it from here. Everything else of those dialects is xDSL's own class, used as usual.
 
-Importing this package also gives xDSL's vector operations the memory effects they lack (for the whole
-process), so that dead vector loads go and equal ones merge, and mends its parser (see ../dense.py).
+Importing this package also repairs xDSL itself, for the whole process (see ../xdsl_repairs.py).
 """
 
-from ..dense import mend_dense_floats
+from ..xdsl_repairs import repair_effects, repair_parser
 from .arith import (
     Arith,
     CmpfOp,
@@ -51,4 +50,5 @@ __all__ = [
     "Vector",
 ]
 
-mend_dense_floats()
+repair_parser()
+repair_effects()

@@ -340,9 +340,6 @@ class RemFOp(arith.FloatingPointLikeBinaryOperation):
     traits = traits_def(Pure())
 
 
-if not arith.RemUIOp.has_trait(Pure):
-    arith.RemUIOp.traits.add_trait(Pure())
-
 Arith = replace_operations(
     arith.Arith,
     [

@@ -1,4 +1,4 @@
-"""Vector operations that xDSL lacks or builds wrongly, and memory effects for all of them."""
+"""Vector operations that xDSL lacks or builds wrongly."""
 
 from typing import ClassVar, cast
 
@@ -20,7 +20,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoMemoryEffect, OpTrait, Pure
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from .replace import replace_operations, scalar_of
@@ -105,23 +105,5 @@ class StepOp(IRDLOperation):
     def __init__(self, result_type: VectorType[Attribute]):
         super().__init__(result_types=[result_type])
 
-
-def _add_effects() -> None:
-    """Gives xDSL's classes the effects they have in MLIR."""
-    effects: dict[type[IRDLOperation], OpTrait] = {
-        vector.LoadOp: MemoryReadEffect(),
-        vector.MaskedLoadOp: MemoryReadEffect(),
-        vector.StoreOp: MemoryWriteEffect(),
-        vector.MaskedStoreOp: MemoryWriteEffect(),
-        vector.ShuffleOp: NoMemoryEffect(),
-        vector.CreateMaskOp: Pure(),
-        vector.BitcastOp: Pure(),
-    }
-    for operation, effect in effects.items():
-        if not operation.has_trait(type(effect)):
-            operation.traits.add_trait(effect)
-
-
-_add_effects()
 
 Vector = replace_operations(vector.Vector, [ReductionOp, ConstantMaskOp, StepOp])

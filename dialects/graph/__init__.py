@@ -1,12 +1,12 @@
 """The graph dialect: what a model computes, on tensors of static shape, with value semantics.
 
 One file per family of ops; an op is one class with its operands, its type rule and its meaning in numpy.
-Importing this package mends xDSL's parser (see ../dense.py).
+Importing this package repairs xDSL's parser (see ../xdsl_repairs.py).
 """
 
 from xdsl.ir import Dialect
 
-from ..dense import mend_dense_floats
+from ..xdsl_repairs import repair_parser
 from .activation import (
     CastOp,
     ClipOp,
@@ -299,7 +299,7 @@ Graph = Dialect(
     [BlobAttr],
 )
 
-mend_dense_floats()
+repair_parser()
 
 __all__ = [
     "AbsOp",

@@ -1,0 +1,98 @@
+"""What xDSL does wrong by itself, and that it is repaired. A test whose first half fails says: this repair can go."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.parser import Parser
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.mlir_lexer import MLIRLexer
+
+from mini_infer.dialects.extensions import Arith, Vector
+from mini_infer.lowering.module_text import module_context
+
+# In a process of its own, where nothing of ours is imported.
+ALONE = """
+import json
+from xdsl.context import Context
+from xdsl.dialects import arith, cf, func, vector
+from xdsl.dialects.builtin import Builtin
+from xdsl.parser import Parser
+from xdsl.utils.mlir_lexer import MLIRLexer
+
+ctx = Context()
+for dialect in (Builtin, func.Func, cf.Cf):
+    ctx.load_dialect(dialect)
+
+def complaint(text):
+    try:
+        Parser(ctx, text).parse_module()
+    except Exception as error:
+        return type(error).__name__
+    return ""
+
+ops = [each for dialect in (arith.Arith, vector.Vector) for each in dialect.operations]
+print(json.dumps({
+    "float": Parser(ctx, "dense<[0x7F800000]> : tensor<1xf32>").parse_attribute().get_values()[0],
+    "strings": MLIRLexer._unescaped_characters_regex.pattern,
+    "label": complaint(LABEL),
+    "traits": {op.name: [type(trait).__name__ for trait in op.traits.traits] for op in ops},
+}))
+"""
+LABEL = 'func.func @f() {\n  "cf.br"()[^0] : () -> ()\n^0:\n  func.return\n}'
+
+OWN: re.Pattern[str] = MLIRLexer._unescaped_characters_regex  # pyright: ignore[reportPrivateUsage]
+
+
+@cache
+def alone() -> dict[str, Any]:
+    """What xDSL does without us."""
+    program = ALONE.replace("LABEL", repr(LABEL))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    return json.loads(done.stdout)
+
+
+def test_bits_of_floats_in_dense_attributes() -> None:
+    assert alone()["float"] == float(0x7F800000), "xDSL reads 0x7F800000 as infinity now"
+    attribute = Parser(module_context(), "dense<[0x7F800000]> : tensor<1xf32>").parse_attribute()
+    assert isinstance(attribute, DenseIntOrFPElementsAttr) and attribute.get_values() == (float("inf"),)
+
+
+def test_a_string_that_is_not_closed() -> None:
+    """`(?:[^"]+|...)*` splits a line in 2^n ways before it gives up; ours takes every character once."""
+    assert alone()["strings"] == OWN.pattern.replace("++", "+").replace("*+", "*"), "xDSL's pattern is another now"
+    for text in (r'"a\n\22b"', '""', r'"\0Fx"'):
+        assert (found := OWN.match(text)) and found[0] == text
+    with pytest.raises(ParseError, match="closing string literal"):
+        Parser(module_context(), '"' + "a" * 100_000).parse_module()
+
+
+def test_blocks_labelled_by_a_number() -> None:
+    assert alone()["label"] == "ValueError", "xDSL takes ^0 now"
+    assert "^bb1:" in str(Parser(module_context(), LABEL).parse_module())
+
+
+EFFECTS: dict[str, type[OpTrait]] = {
+    "arith.remui": Pure,
+    "vector.load": MemoryReadEffect,
+    "vector.maskedload": MemoryReadEffect,
+    "vector.store": MemoryWriteEffect,
+    "vector.maskedstore": MemoryWriteEffect,
+    "vector.create_mask": Pure,
+    "vector.bitcast": Pure,
+}
+
+
+def test_memory_effects() -> None:
+    operations = {each.name: each for dialect in (Arith, Vector) for each in dialect.operations}
+    for name, effect in EFFECTS.items():
+        assert effect.__name__ not in alone()["traits"][name], f"{name} has its effect in xDSL now"
+        assert operations[name].has_trait(effect)
