@@ -87,7 +87,7 @@ def differences(seed: int, steps: int) -> list[str]:
     m = Chances(seed, steps).m
     apart, planned = _run(*_compiled(m, options), list(m.inputs.values()))
     outputs = enumerate(zip(apart, planned, strict=True))
-    return [f"{options.plan}: output {number}" for number, (one, other) in outputs if not _same(one, other)]
+    return [f"{options.plan}: output {number}" for number, (one, other) in outputs if not same(one, other)]
 
 
 def steps_of(seed: int) -> int:
@@ -104,7 +104,8 @@ def smallest(seed: int) -> tuple[int, list[str]]:
     return steps_of(seed), differences(seed, steps_of(seed))
 
 
-def _same(one: Array, other: Array) -> bool:
+def same(one: Array, other: Array) -> bool:
+    """Whether two outputs have the same bits, but for those of NaNs."""
     if one.tobytes() == other.tobytes():
         return True
     if one.dtype.kind != "f":

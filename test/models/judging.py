@@ -64,6 +64,8 @@ class Judge:
 
 def assert_same_bits(found: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
     """The same outputs, bit by bit."""
+    assert list(found) == list(expected)
     for name, array in found.items():
-        assert array.dtype == expected[name].dtype
+        assert (array.dtype, array.shape) == (expected[name].dtype, expected[name].shape)
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
+        assert array.tobytes() == expected[name].tobytes(), f"{name}: zeros of another sign"

@@ -1,0 +1,162 @@
+"""What the judge of random graphs refuses, each by a result that only that rule sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from fuzz import judge
+from fuzz.growth import Case, distance
+from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected, judged, same_bits
+from models.builder import ModelBuilder
+
+import mini_infer as mi
+from mini_infer.dialects.graph import Array
+
+EXACT = np.array([1.0, -2.0, 4.0])
+TOLERANCE = 2e-5  # of float32
+
+
+def told(found: Any, *peers: Any, exact: Any = EXACT) -> list[str]:
+    """What is wrong with an output beside what peers give."""
+    return list(differences({"y": np.asarray(found)}, {"y": np.asarray(exact)}, [{"y": np.asarray(p)} for p in peers]))
+
+
+def off(error: float, dtype: Any = np.float32) -> Array:
+    """The exact result with such an error, relative to its largest element."""
+    return (EXACT + np.array([error * 4, 0, 0])).astype(dtype)
+
+
+def test_floats_may_be_as_far_off_as_their_type_lets_them() -> None:
+    assert told(off(0.9 * TOLERANCE), off(0)) == []
+    assert told(off(1.1 * TOLERANCE), off(0)) == ["y: off by 2.20e-05, allowed are 2.00e-05"]
+    assert told(off(1.1 * TOLERANCE, np.float64), off(0, np.float64))[0].endswith("allowed are 1.00e-12")
+    assert told(off(1e-2, np.float16), off(0, np.float16)) == []
+
+
+def test_floats_may_be_a_few_times_as_far_off_as_a_believed_peer() -> None:
+    theirs = 10 * TOLERANCE
+    assert told(off(-0.9 * FACTOR * theirs), off(theirs)) == []
+    assert told(off(-1.1 * FACTOR * theirs), off(theirs))
+    beyond = 1.1 * BELIEVED * TOLERANCE
+    assert told(off(-2 * beyond), off(beyond))
+    assert told(off(-2 * beyond), off(beyond), off(0))
+
+
+def test_who_is_as_a_peer_is_right() -> None:
+    """However far both are from float64: the standard leaves it open, or the type has no better answer."""
+    assert told(off(0.5), off(0.5)) == []
+    assert told(off(0.5), off(0), off(0.5)) == []
+    assert told(off(0.5), off(0), off(-0.5)) != []
+
+
+def test_what_is_not_finite_is_compared_too() -> None:
+    nothing = [np.nan, np.inf, 1.0]
+    single = np.array(nothing, np.float32)
+    assert told(single, single, exact=nothing) == []
+    for other in ([0.0, np.inf, 1.0], [np.nan, -np.inf, 1.0], [np.nan, 1.0, 1.0], [np.nan, np.inf, np.nan]):
+        assert told(np.array(other, np.float32), single, exact=nothing) == ["y: off by inf, allowed are 2.00e-05"]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.bool_, np.uint8])
+def test_exact_types_are_exact(dtype: Any) -> None:
+    right = np.array([0, 1, 1], dtype)
+    assert told(right, right, exact=right) == []
+    assert told((1 - right.astype(np.int8)).astype(dtype), right, exact=right) == ["y: 3 elements differ"]
+
+
+def test_types_and_shapes_are_those_of_the_peers() -> None:
+    assert told(off(0, np.float64), off(0)) == ["y: float64[3] instead of float32[3]"]
+    assert told(off(0).reshape(3, 1), off(0)) == ["y: float32[3, 1] instead of float32[3]"]
+
+
+def test_bits_are_the_same_or_not() -> None:
+    zero = np.zeros(2, np.float32)
+    assert same_bits(zero, zero.copy())
+    assert not same_bits(zero, -zero)
+    assert not same_bits(zero, zero.reshape(2, 1))
+    assert not same_bits(zero, zero.astype(np.int32))
+
+
+def test_distance_is_relative_to_the_largest_number() -> None:
+    assert distance(np.array([1.0, 5.0]), np.array([1.0, 4.0])) == 0.25
+    assert distance(np.array([1.0, np.inf]), np.array([2.0, np.inf])) == 0.5
+    assert distance(np.array([0.5]), np.array([0.0])) == 0.5
+    assert distance(np.zeros(0), np.zeros(0)) == 0.0
+
+
+def case() -> Case:
+    b = ModelBuilder("small")
+    x = b.input("x", [3])
+    return Case(b.model([b.node("Tanh", x)]), {"x": np.array([-1, 0, 2], np.float32)})
+
+
+Run = Callable[[Case, Mapping[str, Any]], Mapping[str, Array]]
+
+
+def verdict(monkeypatch: pytest.MonkeyPatch, harm: Callable[[str, Array], Array], *labels: str) -> Verdict:
+    """The judgement of some sets of options, where each has the right result, changed by `harm`."""
+    given, (exact, _) = case(), expected(case())
+    (name,) = exact
+
+    def run(case: Case, options: Mapping[str, Any]) -> Mapping[str, Array]:
+        assert case is given
+        label = next(label for label, chosen in OPTIONS.items() if chosen is options)
+        return {name: harm(label, exact[name].astype(np.float32))}
+
+    monkeypatch.setattr(judge, "run", run)
+    return judged(given, {label: OPTIONS[label] for label in labels})
+
+
+def test_what_is_right_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert verdict(monkeypatch, lambda _, array: array, *OPTIONS) == Verdict()
+    monkeypatch.undo()
+    assert judged(case()) == Verdict()
+
+
+@pytest.mark.parametrize("wrong", OPTIONS)
+def test_a_wrong_result_is_told_of_every_set_of_options(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verdict(monkeypatch, lambda label, array: array + np.float32(label == wrong), wrong)
+    assert len(found.wrong) == 1 and found.wrong[0].startswith(f"{wrong}: ") and "off by" in found.wrong[0]
+    assert not found.refused
+
+
+@pytest.mark.parametrize("label", list(OPTIONS)[1:])
+def test_another_bit_is_told_where_none_may_differ(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def harm(each: str, array: Array) -> Array:
+        return np.nextafter(array, np.float32(9)) if each == label else array
+
+    rounded_otherwise = ("without graph optimisation", "128 bits, pools")
+    found = verdict(monkeypatch, harm, "default", label)
+    assert [each.split(": ")[::2] for each in found.wrong] == [[label, "other bits"]] * (label not in rounded_otherwise)
+
+
+def test_an_exception_is_wrong_and_a_refusal_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(error: Exception) -> Callable[[str, Array], Array]:
+        def harm(label: str, array: Array) -> Array:
+            if label == "2 threads":
+                raise error
+            return array
+
+        return harm
+
+    assert verdict(monkeypatch, fail(mi.PlanError("no")), *OPTIONS).wrong == ("2 threads: PlanError: no",)
+    assert verdict(monkeypatch, fail(IndexError("no")), *OPTIONS).wrong == ("2 threads: IndexError: no",)
+    assert verdict(monkeypatch, fail(mi.UnsupportedError("not yet")), *OPTIONS) == Verdict(refused="not yet")
+
+
+def test_models_run_on_an_arena_of_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Array] = []
+    execute = mi.ExecutionContext.run
+
+    def watch(context: mi.ExecutionContext, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        seen.append(context.arena.data.copy())
+        return execute(context, inputs)
+
+    monkeypatch.setattr(mi.ExecutionContext, "run", watch)
+    b = ModelBuilder("two steps")
+    x = b.node("Softmax", b.node("Transpose", b.input("x", [4, 4]), perm=[1, 0]))
+    judge.run(Case(b.model([x]), {"x": np.ones((4, 4), np.float32)}), {"enable_graph_optimization": False})
+    assert len(seen) == 1 and seen[0].size and (seen[0] == 255).all()
