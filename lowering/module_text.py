@@ -12,7 +12,7 @@ from pathlib import Path
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Span
@@ -67,7 +67,9 @@ def parse_module(
         try:
             content = text.decode()
             parser = Parser(ctx, content, file) if places is None else _NotingParser(ctx, content, file, line, places)
-            return _parsed(parser)
+            module = _parsed(parser)
+            _check_order(module)
+            return module
         except UnicodeDecodeError as error:
             raise InvalidModelError(f"{file} is not text: {error.reason} at byte {error.start}") from error
         except RecursionError:
@@ -86,6 +88,24 @@ def _parsed(parser: Parser) -> ModuleOp:
     except Exception as error:
         at = Span(parser.pos, parser.pos + 1, parser.lexer.input)
         raise ParseError(at, " ".join(map(str, error.args)) or type(error).__name__) from error
+
+
+def _check_order(module: ModuleOp) -> None:
+    """Refuses an op that reads what is made later in its block, which xDSL lets through. Raises InvalidModelError.
+
+    What comes from another block is left to LLVM's verifier.
+    """
+    numbers = {op: number for number, op in enumerate(module.walk())}
+    for op in numbers:
+        for operand in op.operands:
+            maker, reader = operand.owner, op
+            if isinstance(maker, Block):
+                continue
+            while reader.parent is not maker.parent and (outer := reader.parent_op()) is not None:
+                reader = outer
+            if reader.parent is maker.parent and numbers[reader] <= numbers[maker]:
+                name = f"%{operand.name_hint}" if operand.name_hint else f"the result of {maker.name}"
+                raise InvalidModelError(f"{describe(op)}: {name} is read before it is made")
 
 
 class _NotingParser(Parser):
