@@ -89,7 +89,7 @@ class Machine:
             )
         operands = [self.array(value).copy() for value in op.ins]
         for value in op.scratch:
-            self.array(value)[...] = np.int8(-1)
+            self.spoil(value)
             self.stamped(value)[...] = _number(value) or -2
         results = self.kernel(self.kernels[op.callee.string_value()], operands)
         for value, result in zip(op.outs, results, strict=True):
@@ -103,7 +103,12 @@ class Machine:
         for op in self.main.body.block.ops:
             death = op.attributes.get("death")
             if isinstance(op, memref.ViewOp) and isinstance(death, IntegerAttr) and death.value.data == self.step:
-                self.array(op.result)[...] = np.nan if op.result.type.element_type.name == "f32" else -1
+                self.spoil(op.result)
+
+    def spoil(self, value: SSAValue) -> None:
+        """Garbage in every byte of the value."""
+        array = self.array(value)
+        array[...] = np.full(array.itemsize, GARBAGE, np.uint8).view(array.dtype)[0]
 
     def kernel(self, kernel: KernelOp, operands: list[Array]) -> list[Array]:
         values: dict[SSAValue, Array] = dict(zip(kernel.arguments, operands, strict=True))
