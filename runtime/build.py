@@ -68,7 +68,14 @@ def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer
 
     again = module.clone()
     planned, statistics = WatchedPlan.build(module, ctx, config, observer), pass_statistics(ctx)
-    apart = replace(config, enable_memory_planning=False, max_workspace_size=None)
+    apart = replace(
+        config,
+        enable_memory_planning=False,
+        planner="auto",
+        beam_width=None,
+        disable_inplace=(),
+        max_workspace_size=None,
+    )
     return CheckedEngine(planned, config, statistics, WatchedPlan.build(again, ctx, apart))
 
 
@@ -184,7 +191,7 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         profile=config.enable_profiling,
         alignment=config.memory_alignment,
         planner=config.planner,
-        beam_width=config.beam_width if config.planner == "beam" else None,
+        beam_width=config.beam_width,
         capacity=config.max_workspace_size,
         disable_inplace=tuple(config.disable_inplace),
         poison=config.check_memory,

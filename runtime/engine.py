@@ -47,7 +47,7 @@ class EngineConfig:
     disable_inplace: graph ops, such as ("add", "mul"), whose kernels write no result over an operand.
     check_memory: run every inference on poisoned memory and compare it, bit for bit, with one that reuses no byte; for
         finding mistakes of mini_infer, many times slower.
-    beam_width: partial plans that the planner "beam" keeps.
+    beam_width: partial plans that the planner "beam" keeps; None means 8.
     vector_bits: width of the vectors in generated code; None means the widest that the host has.
     """
 
@@ -62,7 +62,7 @@ class EngineConfig:
     memory_alignment: int = 256
     max_workspace_size: int | None = None
     planner: str = "auto"
-    beam_width: int = 8
+    beam_width: int | None = None
     vector_bits: int | None = None
     disable_inplace: Sequence[str] = ()
     check_memory: bool = False
@@ -97,9 +97,13 @@ class EngineConfig:
 
         if self.planner not in STRATEGIES:
             raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
-        _check_integer("beam_width", self.beam_width, 1)
+        if self.beam_width is not None:
+            _check_integer("beam_width", self.beam_width, 1)
         if isinstance(self.disable_inplace, str):
             raise ConfigError(f"disable_inplace is {self.disable_inplace!r}; it must be a sequence of graph ops")
+        if pair := useless(vars(self)):
+            option, beside = pair
+            raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
 
     @classmethod
     def of(cls, **options: Any) -> EngineConfig:
@@ -114,6 +118,15 @@ class EngineConfig:
         """The most threads that there may be: as many as were asked for, but no more than there are cores."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return min(cores if self.threads is None else int(self.threads), cores, MOST_THREADS)
+
+
+def useless(options: Mapping[str, Any]) -> tuple[str, str] | None:
+    """An option of EngineConfig that was given and would do nothing, and the one beside which it would not."""
+    chosen = {"planner": options["planner"] != "auto", "beam_width": options["beam_width"] is not None}
+    chosen["disable_inplace"] = bool(options["disable_inplace"])
+    if not options["enable_memory_planning"]:
+        return next(((name, "enable_memory_planning") for name, given in chosen.items() if given), None)
+    return ("beam_width", "planner") if chosen["beam_width"] and options["planner"] != "beam" else None
 
 
 def _mapping(what: str, value: Mapping[str, Any], kind: str) -> Mapping[str, Any]:

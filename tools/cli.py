@@ -104,7 +104,7 @@ def run(
         running.run_reference(model, options, input or [], seed, output, out)
     else:
         if check_memory:
-            _refuse(context, "with --check-memory", "repeat", "plan_memory")
+            _refuse(context, "with --check-memory", "repeat")
         options["check_memory"] = check_memory
         running.run_compiled(model, options, input or [], seed, repeat, output, out)
 
@@ -136,20 +136,22 @@ def plan(
     plan_memory: Memory = True,
 ) -> None:
     """Show the memory plan of a model; no code is built."""
+    from ..runtime.engine import useless
     from . import planning
 
     if not plan_memory:
-        _refuse(context, "with --no-plan-memory", "strategy", "beam_width", "disable_inplace", "pools")
+        _refuse(context, "with --no-plan-memory", "pools")
     options = _options(threads, dim, shape, optimize, plan_memory) | {
         "planner": strategy,
         "memory_alignment": alignment,
         "max_workspace_size": capacity,
+        "beam_width": beam_width,
         "disable_inplace": _listed(disable_inplace),
     }
-    if beam_width is not None:
-        if strategy != "beam":
-            raise ConfigError(f"--beam-width is for the strategy beam, not for {strategy}")
-        options["beam_width"] = beam_width
+    if pair := useless(options):
+        flags = {"enable_memory_planning": "--no-plan-memory", "planner": f"--strategy {strategy}"}
+        option, beside = (flags.get(name, f"--{name.replace('_', '-')}") for name in pair)
+        raise ConfigError(f"{option} does nothing with {beside}")
     files = planning.report_files(csv=csv, plot=plot, html=html)
     planning.show_plan(model, options, planning.Wanted(table, pools, files), out)
 

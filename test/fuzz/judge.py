@@ -49,7 +49,8 @@ class Verdict:
 
 
 def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Verdict:
-    """Compiles and runs a graph with every set of options."""
+    """Compiles and runs a graph with every set of options. Graphs are small and valid: only what is not supported is
+    refused, whatever else ends in an error is wrong."""
     exact, peers = expected(case)
     wrong: list[str] = []
     default: Results = {}
@@ -58,8 +59,8 @@ def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Ve
             continue
         try:
             found = run(case, chosen)
-        except (mi.UnsupportedError, mi.CompileError) as error:
-            return Verdict(refused=str(error))
+        except mi.UnsupportedError as error:
+            return Verdict(tuple(wrong), refused=str(error))
         except Exception as error:
             wrong.append(f"{label}: {type(error).__name__}: {error}")
             continue

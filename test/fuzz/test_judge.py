@@ -142,9 +142,20 @@ def test_an_exception_is_wrong_and_a_refusal_is_none(monkeypatch: pytest.MonkeyP
 
         return harm
 
-    assert verdict(monkeypatch, fail(mi.PlanError("no")), *OPTIONS).wrong == ("2 threads: PlanError: no",)
-    assert verdict(monkeypatch, fail(IndexError("no")), *OPTIONS).wrong == ("2 threads: IndexError: no",)
+    for kind in (mi.CompileError, mi.PlanError, mi.InvalidModelError, mi.OutOfMemoryError, IndexError):
+        found = verdict(monkeypatch, fail(kind("no")), *OPTIONS)
+        assert found == Verdict((f"2 threads: {kind.__name__}: no",))
     assert verdict(monkeypatch, fail(mi.UnsupportedError("not yet")), *OPTIONS) == Verdict(refused="not yet")
+
+
+def test_a_refusal_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def harm(label: str, array: Array) -> Array:
+        if label == "2 threads":
+            raise mi.UnsupportedError("not yet")
+        return array + np.float32(label == "default")
+
+    found = verdict(monkeypatch, harm, "default", "2 threads")
+    assert found.refused == "not yet" and len(found.wrong) == 1
 
 
 def test_models_run_on_an_arena_of_garbage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,19 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"shapes": [1, 2]}, r"shapes is \[1, 2\]; it must be a mapping from names of inputs to shapes"),
         ({"shapes": {"x": 4}}, "shapes: 'x' is 4; it must be a sequence of sizes"),
         ({"shapes": {"x": "4"}}, "shapes: 'x' is '4'; it must be a sequence of sizes"),
+        ({"beam_width": 3}, "beam_width does nothing with planner='auto'"),
+        (
+            {"planner": "pools", "enable_memory_planning": False},
+            "planner does nothing with enable_memory_planning=False",
+        ),
+        (
+            {"beam_width": 3, "enable_memory_planning": False},
+            "beam_width does nothing with enable_memory_planning=False",
+        ),
+        (
+            {"disable_inplace": ["add"], "enable_memory_planning": False},
+            "disable_inplace does nothing with enable_memory_planning=False",
+        ),
         ({"treads": 2}, "there is no option treads; there are beam_width, check_memory, device, device_id, dims, "),
     ],
 )

@@ -53,6 +53,10 @@ def test_planning_may_be_switched_off_and_still_be_checked() -> None:
     assert checked("perceptron", enable_memory_planning=False)(inputs("perceptron"))
 
 
+def test_what_is_chosen_for_the_plan_is_not_for_the_one_without_reuse() -> None:
+    assert checked("perceptron", planner="beam", beam_width=3, disable_inplace=("add",))(inputs("perceptron"))
+
+
 def sabotaged(name: str, monkeypatch: pytest.MonkeyPatch, harm: Any) -> CheckedEngine:
     """A checked engine in whose runs by the plan `harm(context)` happens after the inference."""
     found = mi.compile(MODELS[name](), threads=1, check_memory=True)
