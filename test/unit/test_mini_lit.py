@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import mini_lit
 import pytest
 from isolated import Died, isolated
-from mini_lit import parse_run_line, run_lines, run_pipeline, run_test
+from lit.formats import ShTest
+from mini_lit import MiniLit, call, parse_run_line, run_lines, run_pipeline, run_test
 
 
 def run(line: str) -> str:
@@ -42,7 +45,9 @@ def test_pipelines_are_read(line: str, words: Sequence[Sequence[str]]) -> None:
     assert [command.words for command in pipeline] == words
 
 
-@pytest.mark.parametrize("line", ["cat a | filecheck b", "mini-opt a && mini-opt b", "mini-opt $A", "mini-opt a;"])
+@pytest.mark.parametrize(
+    "line", ["cat a | filecheck b", "mini-opt a && mini-opt b", "mini-opt $A", "mini-opt `a`", "mini-opt a;", "not"]
+)
 def test_the_rest_is_left_to_the_shell(line: str) -> None:
     assert parse_run_line(line) is None
 
@@ -73,6 +78,88 @@ def test_redirections(checked: Path, tmp_path: Path) -> None:
     assert run(f"filecheck {checked} < {tmp_path}/out.mlir") == ""
     assert run(f"not mini-opt {checked} -p nothing 2>&1 > {tmp_path}/errors") == ""
     assert "no pass" in (tmp_path / "errors").read_text()
+
+
+def test_what_goes_into_a_file_goes_no_further(checked: Path, tmp_path: Path) -> None:
+    assert "exit status" in run(f"mini-opt {checked} > {tmp_path}/out.mlir | filecheck {checked}")
+
+
+def test_errors_are_piped_on_only_if_asked_for(checked: Path, tmp_path: Path) -> None:
+    complaint = tmp_path / "complaint"
+    complaint.write_text("CHECK: there is no pass")
+    assert run(f"not mini-opt {checked} -p nothing 2>&1 | filecheck {complaint}") == ""
+    assert "exit status" in run(f"not mini-opt {checked} -p nothing | filecheck {complaint}")
+
+
+def test_not_twice_is_nothing(checked: Path) -> None:
+    assert run(f"not not mini-opt {checked}") == ""
+    assert "exit status" in run(f"not not mini-opt {checked} -p nothing")
+
+
+@pytest.mark.parametrize(("end", "status"), [(None, 0), (0, 0), (3, 3), ("a word", 1)])
+def test_a_program_may_end_early(end: int | str | None, status: int) -> None:
+    def program(arguments: Sequence[str]) -> int:
+        print(*arguments, sys.stdin.read())
+        sys.exit(end)
+
+    found = call(program, ["a"], b"given", False)
+    assert (found.status, found.output, found.errors) == (status, b"a given\n", "")
+
+
+@pytest.mark.parametrize(("status", "line"), [(0, ""), (1, "not "), (2, "not ")])
+def test_any_status_but_zero_is_a_failure(status: int, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(_: Sequence[str]) -> int:
+        return status
+
+    monkeypatch.setitem(mini_lit.PROGRAMS, "mini-opt", program)
+    assert run(f"{line}mini-opt") == ""
+    assert f"exit status {status}" in run("mini-opt" if line else "not mini-opt")
+
+
+class Described:
+    """A test as lit describes it."""
+
+    def __init__(self, source: Path) -> None:
+        self.source = source
+
+    def getSourcePath(self) -> str:
+        return str(self.source)
+
+    def getExecPath(self) -> str:
+        return str(self.source.parent / "scratch" / self.source.name)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("// RUN: mini-opt %s | filecheck %s\n// CHECK: func.func @f", "PASS"),
+        ("// RUN: mini-opt %s | filecheck %s\n// CHECK: func.func @g", "FAIL"),
+        ("// RUN: mini-opt %s -o %t\n// RUN: filecheck %s < %t\n// CHECK: func.func @g", "FAIL"),
+        ("// RUN: mini-opt test.mlir | filecheck %S/test.mlir\n// CHECK: func.func @f", "PASS"),
+        ("// RUN: mini-opt %s | filecheck %s\n// REQUIRES: nothing\n// CHECK: func.func @f", "shell"),
+        ("// RUN: mini-opt %s | grep f", "shell"),
+        ("// nothing", "shell"),
+    ],
+)
+def test_what_lit_is_told(text: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shell(*_: object) -> tuple[str, str]:
+        return "shell", ""
+
+    monkeypatch.setattr(ShTest, "execute", shell)
+    source = tmp_path / "test.mlir"
+    source.write_text(f"{text}\nfunc.func @f() {{\n  func.return\n}}\n")
+    (found, _) = cast(Any, MiniLit(False)).execute(Described(source), None)
+    assert (found if isinstance(found, str) else found.name) == code
+
+
+def test_a_mistake_of_a_tool_fails_its_test(checked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mistaken(_: Sequence[str]) -> int:
+        raise IndexError("no such thing")
+
+    monkeypatch.setitem(mini_lit.PROGRAMS, "mini-opt", mistaken)
+    pipeline = parse_run_line(f"mini-opt {checked}")
+    assert pipeline is not None
+    assert run_test([pipeline], checked.parent).endswith("IndexError: no such thing\n")
 
 
 def kill(*_: object) -> int:
