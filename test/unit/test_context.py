@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -61,10 +62,29 @@ def test_intermediates_can_be_looked_at(kind: Any) -> None:
             context.tensor(name)
 
 
+def test_an_intermediate_may_lie_among_others() -> None:
+    """What a concatenation joins is written where the whole lies, and so has its strides."""
+    b = ModelBuilder("parts")
+    x = b.input("x", [2, 6])
+    whole = b.node("Concat", b.node("Exp", x), b.node("Neg", x), axis=1)
+    model = b.model([b.node("MatMul", whole, b.weight(12, 3))])
+    run = mi.compile(model, threads=1, enable_graph_optimization=False)
+    context = run.plan.create_execution_context()
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    context.run({"x": x})
+    inside = [each.name for each in run.plan.memory.tensors if each.shape == (2, 6) and each.offset is not None]
+    parts = [context.tensor(each) for each in inside]
+    assert [part.strides for part in parts] == [(48, 4)] * 2
+    np.testing.assert_allclose(parts[0].numpy(), np.exp(x), rtol=1e-6)
+    np.testing.assert_array_equal(parts[1].numpy(), -x)
+
+
 def test_a_reset_arena_stays_alive_while_code_may_write_there() -> None:
     run = context()
+    memory = weakref.ref(run.arena.data)
     run.arena.reset()
     gc.collect()
+    assert memory() is not None
     np.testing.assert_array_equal(run.run(inputs(NAME))[OUTPUT], expected())
 
 
@@ -184,6 +204,16 @@ def test_what_is_bound_again_is_checked_again() -> None:
         run.execute()
 
 
+def test_an_input_may_begin_where_an_output_ends() -> None:
+    run = context()
+    block = np.zeros(128, np.float32)
+    run.bind_output(OUTPUT, block[:32].reshape(4, 8))
+    run.bind_input("x", block[32:].reshape(4, 24))
+    block[32:] = inputs(NAME)["x"].reshape(-1)
+    run.execute()
+    np.testing.assert_array_equal(block[:32].reshape(4, 8), expected())
+
+
 def test_outputs_must_not_overlap_each_other_but_inputs_may() -> None:
     run = engine("lookup").plan.create_execution_context()
     first, second = run.plan.output_names
@@ -222,6 +252,23 @@ def test_the_caller_may_lend_the_arena() -> None:
 def test_a_tensor_may_be_the_arena() -> None:
     arena = mi.Tensor.empty([needed()], np.uint8)
     np.testing.assert_array_equal(context(arena).run(inputs(NAME))[OUTPUT], expected())
+
+
+def test_an_input_may_lie_in_what_the_arena_leaves_free() -> None:
+    size = needed()
+    block = aligned_bytes(size + 384)
+    x = block[size:].view(np.float32).reshape(4, 24)
+    x[...] = inputs(NAME)["x"]
+    np.testing.assert_array_equal(context(block).run({"x": x})[OUTPUT], expected())
+
+
+def test_an_arena_of_no_bytes_may_lie_anywhere() -> None:
+    plan = engine("lookup").plan
+    assert plan.arena_bytes == 0
+    given = inputs("lookup")
+    lent = plan.create_execution_context(aligned_bytes(64)[1:9]).run(given)
+    for name, array in plan.create_execution_context().run(given).items():
+        np.testing.assert_array_equal(lent[name], array)
 
 
 def test_lent_arena_is_checked() -> None:

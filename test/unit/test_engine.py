@@ -20,6 +20,7 @@ from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array
+from mini_infer.runtime.context import checked
 
 
 class OnlyArray:
@@ -249,6 +250,42 @@ def test_a_failure_ends_the_steps() -> None:
 
 def test_statistics_tell_what_the_passes_did() -> None:
     assert any(times > 0 for _, _, times in engine("perceptron").statistics.rows())
+
+
+def test_lists_of_integers_become_the_inputs_type() -> None:
+    b = ModelBuilder("bytes")
+    run = mi.compile(b.model([b.node("BitwiseNot", b.input("x", [2], np.uint8))], [np.uint8]), threads=1)
+    assert run([0, 255]).tolist() == [255, 0]
+    with pytest.raises(mi.InvalidInputError, match=r"^input 'x': .*256"):
+        run([0, 256])
+
+
+def test_native_code_gets_aligned_arrays() -> None:
+    block = np.zeros(4 * 96 + 1, np.uint8)
+    shifted = block[1:].view(np.float32).reshape(4, 24)
+    shifted[...] = inputs("perceptron")["x"]
+    assert not shifted.flags.aligned
+    plan = engine("perceptron").plan
+    assert checked(plan.inputs[0], shifted).flags.aligned
+    np.testing.assert_array_equal(engine("perceptron")(shifted), engine("perceptron")(inputs("perceptron")["x"]))
+
+
+def test_calls_one_after_the_other_share_an_arena(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    make = mi.InferencePlan.create_execution_context
+
+    def counted(plan: mi.InferencePlan) -> mi.ExecutionContext:
+        made.append(plan)
+        return make(plan)
+
+    monkeypatch.setattr(mi.InferencePlan, "create_execution_context", counted)
+    run = mi.compile(perceptron(), threads=1)
+    for seed in range(3):
+        run(inputs("perceptron", seed))
+    with pytest.raises(mi.InvalidInputError):
+        run(x=np.zeros(1))
+    run(inputs("perceptron"))
+    assert len(made) == 1
 
 
 def run_in_threads(work: Callable[[int], Mapping[str, Array]], threads: int = 6, calls: int = 60) -> None:

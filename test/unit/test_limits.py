@@ -26,13 +26,17 @@ def far_model() -> ModelProto:
 
 
 def test_a_plan_is_held_against_the_machines_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = mi.plan_memory(perceptron(), threads=1).arena_bytes
+    """A run needs the arena and, beside it, what goes in and what comes out."""
+    arena = mi.plan_memory(perceptron(), threads=1).arena_bytes
+    needed = arena + 4 * (4 * 24 + 4 * 8)
     monkeypatch.setattr(build, "memory_bytes", lambda: needed)
+    mi.compile(perceptron(), threads=1)
+    monkeypatch.setattr(build, "memory_bytes", lambda: needed - 1)
     with pytest.raises(
         mi.OutOfMemoryError, match=r"^a run needs 0.00 GB \(arena 0.00 GB, inputs 0.00 GB, outputs 0.00"
     ):
         mi.compile(perceptron(), threads=1)
-    mi.compile(perceptron(), threads=1, max_workspace_size=needed)
+    mi.compile(perceptron(), threads=1, max_workspace_size=arena)
 
 
 def test_a_plan_of_any_size_is_a_plan() -> None:

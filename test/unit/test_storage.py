@@ -227,6 +227,9 @@ def test_resize_allocates_only_what_does_not_fit() -> None:
     other = tensor.view([4, 4])
     tensor.resize([2, 2])
     assert tensor.storage is other.storage
+    before = tensor.storage
+    tensor.resize([tensor.capacity // tensor.dtype.itemsize])
+    assert tensor.storage is before
     tensor.resize([5, 5])
     assert tensor.storage.owned and not tensor.numpy().any()
     assert other.numpy().sum() == 16 and borrowed.sum() == 16

@@ -16,10 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engine_cases import MODELS, engine, inputs
+from everything_shared import everything_shared
 from llvm_jit import llvm_ir
 
 import mini_infer
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
+from mini_infer.runtime import plan
 from mini_infer.runtime.cpu import LoadedCode, compile_to_object, load_object
 from mini_infer.runtime.targets import host_target
 from mini_infer.runtime.team import Team, team
@@ -174,6 +177,41 @@ def test_a_thread_that_cannot_be_started_is_told_of_and_not_needed(monkeypatch: 
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks the system for its threads")
+def test_a_team_grows_by_what_it_lacks() -> None:
+    own, before = Team(), len(list(Path("/proc/self/task").iterdir()))
+    for threads, there in ((3, 3), (2, 3), (4, 4), (4, 4)):
+        own.grow(threads)
+        assert own.threads == there
+        assert len(list(Path("/proc/self/task").iterdir())) - before == there - 1
+
+
+@pytest.mark.parametrize("there", [1, 2, 3])
+@pytest.mark.parametrize("name", ["perceptron", "lookup"])
+def test_fewer_threads_than_planned_change_no_bit(name: str, there: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the system lets no more be started: the plan is for four, and those who are there do it all."""
+    own = Team()
+    own.grow(there)
+    own.threads = 4
+
+    def team() -> Team:
+        return own
+
+    def cores(_: int) -> set[int]:
+        return set(range(4))
+
+    monkeypatch.setattr(plan, "team", team)
+    monkeypatch.setattr(os, "sched_getaffinity", cores)
+    with everything_shared():
+        run = mini_infer.compile(MODELS[name](), threads=4)
+    assert run.plan.threads == 4
+    for seed in range(20):
+        given = inputs(name, seed)
+        found, wanted = run(given), engine(name)(given)
+        assert list(found) == list(wanted)
+        assert all(found[each].tobytes() == wanted[each].tobytes() for each in wanted)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks the system for its threads")
 def test_signals_are_left_to_others() -> None:
     helped(2)
     blocked = [
@@ -235,6 +273,19 @@ thread.join()
 print(statuses, np.array_equal(run(x), y))
 """
     assert run_script(PARENT + child) == "[0, 0, 0, 0] True\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_child_is_not_held_up_by_who_grew_the_team_meanwhile() -> None:
+    child = """
+from mini_infer.runtime.team import team
+with team()._lock:
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if np.array_equal(run(x), y) else 1)
+print(os.waitpid(pid, 0)[1])
+"""
+    assert run_script(PARENT + child) == "0\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
