@@ -14,7 +14,8 @@ class InvalidModelError(MiniInferError):
 
 
 class InvalidInputError(MiniInferError):
-    """An array given to a model doesn't fit it: missing, unknown, or of the wrong shape or type."""
+    """An array given to a model doesn't fit it: missing, unknown, of the wrong shape or type, or an index in it (or
+    computed from it) is out of range."""
 
 
 class ConfigError(MiniInferError):

@@ -368,9 +368,10 @@ def _holds(buffer: Attribute, tensor: Attribute) -> bool:
 
 @irdl_op_definition
 class CallOp(IRDLOperation):
-    """`kernel.call @k ins(%a : T) outs(%b : U) scratch(%s : V)`: run kernel @k on buffers.
+    """`kernel.call @k ins(%a : T) outs(%b : U) scratch(%s : V) status(%n : W)`: run kernel @k on buffers.
 
-    Reads `ins`, writes all of `outs`; the contents of `scratch` are undefined before and after.
+    Reads `ins`, writes all of `outs`; the contents of `scratch` are undefined before and after. In `status` it may note
+    indices that are out of range (check-indices).
     """
 
     name = "kernel.call"
@@ -378,6 +379,7 @@ class CallOp(IRDLOperation):
     ins = var_operand_def(MemRefType)
     outs = var_operand_def(MemRefType)
     scratch = var_operand_def(MemRefType)
+    status = var_operand_def(MemRefType)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(_CallSymbolUser())
 
@@ -387,16 +389,18 @@ class CallOp(IRDLOperation):
         ins: Sequence[SSAValue],
         outs: Sequence[SSAValue],
         scratch: Sequence[SSAValue] = (),
+        status: Sequence[SSAValue] = (),
         attributes: Mapping[str, Attribute | None] | None = None,
     ) -> None:
         symbol = SymbolRefAttr(callee) if isinstance(callee, str) else callee
-        super().__init__(operands=[ins, outs, scratch], properties={"callee": symbol}, attributes=attributes or {})
+        groups = [ins, outs, scratch, status]
+        super().__init__(operands=groups, properties={"callee": symbol}, attributes=attributes or {})
 
     @override
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         callee = parser.parse_symbol_name()
-        groups: dict[str, Sequence[SSAValue]] = {"ins": [], "outs": [], "scratch": []}
+        groups: dict[str, Sequence[SSAValue]] = {"ins": [], "outs": [], "scratch": [], "status": []}
         for keyword in groups:
             if parser.parse_optional_keyword(keyword) is None:
                 continue
@@ -406,13 +410,14 @@ class CallOp(IRDLOperation):
                 types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
                 groups[keyword] = parser.resolve_operands(names, types, parser.pos)
         attributes = parser.parse_optional_attr_dict()
-        return cls(callee.data, groups["ins"], groups["outs"], groups["scratch"], attributes)
+        return cls(callee.data, *groups.values(), attributes)
 
     @override
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.callee.string_value())
-        for keyword, values in (("ins", self.ins), ("outs", self.outs), ("scratch", self.scratch)):
+        groups = {"ins": self.ins, "outs": self.outs, "scratch": self.scratch, "status": self.status}
+        for keyword, values in groups.items():
             if not values:
                 continue
             printer.print_string(f" {keyword}(")

@@ -32,7 +32,7 @@ GRAPH = (
 KERNELS = "form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
-LOOPS = "place-weights,share-threads,lower-kernels"
+LOOPS = "check-indices,place-weights,share-threads,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on

@@ -58,6 +58,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "verify-arena": "mini_infer.passes.verify_arena:VerifyArena",
         "insert-barriers": "mini_infer.passes.insert_barriers:InsertBarriers",
         "poison-dead": "mini_infer.passes.poison_dead:PoisonDead",
+        "check-indices": "mini_infer.passes.check_indices:CheckIndices",
         "place-weights": "mini_infer.passes.place_weights:PlaceWeights",
         "share-threads": "mini_infer.passes.share_threads:ShareThreads",
         "lower-kernels": "mini_infer.lowering.graph_to_loops.lower_kernels:LowerKernels",

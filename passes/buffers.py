@@ -6,7 +6,7 @@ subview, collapse and expand_shape, cast, and memref.view at a constant offset) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, cast
@@ -157,13 +157,15 @@ def argument_texts(main: func.FuncOp, key: str) -> list[str]:
     return texts
 
 
-def add_argument(main: func.FuncOp, type: AnyMemRef, role: str) -> BlockArgument:
-    """A new last argument of main with the attribute `graph.role`."""
+def add_argument(
+    main: func.FuncOp, type: AnyMemRef, role: str, more: Mapping[str, Attribute] | None = None
+) -> BlockArgument:
+    """A new last argument of main with the attribute `graph.role`, and `more` of them."""
     block = main.body.block
     before = main.arg_attrs.data if main.arg_attrs is not None else [DictionaryAttr({})] * len(block.args)
     argument = block.insert_arg(type, len(block.args))
     main.function_type = FunctionType.from_lists([value.type for value in block.args], [])
-    main.arg_attrs = ArrayAttr([*before, DictionaryAttr({"graph.role": StringAttr(role)})])
+    main.arg_attrs = ArrayAttr([*before, DictionaryAttr({"graph.role": StringAttr(role), **(more or {})})])
     argument.name_hint = role
     return argument
 

@@ -2,11 +2,11 @@
 
 before:  func.func @main(%x: ..., %y: ..., %arena: ...) {
            %w = kernel.weight #graph.blob<"m.onnx", 4096, 1000, "d1"> : memref<250xf32>
-           %v = kernel.weight #graph.blob<"m.onnx", 8192, 64, "d2"> : memref<16xf32>
+           %v = kernel.weight #graph.blob<"m.onnx", 8192, 40, "d2"> : memref<10xf32>
 after:   builtin.module attributes {kernel.weights = [[#graph.blob<...>, 0], [#graph.blob<...>, 1024]]}
-         func.func @main(%x: ..., %y: ..., %arena: ..., %weights: memref<1088xi8> {graph.role = "weights"}) {
-           %w = memref.view %weights[%0][] : memref<1088xi8> to memref<250xf32>
-           %v = memref.view %weights[%1][] : memref<1088xi8> to memref<16xf32>
+         func.func @main(%x: ..., %y: ..., %arena: ..., %weights: memref<1064xi8> {graph.role = "weights"}) {
+           %w = memref.view %weights[%0][] : memref<1064xi8> to memref<250xf32>
+           %v = memref.view %weights[%1][] : memref<1064xi8> to memref<10xf32>
 
 The module's `kernel.weights` says which blob goes where. Weights with equal bytes (one digest) share a place;
 places start at multiples of 64 bytes. A model without weights gets an empty segment. Needs plan-arena.
@@ -51,9 +51,10 @@ class PlaceWeights(ModulePass):
         for weight in weights:
             digest = weight.blob.digest.data
             if digest not in offsets:
-                offsets[digest] = end
-                entries.append(ArrayAttr([weight.blob, int_attr(end)]))
-                end += -(-weight.blob.nbytes.data // PLACE) * PLACE
+                start = -(-end // PLACE) * PLACE
+                offsets[digest] = start
+                entries.append(ArrayAttr([weight.blob, int_attr(start)]))
+                end = start + weight.blob.nbytes.data
         segment = add_argument(main, MemRefType(i8, [end]), "weights")
         constants = IndexConstants(main)
         for weight in weights:

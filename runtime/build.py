@@ -26,7 +26,7 @@ from .decided import check_undecided
 from .engine import Engine, EngineConfig
 from .limits import give_back_memory, in_gigabytes, memory_bytes, memory_for
 from .plan import InferencePlan, TensorSpec
-from .signature import check_signature, entry_of, kernel_calls, specs_of, weight_segment
+from .signature import check_signature, checked_dimensions, entry_of, kernel_calls, specs_of, weight_segment
 from .steps import LOG, Progress, Steps
 from .targets import cpu_target, host_target, machine_of
 
@@ -137,9 +137,11 @@ def build_plan(
     # Loops are many ops: LLVM's own verifier judges what comes of them, which is far faster.
     code = [phase for phase in engine_phases(config) if LEVELS.index(phase.level) > max(start, LEVELS.index("arena"))]
     run_phases(ctx, module, code, observer, verify=False)
+    check_signature(module)
     target, stages = target_of(module), _stages(module)
     profiled = "times" in argument_roles(entry_of(module))
-    pointers = len(inputs) + len(outputs) + 2 + int(profiled)
+    checks = checked_dimensions(module)
+    pointers = len(inputs) + len(outputs) + 2 + bool(checks) + profiled
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
@@ -149,6 +151,7 @@ def build_plan(
         threads=target.threads.data if stages else 1,
         calls=kernel_calls(module),
         profiled=profiled,
+        checks=checks,
         weights=weight_segment(module, ctx),
         code=load_object(_object_code(module, target, pointers, stages)),
     )

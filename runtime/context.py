@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
+from ..dialects.graph.indexing import out_of_range
 from .plan import InferencePlan, Stationary, TensorSpec
 from .storage import Array, Storage, Tensor, as_array
 
@@ -35,6 +36,8 @@ class ExecutionContext(Stationary):
         self.arena = _arena_storage(plan, arena)
         self._arena_bytes = self.arena.data  # alive as long as native code may write there
         self._run_native = plan.run
+        self._nothing_wrong = bytes(8 * len(plan.checks))
+        self._status = memoryview(bytearray(self._nothing_wrong))  # an array would take ten times as long to look at
         self._names = (*plan.input_names, *plan.output_names)
         self._times = np.zeros(len(plan.calls) + 1, np.int64)
         self._bound: list[Array | None] = [None] * len(self._names)
@@ -44,7 +47,10 @@ class ExecutionContext(Stationary):
 
     def _pointer_array(self) -> ctypes.Array[ctypes.c_void_p]:
         """What the native code takes; inputs and outputs, which come first, are to be filled in."""
-        own = [self.arena.address, self.plan.weights.ctypes.data]
+        own = [self.arena.address]
+        if self.plan.checks:
+            own.append(ctypes.addressof(ctypes.c_char.from_buffer(self._status)))
+        own.append(self.plan.weights.ctypes.data)
         if self.plan.profiled:
             own.append(self._times.ctypes.data)
         return (ctypes.c_void_p * (len(self._names) + len(own)))(*[None] * len(self._names), *own)
@@ -73,11 +79,21 @@ class ExecutionContext(Stationary):
     def execute(self) -> None:
         """One inference on the bound buffers.
 
-        Raises InvalidInputError where one is not bound, or what is written overlaps anything else.
+        Raises InvalidInputError where one is not bound, or what is written overlaps anything else; and where an index
+        turned out to be out of range, once all is over: then what the outputs hold means nothing.
         """
         if not self._bound_are_apart:
             self._check_bound()
-        self._run_native(ctypes.addressof(self._bound_pointers))
+        self._run(self._bound_pointers)
+
+    def _run(self, pointers: ctypes.Array[ctypes.c_void_p]) -> None:
+        self._status[:] = self._nothing_wrong
+        self._run_native(ctypes.addressof(pointers))
+        if self._status != self._nothing_wrong:
+            indices = np.frombuffer(self._status, np.int64)
+            place = int(np.flatnonzero(indices)[0])
+            check = self.plan.checks[place]
+            raise out_of_range(check.subject, int(indices[place]), check.size)
 
     def _check_bound(self) -> None:
         spans: list[tuple[str, int, int]] = []
@@ -95,7 +111,10 @@ class ExecutionContext(Stationary):
         self._bound_are_apart = True
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """One inference on arrays by name; fresh arrays by name. Raises InvalidInputError before anything runs."""
+        """One inference on arrays by name; fresh arrays by name.
+
+        Raises InvalidInputError: before anything runs, or for an index that turned out to be out of range.
+        """
         outputs = self.run_ordered(self.plan.ordered(inputs))
         return dict(zip(self.plan.output_names, outputs, strict=True))
 
@@ -119,7 +138,7 @@ class ExecutionContext(Stationary):
         for array in outputs:
             pointers[index] = _address(array)
             index += 1
-        self._run_native(ctypes.addressof(pointers))
+        self._run(pointers)
         return outputs
 
     def tensor(self, name: str) -> Tensor:

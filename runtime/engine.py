@@ -154,7 +154,10 @@ class Engine(Stationary):
         self._idle: deque[ExecutionContext] = deque()
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
-        """One inference. Raises InvalidInputError for a wrong name, type or shape, before anything runs."""
+        """One inference.
+
+        Raises InvalidInputError for a wrong name, type or shape, before anything runs, and for an index out of range.
+        """
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
             outputs = self._run(self.plan.ordered(cast("Mapping[str, Any]", arrays[0])))
             return dict(zip(self.plan.output_names, outputs, strict=True))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.errors import PlanError
+from ..dialects.errors import InvalidInputError, PlanError
 from ..passes.statistics import PassStatistics
 from .context import checked
 from .engine import Engine, EngineConfig
@@ -43,11 +43,16 @@ class CheckedEngine(Engine):
         expected: list[Array] | None = None
         for plan, what in ((self.without_reuse, "without reuse of memory"), (self.planned, "as planned")):
             for pattern in PATTERNS:
-                found = run_poisoned(plan, given, pattern)
+                where = f"{what}, in an arena full of 0x{pattern:02X}"
+                try:
+                    found = run_poisoned(plan, given, pattern)
+                except InvalidInputError as error:
+                    if expected is None:  # by any plan, so the inputs are to blame
+                        raise
+                    raise PlanError(f"memory check: {error}, {where}") from None
                 expected = expected or found
                 for spec, one, other in zip(self.plan.outputs, expected, found, strict=True):
                     if one.tobytes() != other.tobytes():
-                        where = f"{what}, in an arena full of 0x{pattern:02X}"
                         difference = _first_difference(one, other)
                         raise PlanError(f"memory check: output '{spec.name}' is another {where}: {difference}")
         assert expected is not None

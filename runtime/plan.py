@@ -53,6 +53,14 @@ class KernelCall:
     node: str
 
 
+@dataclass(frozen=True)
+class CheckedDimension:
+    """Where indices may be wrong at run time: the op that takes them, and the elements that they count."""
+
+    subject: str
+    size: int
+
+
 class Stationary:
     """What holds machine code or memory that it points to: it stays in its process, and there is one of it."""
 
@@ -80,6 +88,7 @@ class InferencePlan(Stationary):
     threads: int
     calls: tuple[KernelCall, ...]
     profiled: bool
+    checks: tuple[CheckedDimension, ...]
     weights: Array
     code: LoadedCode
 
@@ -109,7 +118,8 @@ class InferencePlan(Stationary):
     def run(self) -> Callable[[int], None]:
         """Runs the native function on the address of its pointers.
 
-        These are those of inputs, outputs, arena and weights, and of the times when the plan is profiled.
+        These are those of inputs, outputs, the arena, the status (8 bytes for each of `checks`, where there are any),
+        weights, and of the times when the plan is profiled.
         """
         native, threads = ENTRY(self.code.address("mini_infer_run")), self.threads
         if threads == 1:

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
     DictionaryAttr,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -27,15 +28,16 @@ from ..dialects.graph import BlobAttr, MiniContext, input_names, node_name, nump
 from ..lowering.graph_to_loops.lower_kernels import KERNEL
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors
+from ..passes.check_indices import CHECKS, STATUS
 from ..passes.memory_report import plan_summary
 from ..passes.share_threads import SHARE
 from .limits import memory_for
-from .plan import KernelCall, TensorSpec
+from .plan import CheckedDimension, KernelCall, TensorSpec
 from .storage import Array, aligned_bytes
 
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 # What main's arguments are for, in the order of the pointers that it is called with.
-ROLES = re.compile(r"(?:input ?)*(?:output ?)*(?:arena(?: weights)?(?: times)?(?: team)?)?")
+ROLES = re.compile(r"(?:input ?)*(?:output ?)*(?:arena(?: status)?(?: weights)?(?: times)?(?: team)?)?")
 
 
 def entry_of(module: ModuleOp) -> Operation:
@@ -56,13 +58,14 @@ def check_signature(module: ModuleOp) -> None:
     if not ROLES.fullmatch(" ".join(role or "-" for role in roles)):
         raise InvalidModelError(
             f"@main takes {', '.join(role or 'what has no role' for role in roles)}; graph.role must say: inputs, "
-            "outputs, arena, weights, times, team"
+            "outputs, arena, status, weights, times, team"
         )
     for role in ("input", "output"):
         specs_of(module, role)
     blocks = _weights(module)
     there = {
         "arena": plan_summary(main).arena_bytes if "arena" in roles else 0,
+        STATUS: 8 * len(checked_dimensions(module)),
         "weights": max((offset + blob.nbytes.data for blob, offset in blocks), default=0),
     }
     for role, nbytes in there.items():
@@ -81,16 +84,20 @@ def input_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
 
 def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
     """The arguments of `main`, on buffers, that have a role; one without a name is called by the role and a number."""
-    main = entry_of(module)
-    given = cast("ArrayAttr[DictionaryAttr]", main.properties.get("arg_attrs", ArrayAttr([]))).data
+    arguments = entry_of(module).regions[0].block.args
     specs: list[TensorSpec] = []
-    for attributes, argument in zip(given, main.regions[0].block.args, strict=False):
+    for attributes, argument in zip(_argument_attributes(module), arguments, strict=False):
         if attributes.data.get("graph.role") == StringAttr(role):
             name = attributes.data.get("graph.name")
             text = name.data if isinstance(name, StringAttr) else f"{role}{len(specs)}"
             # The llvm level has pointers, with their types beside them.
             specs.append(_spec(text, attributes.data.get("graph.type", argument.type)))
     return tuple(specs)
+
+
+def _argument_attributes(module: ModuleOp) -> tuple[DictionaryAttr, ...]:
+    given = entry_of(module).properties.get("arg_attrs", ArrayAttr([]))
+    return cast("ArrayAttr[DictionaryAttr]", given).data
 
 
 def _spec(name: str, type: Attribute) -> TensorSpec:
@@ -119,6 +126,26 @@ def kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
                 yield from calls(functions[name.removeprefix(SHARE)])
 
     return tuple(calls(entry_of(module)))
+
+
+def checked_dimensions(module: ModuleOp) -> tuple[CheckedDimension, ...]:
+    """What each place in the status of a module on buffers stands for; see check-indices."""
+    for attributes in _argument_attributes(module):
+        if attributes.data.get("graph.role") == StringAttr(STATUS):
+            match attributes.data.get(CHECKS):
+                case ArrayAttr(data=(_, *_) as checks):
+                    return tuple(map(_checked_dimension, checks))
+                case _:
+                    raise InvalidModelError(f"@main takes a {STATUS}, but {CHECKS} does not say of what")
+    return ()
+
+
+def _checked_dimension(check: Attribute) -> CheckedDimension:
+    match check:
+        case ArrayAttr(data=(StringAttr(data=subject), IntegerAttr(value=IntAttr(data=size)))):
+            return CheckedDimension(subject, size)
+        case _:
+            raise InvalidModelError(f"@main: {CHECKS} holds {check} instead of an op and a size")
 
 
 def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:

@@ -1,8 +1,9 @@
 """Movement by indices that are values: gathers and scatters. Negative indices count from the end.
 
-An index out of range is refused where it is known: when the model is compiled, or by the interpreter. Compiled code
-takes the nearest element instead. It reads and writes nothing outside of its buffers, and there is no error: a kernel
-has no way to stop the others that run beside it, and none of them is slowed down to look for one that has.
+An index out of range is an error: InvalidModelError where it is known when the model is compiled, InvalidInputError
+when the model is run, by the interpreter or as machine code. A kernel has no way to stop the others that run beside it:
+it looks through its indices before it uses them and notes one that is wrong, which the context tells of when the run
+is over (check-indices). It takes the nearest element instead, so nothing outside of its buffers is read or written.
 """
 
 from __future__ import annotations
@@ -55,8 +56,12 @@ class IndexedOp(MovementOp, ABC):
         given, sizes = np.broadcast_arrays(indices, np.array(self.indexed(), np.int64))
         wrong = (given >= sizes) | (given < -sizes)
         if wrong.any():
-            fact = f"index {given[wrong][0]} is outside of a dimension of {sizes[wrong][0]} elements"
-            raise InvalidInputError(f"{describe(self)}: {fact}")
+            raise out_of_range(describe(self), given[wrong][0], sizes[wrong][0])
+
+
+def out_of_range(subject: str, index: int, size: int) -> InvalidInputError:
+    """The error for an index that an op, as `describe` names it, was given at run time."""
+    return InvalidInputError(f"{subject}: index {index} is outside of a dimension of {size} elements")
 
 
 def _require_indices(value: SSAValue) -> None:

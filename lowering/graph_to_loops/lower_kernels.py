@@ -34,6 +34,7 @@ from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, ScheduleAttr, T
 from ...passes.buffers import IndexConstants, add_argument, argument_with_role, kernels_of
 from ...passes.share_threads import TEAM, TEAM_TYPE
 from .builder import define_function
+from .index_checks import note_wrong_indices
 from .instance import KernelInstance
 
 # Each family is a file here with `lower(instance)`.
@@ -61,7 +62,8 @@ def _build(
         raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no code family '{schedule.family.data}'")
     buffers = [*call.ins, *call.outs]
     distinct = [i for i in range(len(buffers)) if sharing[i] == i]
-    types = [_anywhere(buffers[i].type) for i in distinct] + [value.type for value in call.scratch]
+    types = [_anywhere(buffers[i].type) for i in distinct]
+    types += [value.type for value in (*call.scratch, *call.status)]
     # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
     function, builder = define_function(name, [*types, IndexType(), IndexType()], noinline=True)
     arguments = list(function.body.block.args)
@@ -81,6 +83,8 @@ def _build(
         shared_scratch=interface.scratch.data,
         scratch_per_thread=interface.per_thread.data,
     )
+    if call.status:
+        note_wrong_indices(instance, arguments[-3])
     _lowering(schedule.family.data)(instance)
     builder.ret()
     return [*instance.helpers, function]
@@ -148,7 +152,7 @@ class LowerKernels(ModulePass):
                 share = (constants[0], constants[1]) if caller is main else caller.args[-2:]
                 kernel = kernels[inner.callee.string_value()]
                 sharing = _sharing(inner)
-                buffers = [*inner.ins, *inner.outs, *inner.scratch]
+                buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]
                 key = (kernel.sym_name.data, tuple(_anywhere(value.type) for value in buffers), sharing)
                 if key not in functions:
                     name = _fresh(kernel.sym_name.data, taken)
@@ -161,7 +165,8 @@ class LowerKernels(ModulePass):
                     for i, value in enumerate([*inner.ins, *inner.outs])
                     if sharing[i] == i
                 ]
-                call = func.CallOp(functions[key].sym_name.data, [*passed, *inner.scratch, *share], ())
+                passed += [*inner.scratch, *inner.status, *share]
+                call = func.CallOp(functions[key].sym_name.data, passed, ())
                 call.location = inner.location
                 Rewriter.replace_op(inner, call, [])
         for kernel in kernels.values():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import VectorType, i64
+from xdsl.dialects.builtin import VectorType, i32, i64
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.extensions import IndexCastOp
+from ...dialects.extensions import CmpiOp, IndexCastOp
 from ...dialects.graph import (
     BroadcastToOp,
     ConcatOp,
@@ -24,7 +24,7 @@ from ...dialects.graph import (
     shape_of,
 )
 from ...passes.boxes import row_major
-from .arithmetic import convert, is_integer, number_in, signless
+from .arithmetic import Arithmetic, convert, is_integer, is_unsigned, number_in, signless
 from .builder import INDEX, Index
 from .index_expr import Expr, Var, delinearize, linear
 from .lane_access import NotVectorisable
@@ -180,7 +180,10 @@ def _clamped(v: Values, place: Index, size: int) -> Index:
 
 
 def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr:
-    """An element of `indices` in [0, size): negative ones count from the end, the rest is clamped."""
+    """An element of `indices` in [0, size): negative ones count from the end, and what is still outside is any place.
+
+    Narrow numbers, so that more of them fit into a register: what the low bits say of an index outside matters no more.
+    """
     element = v.at(indices, at)
     constant = number_in(element)
     if constant is not None:
@@ -190,10 +193,14 @@ def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr
         raise NotVectorisable
 
     def write() -> Index:
-        wide = convert(v.b, element, element_type_of_value(indices), i64)
-        place = v.b.insert(IndexCastOp(wide, INDEX))
-        negative = v.b.compare("slt", place, 0)
-        return _clamped(v, v.b.select(negative, v.b.index(v.b.add(place, size)), place), size)
+        given = element_type_of_value(indices)
+        type = i32 if size < 2**31 else i64
+        place = convert(v.b, element, given, type)
+        m = Arithmetic(v.b, type, unsigned=True)
+        if not is_unsigned(given):
+            negative = v.b.insert(CmpiOp(place, m.constant(0), "slt"))
+            place = m.select(negative, v.b.insert(arith.AddiOp(place, m.constant(size))), place)
+        return v.b.insert(IndexCastOp(m.min(place, m.constant(size - 1)), INDEX))
 
     return v.variable((element, "index", size), write, 0, size - 1)
 

@@ -5,7 +5,7 @@
 // CHECK: kernel.target = #kernel.target<"cpu", "znver5" has ["fma", "half", "round"], vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "znver5" has ["fma", "half", "round"], vector_bits = 512, registers = 32, l1 = 49152, l2 = 1048576, l3 = 33554432, threads = 4>} {
   // CHECK-LABEL: func.func @main
-  func.func @main(%x: memref<2x3xf32>) {
+  func.func @main(%x: memref<2x3xf32>, %n: memref<1xi64>) {
     // CHECK-NEXT: %[[W:.*]] = kernel.weight #graph.blob<"model.onnx", 64, 12, "digest"> : memref<3xf32>
     %w = kernel.weight #graph.blob<"model.onnx", 64, 12, "digest"> : memref<3xf32>
     %y = memref.alloc() : memref<2x3xf32>
@@ -18,6 +18,9 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "znver5" has ["
     %part = memref.reinterpret_cast %y to offset: [0], sizes: [2, 3], strides: [3, 1] : memref<2x3xf32> to memref<2x3xf32, strided<[3, 1]>>
     // CHECK: kernel.call @add ins(%[[P:.*]], %[[W]] : memref<2x3xf32, strided<[3, 1]>>, memref<3xf32>) outs(%[[P]] : memref<2x3xf32, strided<[3, 1]>>) {note = "in place"}
     kernel.call @add ins(%part, %w : memref<2x3xf32, strided<[3, 1]>>, memref<3xf32>) outs(%part : memref<2x3xf32, strided<[3, 1]>>) {note = "in place"}
+    // Indices out of range are noted in a status.
+    // CHECK-NEXT: kernel.call @one outs(%x : memref<2x3xf32>) status(%n : memref<1xi64>)
+    kernel.call @one outs(%x : memref<2x3xf32>) status(%n : memref<1xi64>)
     // A call may read nothing.
     // CHECK-NEXT: kernel.call @one outs(%x : memref<2x3xf32>)
     kernel.call @one outs(%x : memref<2x3xf32>)

@@ -140,7 +140,8 @@ def _compiled(m: Model, options: Options) -> tuple[_Code, Array]:
         planned.append(one)
     together, roles = _together(planned)
     pipelines.run_passes(m.ctx, together, pipelines.parse_passes(shared_always(pipelines.LOOPS)))
-    roles.append(("weights", 0))
+    made = argument_texts(main_of(together), "graph.role")[len(roles) : -1]  # the last is the team
+    roles += [(role, 0) for role in made]
     types = [memref_type(value) for value in main_of(together).args[: len(roles)]]
     weights = weight_segment(together, m.ctx)
     stages = {op.sym_name.data: len(roles) for op in together.ops if isinstance(op, FuncOp) and _is_stage(op)}

@@ -20,6 +20,18 @@ func.func @main(%x: memref<4xf32>) {
 
 // -----
 
+// expected-error @unknown {{graph.kernel @kernel_k: 2 checks, but a status memref<1xi64>; see check-indices}}
+graph.kernel @k(%x: tensor<4x4xf32>, %i: tensor<3x2xi64>) -> tensor<3xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
+  %y = graph.gather_nd %x, %i {batch_dims = 0 : i64} : (tensor<4x4xf32>, tensor<3x2xi64>) -> tensor<3xf32>
+  graph.yield %y : tensor<3xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %i: memref<3x2xi64>, %y: memref<3xf32>, %s: memref<1xi64>) {
+  kernel.call @k ins(%x, %i : memref<4x4xf32>, memref<3x2xi64>) outs(%y : memref<3xf32>) status(%s : memref<1xi64>)
+  func.return
+}
+
+// -----
+
 // expected-error @unknown {{kernel.call @k: no code family 'magic'}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"magic">, interface = #kernel.interface<>} {
   %y = graph.relu %x : tensor<4xf32>

@@ -140,6 +140,41 @@ def test_a_level_goes_on_to_the_same_result(level: str, model: Path, tmp_path: P
         np.testing.assert_allclose(engine(x), -a.T.reshape(4, 8), rtol=1e-5)
 
 
+TABLE = """
+func.func @main(%i: tensor<4xi64> {{graph.name = "i"}}) -> (tensor<4x5xf32> {{graph.name = "y"}}) {{
+  %w = graph.weight #graph.blob<"w.bin", 0, 60, "{digest}"> : tensor<3x5xf32>
+  %y = graph.gather %w, %i {{axis = 0 : i64}} : (tensor<3x5xf32>, tensor<4xi64>) -> tensor<4x5xf32> loc("embedding")
+  func.return %y : tensor<4x5xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_goes_on_to_the_same_complaint(level: str, tmp_path: Path) -> None:
+    weight = np.arange(15, dtype=np.float32).reshape(3, 5)
+    weight.tofile(tmp_path / "w.bin")
+    path = tmp_path / "table.mlir"
+    path.write_text(TABLE.format(digest=BlobStore().add(weight).digest.data))
+    stopped = lowered(path, level, tmp_path / "stopped")
+    np.testing.assert_array_equal(mi.compile(stopped)(np.array([0, -3, 2, -1])), weight[[0, 0, 2, 2]])
+    np.save(tmp_path / "i.npy", np.array([0, 1, 3, 2]))
+    wrong = "embedding (graph.gather): index 3 is outside of a dimension of 3 elements"
+    assert complaint("run", stopped, "-i", f"i={tmp_path / 'i.npy'}") == wrong
+    text = stopped.read_text()
+    if "graph.checks" in text:
+        for checks, message in (
+            ("graph.names = []", "@main takes a status, but graph.checks does not say of what"),
+            ("graph.checks = []", "@main takes a status, but graph.checks does not say of what"),
+            ('graph.checks = ["a"]', '@main: graph.checks holds "a" instead of an op and a size'),
+            (
+                'graph.checks = [["a", 3 : i64], ["b", 4 : i64]]',
+                "@main takes 8 bytes of status; the module tells of 16",
+            ),
+        ):
+            stopped.write_text(re.sub(r"graph\.checks = \[\[.*?\]\]", checks, text))
+            assert complaint("run", stopped) == message
+
+
 @pytest.mark.parametrize("level", LEVELS[:4])
 def test_a_level_has_a_memory_plan(level: str, model: Path, tmp_path: Path) -> None:
     text = cli("plan", lowered(model, level, tmp_path), "--table").stdout

@@ -94,6 +94,15 @@ def test_an_output_that_is_not_written_is_found(monkeypatch: pytest.MonkeyPatch)
         broken(inputs("perceptron"))
 
 
+def test_an_inference_that_fails_by_the_plan_alone_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def harm(context: mi.ExecutionContext) -> None:
+        raise mi.InvalidInputError("node (graph.gather): index 9 is outside of a dimension of 3 elements")
+
+    broken = sabotaged("perceptron", monkeypatch, harm)
+    with pytest.raises(mi.PlanError, match=r"memory check: node .* 3 elements, as planned, in an arena full of 0xFF"):
+        broken(inputs("perceptron"))
+
+
 def test_writing_beside_the_arena_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def harm(context: mi.ExecutionContext) -> None:
         base = context.arena.data.base
