@@ -54,7 +54,7 @@ def check_signature(module: ModuleOp) -> None:
     if level_of(module) in ("graph", "kernels"):
         input_specs(module)
         return
-    roles = argument_roles(main) or ("",) * len(main.regions[0].block.args)
+    roles = argument_roles(main) or ("",) * len(main.regions[0].blocks[0].args)
     if not ROLES.fullmatch(" ".join(role or "-" for role in roles)):
         raise InvalidModelError(
             f"@main takes {', '.join(role or 'what has no role' for role in roles)}; graph.role must say: inputs, "
@@ -84,7 +84,7 @@ def input_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
 
 def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
     """The arguments of `main`, on buffers, that have a role; one without a name is called by the role and a number."""
-    arguments = entry_of(module).regions[0].block.args
+    arguments = entry_of(module).regions[0].blocks[0].args
     specs: list[TensorSpec] = []
     for attributes, argument in zip(_argument_attributes(module), arguments, strict=False):
         if attributes.data.get("graph.role") == StringAttr(role):

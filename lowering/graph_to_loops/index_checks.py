@@ -4,7 +4,7 @@ smallest, largest = those of this thread's part of the indices
 if smallest < -size: status[place] = smallest
 elif largest >= size: status[place] = largest
 
-In front of the kernel's own loops, which take the nearest element instead and have nothing to ask: a pass over the
+In front of the kernel's own loops, which take some element inside instead and have nothing to ask: a pass over the
 indices, several in an instruction, is cheap beside moving what they name. Threads that find different ones may all
 write; any of them will do. Nothing has been written over the indices yet: results take the place of operands only
 where elements stay where they are.
