@@ -410,7 +410,8 @@ class CallOp(IRDLOperation):
                 types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
                 groups[keyword] = parser.resolve_operands(names, types, parser.pos)
         attributes = parser.parse_optional_attr_dict()
-        return cls(callee.data, *groups.values(), attributes)
+        ins, outs, scratch, status = groups.values()
+        return cls(callee.data, ins, outs, scratch, status, attributes)
 
     @override
     def print(self, printer: Printer) -> None:

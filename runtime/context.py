@@ -89,7 +89,7 @@ class ExecutionContext(Stationary):
     def _run(self, pointers: ctypes.Array[ctypes.c_void_p]) -> None:
         self._status[:] = self._nothing_wrong
         self._run_native(ctypes.addressof(pointers))
-        if self._status != self._nothing_wrong:
+        if self._status.tobytes() != self._nothing_wrong:
             indices = np.frombuffer(self._status, np.int64)
             place = int(np.flatnonzero(indices)[0])
             check = self.plan.checks[place]
