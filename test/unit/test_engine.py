@@ -20,6 +20,7 @@ from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array
+from mini_infer.passes import limit_threads
 from mini_infer.runtime.context import checked
 
 
@@ -310,6 +311,18 @@ def test_a_model_with_little_work_runs_on_one_thread(monkeypatch: pytest.MonkeyP
     product = large.node("MatMul", large.input("x", [256, 512]), large.weight(512, 1024))
     for model, threads in ((perceptron(), 1), (large.model([product]), 2)):
         assert mi.compile(model, threads=2).plan.threads == threads
+
+
+def test_a_model_without_a_step_to_share_runs_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where all its work together is worth two threads, and none of its steps is."""
+
+    def an_hour(kernel: object, target: object) -> int:
+        del kernel, target
+        return 3600 * 10**9
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1}, raising=False)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr(limit_threads, "nanoseconds", an_hour)
+    assert mi.compile(perceptron(), threads=2).plan.threads == 1
 
 
 @pytest.mark.parametrize("name", ["perceptron", "lookup"])
