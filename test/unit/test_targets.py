@@ -225,3 +225,11 @@ def test_assembly_is_of_the_code_that_runs(tmp_path: Path) -> None:
         assert mini_opt([str(path), "-t", "asm"]) == 0
     assert assembled.call_args[0] == compiled.call_args[0]
     assert compiled.call_args[0][1].features.startswith(host_target().machine.features)
+
+
+@pytest.mark.parametrize("bits", [128, 256, None])
+def test_code_has_vectors_of_the_width_asked_for(bits: int | None) -> None:
+    cpu = "x86_64-linux-gnu:x86-64-v4"
+    asked, wanted = build.target_attribute(EngineConfig(vector_bits=bits), cpu), cpu_target(cpu).narrowed(bits or 512)
+    assert asked.vector_bits.data == wanted.vector_bits == (bits or 512)
+    assert asked.registers.data == wanted.registers
