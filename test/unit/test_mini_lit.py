@@ -46,7 +46,16 @@ def test_pipelines_are_read(line: str, words: Sequence[Sequence[str]]) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["cat a | filecheck b", "mini-opt a && mini-opt b", "mini-opt $A", "mini-opt `a`", "mini-opt a;", "not"]
+    "line",
+    [
+        "cat a | filecheck b",
+        "mini-opt a && mini-opt b",
+        "mini-opt $A",
+        "mini-opt `a`",
+        "mini-opt a;",
+        "mini-opt a || mini-opt b",
+        "not",
+    ],
 )
 def test_the_rest_is_left_to_the_shell(line: str) -> None:
     assert parse_run_line(line) is None
