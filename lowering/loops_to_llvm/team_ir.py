@@ -50,6 +50,44 @@ def team_ir(architecture: str) -> str:
     return "\n".join([_STATE, declared, _SHARE.replace("PAUSE", looked), _TAKE, _WORKER.replace("PAUSE", looked)])
 
 
+def _wait(after: str, word: int, relation: str, value: str, sleepers: int, woken_by: int) -> str:
+    """Text that goes on from the block `after` once a word is in that relation to a value; %found is the word then.
+
+    Who sleeps is counted in `sleepers`, for whoever changes the word to see, and `woken_by` is what it sleeps on.
+    """
+    return f"""\
+  br label %spin
+spin:
+  %count = phi i32 [ 0, %{after} ], [ %next, %pause ]
+  %now = load atomic i32, {_at(word)} acquire, align 4
+  %ready = icmp {relation} i32 %now, {value}
+  br i1 %ready, label %go, label %patience
+patience:
+  %next = add i32 %count, 1
+  %patient = icmp ult i32 %count, {SPINS}
+  br i1 %patient, label %pause, label %sleep
+pause:
+  PAUSE
+  br label %spin
+sleep:
+  %ignored.sleep = call i32 @pthread_mutex_lock({_at(MUTEX)})
+  %ignored.more = atomicrmw add {_at(sleepers)}, i32 1 seq_cst, align 4
+  br label %look
+look:
+  %later = load atomic i32, {_at(word)} seq_cst, align 4
+  %ready.later = icmp {relation} i32 %later, {value}
+  br i1 %ready.later, label %awake, label %doze
+doze:
+  %ignored.wait = call i32 @pthread_cond_wait({_at(woken_by)}, {_at(MUTEX)})
+  br label %look
+awake:
+  %ignored.less = atomicrmw sub {_at(sleepers)}, i32 1 seq_cst, align 4
+  %ignored.awake = call i32 @pthread_mutex_unlock({_at(MUTEX)})
+  br label %go
+go:
+  %found = phi i32 [ %now, %spin ], [ %later, %awake ]"""
+
+
 _STATE = f"""\
 @mini_infer_team = global [{TEAM_BYTES} x i8] zeroinitializer, align 64
 declare i32 @pthread_mutex_lock(ptr)
@@ -103,35 +141,7 @@ woke:
 take:
   call void @mini_infer_take(i32 %turn, i64 0)
   %all = trunc i64 %shares to i32
-  br label %spin
-spin:
-  %count = phi i32 [ 0, %take ], [ %next, %pause ]
-  %done = load atomic i32, {_at(_DONE)} acquire, align 4
-  %complete = icmp eq i32 %done, %all
-  br i1 %complete, label %close, label %patience
-patience:
-  %next = add i32 %count, 1
-  %patient = icmp ult i32 %count, {SPINS}
-  br i1 %patient, label %pause, label %sleep
-pause:
-  PAUSE
-  br label %spin
-sleep:
-  %ignored.lock2 = call i32 @pthread_mutex_lock({_at(MUTEX)})
-  store atomic i32 1, {_at(_WAITING)} seq_cst, align 4
-  br label %look
-look:
-  %done.now = load atomic i32, {_at(_DONE)} seq_cst, align 4
-  %complete.now = icmp eq i32 %done.now, %all
-  br i1 %complete.now, label %awake, label %doze
-doze:
-  %ignored.wait = call i32 @pthread_cond_wait({_at(FINISHED)}, {_at(MUTEX)})
-  br label %look
-awake:
-  store atomic i32 0, {_at(_WAITING)} monotonic, align 4
-  %ignored.unlock2 = call i32 @pthread_mutex_unlock({_at(MUTEX)})
-  br label %close
-close:
+{_wait("take", _DONE, "eq", "%all", _WAITING, FINISHED)}
   store atomic i32 0, {_at(_BUSY)} release, align 4
   ret void
 }}
@@ -190,38 +200,9 @@ define void @mini_infer_worker(ptr %first) nounwind {{
   %number = ptrtoint ptr %first to i64
   br label %idle
 idle:
-  %seen = phi i32 [ 0, %0 ], [ %turn, %help ]
-  br label %spin
-spin:
-  %count = phi i32 [ 0, %idle ], [ %next, %pause ]
-  %now = load atomic i32, {_at(_TURN)} acquire, align 4
-  %called = icmp ne i32 %now, %seen
-  br i1 %called, label %help, label %patience
-patience:
-  %next = add i32 %count, 1
-  %patient = icmp ult i32 %count, {SPINS}
-  br i1 %patient, label %pause, label %sleep
-pause:
-  PAUSE
-  br label %spin
-sleep:
-  %ignored.lock = call i32 @pthread_mutex_lock({_at(MUTEX)})
-  %ignored.more = atomicrmw add {_at(_SLEEPERS)}, i32 1 seq_cst, align 4
-  br label %look
-look:
-  %later = load atomic i32, {_at(_TURN)} seq_cst, align 4
-  %called.now = icmp ne i32 %later, %seen
-  br i1 %called.now, label %awake, label %doze
-doze:
-  %ignored.wait = call i32 @pthread_cond_wait({_at(CALLED)}, {_at(MUTEX)})
-  br label %look
-awake:
-  %ignored.less = atomicrmw sub {_at(_SLEEPERS)}, i32 1 seq_cst, align 4
-  %ignored.unlock = call i32 @pthread_mutex_unlock({_at(MUTEX)})
-  br label %help
-help:
-  %turn = phi i32 [ %now, %spin ], [ %later, %awake ]
-  call void @mini_infer_take(i32 %turn, i64 %number)
+  %seen = phi i32 [ 0, %0 ], [ %found, %go ]
+{_wait("idle", _TURN, "ne", "%seen", _SLEEPERS, CALLED)}
+  call void @mini_infer_take(i32 %found, i64 %number)
   br label %idle
 }}
 """

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -214,12 +215,11 @@ def test_fewer_threads_than_planned_change_no_bit(name: str, there: int, monkeyp
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks the system for its threads")
 def test_signals_are_left_to_others() -> None:
     helped(2)
-    blocked = [
-        int(line.split()[1], 16)
-        for task in Path("/proc/self/task").iterdir()
-        for line in (task / "status").read_text().splitlines()
-        if line.startswith("SigBlk")
-    ]
+    blocked: list[int] = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread of another test that has just ended
+            lines = (task / "status").read_text().splitlines()
+            blocked += [int(line.split()[1], 16) for line in lines if line.startswith("SigBlk")]
     assert any(mask >> (signal.SIGINT - 1) & 1 for mask in blocked)
     assert not signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
