@@ -47,7 +47,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .errors import CompileError
 from .graph.blobs import BlobAttr
-from .graph.structure import KernelOp
+from .graph.structure import KernelOp, SpeaksOfKernel
 
 
 def _parse_keyed_ints(parser: AttrParser, keys: Sequence[str]) -> list[IntAttr]:
@@ -165,6 +165,9 @@ class TargetAttr(ParametrizedAttribute):
         return max(1, self.vector_bits.data // element_bits)
 
 
+POSITIVE = ("mr", "nr", "lanes")  # options of schedules that are sizes of tiles; of others 0 may mean "not so"
+
+
 @irdl_attr_definition
 class ScheduleAttr(ParametrizedAttribute):
     """`#kernel.schedule<"contraction", {mr = 14, nr = 32}>`: which code family carries a kernel out, and its
@@ -179,6 +182,13 @@ class ScheduleAttr(ParametrizedAttribute):
         """A schedule from plain values."""
         values = {key: IntegerAttr(value, i64) for key, value in options.items()}
         return cls(StringAttr(family), DictionaryAttr(values))
+
+    @override
+    def verify(self) -> None:
+        for key, value in self.options.data.items():
+            least = 1 if key in POSITIVE else 0
+            if isinstance(value, IntegerAttr) and value.value.data < least:
+                raise VerifyException(f"the schedule's {key} is {value.value.data}; it must be at least {least}")
 
     def get(self, key: str) -> int:
         """The option `key`; raises CompileError where the schedule has none."""
@@ -213,7 +223,7 @@ class ScheduleAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
-class InterfaceAttr(ParametrizedAttribute):
+class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     """What a kernel asks of its buffers and allows with them.
 
     `inplace`: pairs (operand, result) that may be the same bytes; `views`: pairs where the result is the
@@ -271,6 +281,20 @@ class InterfaceAttr(ParametrizedAttribute):
     def view_pairs(self) -> list[tuple[int, int]]:
         """(operand, result) pairs where the result only reinterprets the operand's bytes."""
         return [(pair.data[0].data, pair.data[1].data) for pair in self.views]
+
+    @override
+    def verify(self) -> None:
+        if min(self.scratch.data, self.per_thread.data) < 0:
+            raise VerifyException("an interface asks for less than no scratch")
+
+    @override
+    def verify_numbers(self, operands: int, results: int) -> None:
+        pairs = (*self.inplace_pairs, *self.view_pairs)
+        of_operands = [operand for operand, _ in pairs] + [each.data for each in (*self.strided_operands, *self.packed)]
+        of_results = [result for _, result in pairs] + [each.data for each in self.strided_results]
+        for what, count, numbers in (("operand", operands, of_operands), ("result", results, of_results)):
+            if wrong := [number for number in numbers if not 0 <= number < count]:
+                raise VerifyException(f"the interface speaks of {what} {wrong[0]}; there are {count}")
 
     def scratch_bytes(self, threads: int) -> int:
         """Bytes of scratch that a call needs on `threads` threads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -168,6 +169,14 @@ class YieldOp(IRDLOperation):
         Operation.__init__(self, operands=[SSAValue.get(value) for value in values], location=location)
 
 
+class SpeaksOfKernel(ABC):
+    """An attribute of kernels that names their operands and results by number."""
+
+    @abstractmethod
+    def verify_numbers(self, operands: int, results: int) -> None:
+        """Raises VerifyException where it names more than there are."""
+
+
 @irdl_op_definition
 class KernelOp(IRDLOperation):
     """A group of ops that becomes one piece of code: a symbol with a body on tensors.
@@ -229,6 +238,8 @@ class KernelOp(IRDLOperation):
             raise VerifyException("the body's arguments differ from the kernel's operands")
         if self.function_type.outputs.data != tuple(self.terminator.operand_types):
             raise VerifyException("graph.yield gives other types than the kernel's results")
+        if isinstance(self.interface, SpeaksOfKernel):
+            self.interface.verify_numbers(len(self.arguments), len(self.terminator.operands))
 
     @override
     def print(self, printer: Printer) -> None:

@@ -81,3 +81,38 @@ builtin.module attributes {i = #kernel.interface<inplace = [[0, 0, 0]]>} {}
 
 // expected-error @below {{unknown interface entry 'outplace'}}
 builtin.module attributes {i = #kernel.interface<outplace = [[0, 0]]>} {}
+
+// -----
+
+// expected-error @below {{the interface speaks of result 2; there are 1}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<inplace = [[0, 2]]>} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{the interface speaks of operand -1; there are 1}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<strided_operands = [0, -1]>} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{an interface asks for less than no scratch}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<per_thread = -4>} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{the schedule's nr is 0; it must be at least 1}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"recurrence", {nr = 0, mr = 1}>} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{the schedule's block is -1; it must be at least 0}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"contraction", {block = -1}>} {
+  graph.yield %x : tensor<4xf32>
+}

@@ -49,7 +49,7 @@ def test_every_interface_is_read_back(values: dict[str, object]) -> None:
     assert reread(interface) == interface
 
 
-@given(st.dictionaries(st.from_regex("[a-z_]+", fullmatch=True), st.integers(-(1 << 40), 1 << 40), max_size=4))
+@given(st.dictionaries(st.from_regex("[a-z_]+", fullmatch=True), st.integers(1, 1 << 40), max_size=4))
 def test_every_schedule_is_read_back(options: dict[str, int]) -> None:
     schedule = ScheduleAttr.of("contraction", **options)
     assert reread(schedule) == schedule
