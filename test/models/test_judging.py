@@ -57,6 +57,10 @@ def test_bits_are_compared_and_names_types_and_shapes() -> None:
     for other in (array * [-1, 1, 1], array[:, None], np.nextafter(array, 9), array + np.array([0, 0, 1])):
         with pytest.raises(AssertionError):
             assert_same_bits({"y": array}, {"y": other.astype(np.float32)})
+    zero = np.zeros(1, np.float32)
+    for other in (zero.astype(np.int32), zero.reshape(())):  # of the same bytes
+        with pytest.raises(AssertionError):
+            assert_same_bits({"y": zero}, {"y": other})
     for others in ({"y": array.astype(np.float64)}, {"z": array}, {"y": array, "z": array}, {}):
         with pytest.raises(AssertionError):
             assert_same_bits({"y": array}, others)
