@@ -1,7 +1,35 @@
-"""What all Python tests share."""
+"""What all Python tests share.
 
+Of a test marked `thinned(n)`, each n-th case is quick, the others are slow: n has no divisor in common with the
+numbers of its parameters, so that all of their values come up.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+
+import pytest
 from hypothesis import settings
 
 # Examples are the same in every run, and a slow machine is no failure.
 settings.register_profile("mini_infer", derandomize=True, deadline=None)
 settings.load_profile("mini_infer")
+
+
+@pytest.hookimpl(tryfirst=True)  # before those marked slow are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    seen = Counter[str]()
+    for item in items:
+        marker = item.get_closest_marker("thinned")
+        if marker is not None:
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % marker.args[0]:
+                item.add_marker("slow")
+            seen[test] += 1
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: no need to look through it for garbage again and again."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)

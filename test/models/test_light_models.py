@@ -17,13 +17,8 @@ from mini_infer.passes.memory_plan import MemoryPlan
 from mini_infer.runtime.build import import_model, plan_memory
 from mini_infer.runtime.engine import EngineConfig
 
-QUICK = ("shufflenet", "squeezenet")  # the others take half a minute each
-PLANNED = (
-    *QUICK,
-    "densenet121",
-    "inception_v1",
-    "resnet50",
-)  # planned in seconds; the others' weights take long to make
+# Planned in seconds; the others' weights take long to make.
+PLANNED = ("shufflenet", "squeezenet", "densenet121", "inception_v1", "resnet50")
 
 # The most that is live at once, in 10^3 bytes, when elementwise ops and views of the plain ONNX graph work in place.
 # For shufflenet in the best order known: in that of the file it is 3,111.
@@ -39,16 +34,18 @@ LIVE_KILOBYTES = {
     "zfnet512": 9_125,
 }
 
-each_model = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LIVE_KILOBYTES]
-)
+
+def each_model(*quick: str) -> pytest.MarkDecorator:
+    """Of all models those named are quick."""
+    cases = [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in LIVE_KILOBYTES]
+    return pytest.mark.parametrize("name", cases)
 
 
 def test_every_light_model_is_here() -> None:
     assert list(LIVE_KILOBYTES) == LIGHT_MODELS
 
 
-@each_model
+@each_model("squeezenet")
 def test_as_exact_as_onnxruntime_and_the_same_without_memory_passes(name: str) -> None:
     judge = Judge.of(seeded_light_model(name))
     outputs = judge.compiled()
@@ -57,7 +54,7 @@ def test_as_exact_as_onnxruntime_and_the_same_without_memory_passes(name: str) -
     judge.check(judge.compiled(enable_graph_optimization=False, threads=2))
 
 
-@each_model
+@each_model("shufflenet")
 def test_suite(name: str) -> None:
     """With their own weights the numbers grow to 1e23; several models end in a softmax of such numbers, all equal."""
     model, inputs, expected, rtol, atol = light_case(name)
@@ -66,9 +63,7 @@ def test_suite(name: str) -> None:
 
 
 @pytest.mark.parametrize("optimize", [False, True])
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in PLANNED else pytest.mark.slow) for name in LIVE_KILOBYTES]
-)
+@each_model(*PLANNED)
 def test_the_arena_is_what_is_live_and_proven(name: str, optimize: bool) -> None:
     plan = planned(name, optimize)[1]
     assert plan.arena_bytes <= (LIVE_KILOBYTES[name] + 1) * 1000

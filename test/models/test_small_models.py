@@ -57,6 +57,7 @@ def test_planners_change_no_bit(planner: str) -> None:
         assert_same_bits(judge(name).compiled(planner=planner), plain(name))
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize(
     "options",
     [{"enable_graph_optimization": False}, {"vector_bits": 256}, {"vector_bits": 128}],

@@ -70,6 +70,7 @@ def expected(model: ModelProto, inputs: dict[str, Any]) -> list[Any]:
     return cast("Any", ReferenceEvaluator(model)).run(None, inputs)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_results(name: str) -> None:
     """Against ONNX's reference, on memory that is poisoned and guarded, where kernels are fused and where not."""

@@ -121,7 +121,7 @@ def test_sizes_of_products() -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_contractions(group: str) -> None:
-    spread(GROUPS[group])
+    spread(GROUPS[group][::2])
 
 
 @pytest.mark.slow
@@ -141,6 +141,7 @@ def test_double_precision() -> None:
         assert set(run.families) == {"contraction"}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", [np.int32, np.int8, np.uint8, np.int64, np.float16])
 def test_other_types_are_slow_but_right(dtype: Any) -> None:
     cases = [

@@ -195,6 +195,7 @@ CONVOLUTIONS: list[tuple[list[int], dict[str, Any], int]] = [
 ]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize(("kernel", "options", "groups"), CONVOLUTIONS)
 def test_convolutions(layout: str, kernel: list[int], options: dict[str, Any], groups: int) -> None:
@@ -209,6 +210,7 @@ def test_convolutions(layout: str, kernel: list[int], options: dict[str, Any], g
     check("map", lambda w: w(ConvTransposeOp(w[0], w[1], w[2], **given)), x, weight, bias, tolerance=1e-5)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (3, 2), (2, 4), (6, 4)])
 @pytest.mark.parametrize("kernel", [[4, 4], [5, 4], [1, 19]], ids=str)
 def test_large_transposed_convolutions(kernel: list[int], dilation: int, stride: int) -> None:
@@ -251,6 +253,7 @@ def test_special_resizes(name: str) -> None:
     check("map", lambda w: w(ResizeOp(w[0], shape, **RESIZES[name])), numbers(*size), tolerance=1e-5)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("options", [{}, {"exclude_outside": True}, {"coordinate": "align_corners"}], ids=str)
 @pytest.mark.parametrize("width", [29, 30, 31, 60])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

@@ -53,6 +53,7 @@ def numbers(*shape: int, dtype: Any = np.float32) -> Array:
     return Random.standard_normal(shape).astype(dtype)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 @pytest.mark.parametrize("op", [SoftmaxOp, LogSoftmaxOp])
 def test_softmax(op: Any, shape: tuple[int, ...], axis: int) -> None:
@@ -101,6 +102,7 @@ def test_a_mean_far_from_zero_costs_no_digits() -> None:
 REDUCTIONS = [ReduceSumOp, ReduceMeanOp, ReduceMaxOp, ReduceMinOp, ReduceProdOp]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("op", REDUCTIONS)
 @pytest.mark.parametrize("axes", [(1, 2), (2, 3), (0, 3), (1, 3), (0, 2), (3,), (1,), (0, 1, 2, 3)])
 def test_reductions(op: Any, axes: tuple[int, ...]) -> None:
@@ -130,6 +132,7 @@ def test_extrema_of_no_elements_and_not_a_number() -> None:
     check("rows", lambda w: w(ReduceMaxOp(w[0], [1])), numbers(4, 0))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("op", [ArgMaxOp, ArgMinOp])

@@ -222,6 +222,7 @@ CASTS = [
 ]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("cpu", ["", "x86-64-v3", "x86-64-v2"])
 @pytest.mark.parametrize("lanes", [1, LANES])
 @pytest.mark.parametrize(("name", "source", "target"), CASTS)

@@ -40,6 +40,7 @@ def test_a_checked_engine_answers_as_any_other(name: str, threads: int) -> None:
         np.testing.assert_array_equal(checked(name, threads=threads)(given)[output], array)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ["resnet", "mobilenet", "mlp"])
 def test_small_models_pass_the_check(name: str) -> None:
     model = SMALL_MODELS[name]()
