@@ -104,11 +104,14 @@ def test_an_inference_that_fails_by_the_plan_alone_is_found(monkeypatch: pytest.
         broken(inputs("perceptron"))
 
 
-def test_writing_beside_the_arena_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("behind", [False, True])
+def test_writing_beside_the_arena_is_found(behind: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def harm(context: mi.ExecutionContext) -> None:
-        base = context.arena.data.base
-        assert base is not None
-        np.lib.stride_tricks.as_strided(context.arena.data, (context.plan.arena_bytes + 8,))[-1] = 0
+        arena = context.arena.data
+        if behind:
+            np.lib.stride_tricks.as_strided(arena, (context.plan.arena_bytes + 8,))[-1] = 0
+        else:
+            np.lib.stride_tricks.as_strided(arena, (2,), (-1,))[-1] = 0
 
     broken = sabotaged("perceptron", monkeypatch, harm)
     with pytest.raises(mi.PlanError, match="bytes beside the arena were written"):
