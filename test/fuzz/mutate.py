@@ -157,7 +157,8 @@ class Mutation:
             kind.shape.dim.add().dim_value = self.choose(STRANGE)
 
     def change_opset(self) -> None:
-        self.model.opset_import[0].version = self.integer(-1, 32)
+        for used in self.model.opset_import[:1]:
+            used.version = self.integer(-1, 32)
 
     def change_any_field(self) -> None:
         """Walks down a random path of the message and changes, empties or doubles what is there."""
