@@ -7,12 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fuzz.hostile import CASES
+from fuzz.hostile import CASES, doubled_differently, many_ranges
 from fuzz.running import limited, outcome
 from onnx import ModelProto
 
+SLOW = (doubled_differently, many_ranges)  # both fold constants until there is too much of it
+MAKERS = [pytest.param(make, marks=[pytest.mark.slow] * (make in SLOW), id=make.__name__) for make in CASES]
 
-@pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
+
+@pytest.mark.parametrize("make", MAKERS)
 def test_hostile(make: Callable[[], ModelProto], tmp_path: Path) -> None:
     path = tmp_path / "hostile.onnx"
     path.write_bytes(make().SerializeToString())

@@ -92,7 +92,7 @@ GROUPS = {"plain": PLAIN, "causal": CAUSAL, "float masks": FLOAT_MASKS, "bool ma
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_attention(group: str) -> None:
-    for run in spread(GROUPS[group]):
+    for run in spread(GROUPS[group][::2]):
         assert set(run.families) == {"attention"}
 
 

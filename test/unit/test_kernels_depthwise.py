@@ -65,7 +65,7 @@ GROUPS = {"kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_depthwise(group: str) -> None:
-    for run in spread(GROUPS[group]):
+    for run in spread(GROUPS[group][::2]):
         assert set(run.families) == {"depthwise"}
 
 

@@ -193,7 +193,7 @@ def number(op: Operation, key: str) -> int:
 
 def test_a_shorter_lifetime_is_noticed() -> None:
     noticed = 0
-    for seed in range(30):
+    for seed in range(15):
         module, random = planned(seed), Random(seed)
         views = [view for view in arena_views(module) if number(view, "death") - number(view, "birth") > 1]
         if not views:
@@ -206,7 +206,7 @@ def test_a_shorter_lifetime_is_noticed() -> None:
         with pytest.raises(PlanError):
             VerifyArena().apply(Context(), module)
         noticed += 1
-    assert noticed > 15
+    assert noticed > 7
 
 
 def short_sighted(random: Random, problem: Problem, strategy: str) -> Plan:
@@ -222,7 +222,7 @@ def short_sighted(random: Random, problem: Problem, strategy: str) -> Plan:
 def test_a_plan_for_shorter_lifetimes_is_noticed_or_harmless() -> None:
     """The planner is told that one buffer dies a step early; the IR keeps the true lifetimes."""
     refused = 0
-    for seed in range(30):
+    for seed in range(15):
         ctx, module, inputs = random_program(seed, length=20)
         wanted = interpret(module, inputs, blob_store(ctx))
         run_memory(ctx, module, MEMORY[:4])
@@ -235,12 +235,12 @@ def test_a_plan_for_shorter_lifetimes_is_noticed_or_harmless() -> None:
             refused += 1
         else:
             assert_same(run_module(module, blob_store(ctx), inputs), wanted)
-    assert refused > 3
+    assert refused > 1
 
 
 def test_a_moved_buffer_is_noticed() -> None:
     noticed = 0
-    for seed in range(30):
+    for seed in range(15):
         module, random = planned(seed), Random(seed)
         views = arena_views(module)
         pairs = [
@@ -257,7 +257,7 @@ def test_a_moved_buffer_is_noticed() -> None:
         with pytest.raises(PlanError):
             VerifyArena().apply(Context(), module)
         noticed += 1
-    assert noticed > 15
+    assert noticed > 7
 
 
 def test_what_is_read_twice_by_one_call_is_not_overwritten() -> None:

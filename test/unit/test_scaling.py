@@ -87,7 +87,7 @@ def concat_of_many(b: ModelBuilder, count: int) -> str:
     return b.node("Concat", *reversed(parts), axis=1)
 
 
-QUICK = {chain: 2_000, residual_chain: 2_000, chain_of_kernels: 200, views: 400, identities: 5_000, branches: 100}
+QUICK = {chain: 1_000, residual_chain: 1_000, chain_of_kernels: 200, views: 300, identities: 5_000, branches: 100}
 WIDE = {wide_sum: 1_000, sum_of_branches: 60, concat_of_one: 3_000, concat_of_many: 50}
 SLOW = {
     chain: 20_000,
