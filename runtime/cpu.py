@@ -7,6 +7,7 @@ for one CPU runs on every CPU that has its features; nothing in it depends on wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -97,15 +98,12 @@ def optimize_ir(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, l
 
 
 @cache
-def _load_first(names: tuple[str, ...]) -> bool:
+def _load_first(names: tuple[str, ...]) -> None:
     """Loads the first of these libraries that there is."""
     for name in names:
-        try:
+        with suppress(RuntimeError):
             binding().load_library_permanently(name)
-        except RuntimeError:
-            continue
-        return True
-    return False
+            return
 
 
 @cache

@@ -43,6 +43,7 @@ def test_types_and_names() -> None:
     assert type_text(LLVMVoidType()) == "void"
     assert symbol("main") == "@main"
     assert symbol('a "b"\\é') == '@"a \\22b\\22\\5C\\C3\\A9"'
+    assert symbol("\x1f ~\x7f") == '@"\\1F ~\\7F"'
     with pytest.raises(CompileError, match="no text in LLVM IR"):
         type_text(StringAttr("f32"))
     with pytest.raises(CompileError, match="no constant"):
