@@ -102,6 +102,22 @@ def test_an_output_of_parts_is_there_from_the_first_part() -> None:
     assert set(tensors["y0"].shared_with) == {"node0", "node1"}
 
 
+def test_an_output_is_what_was_written_last() -> None:
+    """Two calls work in the output's bytes, the second over what the first has left there."""
+    builder = ProgramBuilder([(8, 8)])
+    over = InterfaceAttr.of(inplace=[(0, 0)])
+    (first,) = builder.call(lambda v: [AbsOp(v[0])], builder.inputs, InterfaceAttr.of())
+    (second,) = builder.call(lambda v: [NegOp(v[0])], [first], over)
+    ctx, module = builder.context, builder.finish([second])
+    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena,verify-arena"))
+    tensors = {tensor.name: tensor for tensor in memory_plan(module).tensors}
+    assert {name: (each.role, each.birth, each.inplace) for name, each in tensors.items()} == {
+        "x0": ("input", 0, False),
+        "node0": ("intermediate", 0, False),
+        "y0": ("output", 1, True),
+    }
+
+
 def test_names_are_of_one_tensor_each() -> None:
     """Packed weights are called after the nodes that take them, as what the nodes make is."""
     names = [tensor.name for tensor in plan_memory(SMALL_MODELS["resnet"](), threads=1).tensors]
