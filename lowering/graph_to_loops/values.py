@@ -243,6 +243,7 @@ class Values:
         step: Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]],
     ) -> list[SSAValue]:
         """for i in range(low, high), all in [0, size): carried = step(i, carried)."""
+        assert size >= 0
 
         def body(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             with self.scope():

@@ -101,6 +101,14 @@ CANONICAL: dict[str, tuple[Make, list[str]]] = {
         lambda g, x: g(PowOp, g(ReduceMeanOp, g(AbsOp, x), axes=[2], keepdims=True), -0.5),
         ["abs", "reduce_mean", "rsqrt"],
     ),
+    "reduced dims put back": (
+        lambda g, x: g(ReshapeOp, g(ReduceMeanOp, x, axes=[1]), [2, 1, 4]),
+        ["reduce_mean"],
+    ),
+    "a dim put elsewhere": (
+        lambda g, x: g(ReshapeOp, g(ReduceMeanOp, x, axes=[1]), [2, 4, 1]),
+        ["reduce_mean", "reshape"],
+    ),
     "neg neg": (lambda g, x: g(NegOp, g(NegOp, x)), []),
     "relu relu": (lambda g, x: g(ReluOp, g(ReluOp, x)), ["relu"]),
     "x + c + d": (lambda g, x: g(AddOp, g(AddOp, x, 2.0), np.arange(4.0)), ["add"]),
