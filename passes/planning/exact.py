@@ -90,7 +90,7 @@ class Searcher:
             while True:
                 run = self._runs.get(height, 0)
                 self._runs[height] = run + 1
-                limit = min(RUN * _luby(run // 8 + 1), last - budget.used, budget.left)
+                limit = min(RUN * luby(run // 8 + 1), last - budget.used, budget.left)
                 answer, offsets, taken = self._run(height // self.grid, run, limit, stop)
                 budget.spend(max(1, taken))
                 if answer == search.FEASIBLE:
@@ -177,7 +177,7 @@ def _orders(instance: Instance, tables: Tables) -> list[list[int]]:
     return [sorted(range(count), key=lambda k, p=p: (*(keys[k][c] for c in p), k)) for p in priorities]
 
 
-def _luby(number: int) -> int:
+def luby(number: int) -> int:
     """1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ..."""
     while True:
         bits = number.bit_length()

@@ -227,6 +227,7 @@ CANONICAL: dict[str, tuple[Make, list[str]]] = {
     ),
     "pool by one": (lambda g, x: g(AvgPoolOp, x, [1]), []),
     "pool of everything": (lambda g, x: g(MaxPoolOp, x, [4]), ["reduce_max"]),
+    "pool of padding and a part": (lambda g, x: g(MaxPoolOp, x, [4], strides=[9], pads=[1, 1]), ["max_pool"]),
     "resize to the same size": (lambda g, x: g(ResizeOp, x, (2, 3, 4)), []),
 }
 

@@ -149,6 +149,19 @@ def test_a_part_of_a_concatenation() -> None:
     assert set(whole.shared_with) == {"node0", "node1", "node2"}
 
 
+def test_a_part_of_every_row_ends_where_its_last_row_does() -> None:
+    builder = ProgramBuilder([(8, 8)])
+    loose = InterfaceAttr.of(strided_operands=[0], strided_results=[0])
+    parts = [builder.call(lambda v, op=op: [op(v[0])], builder.inputs, loose)[0] for op in (AbsOp, NegOp)]
+    both = InterfaceAttr.of(strided_operands=[0, 1], strided_results=[0])
+    (whole,) = builder.call(lambda v: [ConcatOp(v, 1)], parts, both)
+    ctx, module = builder.context, builder.finish([builder.call(lambda v: [AbsOp(v[0])], [whole], loose)[0]])
+    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena,verify-arena"))
+    tensors = {tensor.name: tensor for tensor in memory_plan(module).tensors}
+    ends = [(tensors[name].bytes, tensors[name].offset, tensors[name].end) for name in ("node0", "node1", "node2")]
+    assert ends == [(256, 0, 480), (256, 32, 512), (512, 0, 512)]
+
+
 def test_in_place() -> None:
     first, second = by_name("node1"), by_name("node2")
     assert (first.birth, first.death, first.inplace) == (1, 3, False)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mini_infer.passes.planning import Problem, check, solve
+from mini_infer.passes.planning.exact import luby
 from mini_infer.tools.bench.planning_scale import model_like
 from mini_infer.tools.problem_csv import read_problem
 
@@ -56,3 +57,7 @@ def test_large_problems_stay_near_their_bound(count: int) -> None:
     plan = solve(problem)
     check(problem, plan)
     assert plan.ratio <= 1.05
+
+
+def test_restarts_come_in_lubys_order() -> None:
+    assert [luby(number) for number in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
