@@ -26,18 +26,22 @@ def value(expr: Expr, at: dict[Var, int]) -> int:
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(STEPS), st.sampled_from([0, 1, 3, 5, 7])), min_size=1, max_size=3),
-    st.integers(0, 20),
+    st.lists(
+        st.tuples(st.sampled_from([*STEPS, -1, -4]), st.sampled_from([0, 0, -3]), st.sampled_from([0, 1, 3, 5, 7])),
+        min_size=1,
+        max_size=3,
+    ),
+    st.integers(-20, 20),
     st.sampled_from(STEPS[1:]),
     st.sampled_from(STEPS[1:]),
 )
-def test_division(terms: list[tuple[int, int]], constant: int, by: int, then: int) -> None:
-    variables = [Var(0, 0, high) for _, high in terms]
-    expr = Expr([(var, step) for var, (step, _) in zip(variables, terms, strict=True)], constant)
+def test_division(terms: list[tuple[int, int, int]], constant: int, by: int, then: int) -> None:
+    variables = [Var(0, low, high) for _, low, high in terms]
+    expr = Expr([(var, step) for var, (step, _, _) in zip(variables, terms, strict=True)], constant)
     quotient, remainder = expr.divide(by)
     coarse, _ = quotient.divide(then)
     assert quotient * by + remainder == expr
-    for numbers in product(*(range(high + 1) for _, high in terms)):
+    for numbers in product(*(range(low, high + 1) for _, low, high in terms)):
         at = dict(zip(variables, numbers, strict=True))
         number = value(expr, at)
         assert (value(quotient, at), value(remainder, at)) == divmod(number, by)

@@ -111,6 +111,10 @@ MOVEMENTS: dict[str, tuple[Body, list[Array]]] = {
     "broadcast": (lambda w: w(BroadcastToOp(w[0], [4, 3, 20])), [numbers(3, 1)]),
     "gather of rows": (lambda w: w(GatherOp(w[0], w[1], 0)), [numbers(11, 40), np.array([[1, -1, 3], [0, 10, -11]])]),
     "gather inside rows": (lambda w: w(GatherOp(w[0], w[1], 1)), [numbers(3, 11), np.array([1, -1, 3], np.int32)]),
+    "gather of one place": (
+        lambda w: w(GatherOp(w[0], w(ConstantOp.from_numpy(np.full((2, 3), -2))), 1)),
+        [numbers(3, 11)],
+    ),
     "gather elements": (
         lambda w: w(GatherElementsOp(w[0], w[1], 1)),
         [numbers(3, 11), np.array([[1, -1, 3, 5], [2, 2, 2, 2]])],
