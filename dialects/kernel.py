@@ -166,6 +166,7 @@ class TargetAttr(ParametrizedAttribute):
 
 
 POSITIVE = ("mr", "nr", "lanes")  # options of schedules that are sizes of tiles; of others 0 may mean "not so"
+LARGEST_TILE = 1024  # rows, columns or lanes: far beyond what registers hold, and what code is written out for
 
 
 @irdl_attr_definition
@@ -189,6 +190,8 @@ class ScheduleAttr(ParametrizedAttribute):
             least = 1 if key in POSITIVE else 0
             if isinstance(value, IntegerAttr) and value.value.data < least:
                 raise VerifyException(f"the schedule's {key} is {value.value.data}; it must be at least {least}")
+            if key in POSITIVE and isinstance(value, IntegerAttr) and value.value.data > LARGEST_TILE:
+                raise VerifyException(f"the schedule's {key} is {value.value.data}; it must be at most {LARGEST_TILE}")
 
     def get(self, key: str) -> int:
         """The option `key`; raises CompileError where the schedule has none."""

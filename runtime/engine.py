@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..passes.statistics import PassStatistics
 
 VECTOR_BITS = (128, 256, 512)
+MOST_ALIGNMENT = 2**30  # bytes
 
 
 @dataclass(frozen=True)
@@ -75,14 +76,19 @@ class EngineConfig:
         if self.threads is not None:
             _check_integer("threads", self.threads, 1)
         _check_integer("memory_alignment", self.memory_alignment, 8)
-        if self.memory_alignment & (self.memory_alignment - 1):
-            raise ConfigError(f"memory_alignment is {self.memory_alignment}; it must be a power of two")
+        if self.memory_alignment & (self.memory_alignment - 1) or self.memory_alignment > MOST_ALIGNMENT:
+            raise ConfigError(
+                f"memory_alignment is {self.memory_alignment}; it must be a power of two of at most {MOST_ALIGNMENT}"
+            )
         if self.max_workspace_size is not None:
             _check_integer("max_workspace_size", self.max_workspace_size, 0)
         if self.vector_bits not in (None, *VECTOR_BITS):
             raise ConfigError(
-                f"vector_bits is {self.vector_bits}; it must be one of {', '.join(map(str, VECTOR_BITS))}"
+                f"vector_bits is {self.vector_bits!r}; it must be one of {', '.join(map(str, VECTOR_BITS))}"
             )
+        for each in fields(self):
+            if isinstance(each.default, bool) and not isinstance(getattr(self, each.name), bool):
+                raise ConfigError(f"{each.name} is {getattr(self, each.name)!r}; it must be True or False")
         self._check_planning()
         for name, size in _mapping("dims", self.dims, "dimensions to sizes").items():
             _check_integer(f"dims: '{name}'", size, 0)
@@ -99,7 +105,8 @@ class EngineConfig:
             raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
         if self.beam_width is not None:
             _check_integer("beam_width", self.beam_width, 1)
-        if isinstance(self.disable_inplace, str):
+        named = cast("Any", self.disable_inplace)
+        if isinstance(named, str) or not isinstance(named, Iterable) or {*map(type, cast("Any", named))} - {str}:
             raise ConfigError(f"disable_inplace is {self.disable_inplace!r}; it must be a sequence of graph ops")
         if pair := useless(vars(self)):
             option, beside = pair
