@@ -97,7 +97,10 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"memory_alignment": 4}, "memory_alignment is 4; it must be an integer of at least 8"),
         ({"memory_alignment": 96}, "memory_alignment is 96; it must be a power of two"),
         ({"max_workspace_size": -1}, "max_workspace_size is -1; it must be an integer of at least 0"),
-        ({"memory_alignment": 2**70}, "memory_alignment is 1180591620717411303424; it must be a power of two of at most"),
+        (
+            {"memory_alignment": 2**70},
+            "memory_alignment is 1180591620717411303424; it must be a power of two of at most",
+        ),
         ({"enable_memory_planning": "off"}, "enable_memory_planning is 'off'; it must be True or False"),
         ({"check_memory": None}, "check_memory is None; it must be True or False"),
         ({"disable_inplace": "add"}, "disable_inplace is 'add'; it must be a sequence of graph ops"),
