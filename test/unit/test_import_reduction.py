@@ -149,6 +149,7 @@ def test_invalid(case: Case, message: str) -> None:
             Case("BatchNormalization", [IMAGE, *CHANNELS], 15, {"training_mode": 1}, results=3),
             "training mode",
         ),
+        (Case("BatchNormalization", [IMAGE, *CHANNELS], 7, results=2), "training mode"),
         (Case("BatchNormalization", [IMAGE, *CHANNELS], 7, {"spatial": 0}), "spatial = 0"),
     ],
 )

@@ -385,3 +385,12 @@ def test_rms_norm_keeps_its_epsilon() -> None:
     g = Graph((2, 4))
     same_after(g, "recompose-layer-norm", normalised(g, g.inputs[0], [1], "mul", "rsqrt", centre=False))
     assert g.only(RmsNormOp).epsilon.value.data == 1e-3
+
+
+def test_what_is_tried_in_vain_reads_nothing() -> None:
+    """Two batches and heads with a mask are no attention; k, which was swapped to see, has one reader all the same."""
+    g = Graph((2, 3, 2, 5, 4), (2, 3, 2, 4, 5), (2, 3, 2, 5, 4), (5, 5))
+    q, k, v, mask = g.inputs
+    g.finish(g(MatmulOp, g(SoftmaxOp, g(AddOp, g(MatmulOp, q, k), mask), axis=4), v))
+    g.apply("recompose-attention")
+    assert [use.operation.name for use in k.uses] == ["graph.matmul"]
