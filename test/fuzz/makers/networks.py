@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from fuzz.growth import Growth, Maker, Misfit, Value
+from fuzz.growth import BFLOAT16, Growth, Maker, Misfit, Value
 
 REDUCTIONS = (
     *("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare"),
@@ -129,7 +129,11 @@ def global_pool(g: Growth) -> None:
 
 
 def neighbours(g: Growth) -> None:
-    g.add("LRN", g.floats(4), size=g.choose([1, 3, 5]), alpha=0.1, beta=0.75, bias=1.0)
+    """Of one image for each channel, or of types that ONNX Runtime knows: the reference takes images for channels."""
+    x = g.floats(4)
+    if x.array.dtype == BFLOAT16 and x.shape[0] != x.shape[1]:
+        raise Misfit
+    g.add("LRN", x, size=g.choose([1, 3, 5]), alpha=0.1, beta=0.75, bias=1.0)
 
 
 def resize(g: Growth) -> None:
