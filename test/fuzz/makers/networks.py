@@ -129,7 +129,7 @@ def global_pool(g: Growth) -> None:
 
 
 def neighbours(g: Growth) -> None:
-    """Of float32, or of as many images as channels: the reference takes one for the other, ONNX Runtime has no others."""
+    """Of float32, or of as many images as channels: the reference mixes them up, ONNX Runtime has no other type."""
     x = g.floats(4)
     if x.array.dtype != np.float32 and x.shape[0] != x.shape[1]:
         raise Misfit
