@@ -105,8 +105,9 @@ class EngineConfig:
             raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
         if self.beam_width is not None:
             _check_integer("beam_width", self.beam_width, 1)
-        named = cast("Any", self.disable_inplace)
-        if isinstance(named, str) or not isinstance(named, Iterable) or {*map(type, cast("Any", named))} - {str}:
+        named = cast("object", self.disable_inplace)
+        listed = isinstance(named, Iterable) and not isinstance(named, str)
+        if not listed or not all(isinstance(op, str) for op in cast("Iterable[object]", named)):
             raise ConfigError(f"disable_inplace is {self.disable_inplace!r}; it must be a sequence of graph ops")
         if pair := useless(vars(self)):
             option, beside = pair

@@ -61,7 +61,7 @@ def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Ve
             found = run(case, chosen)
         except mi.UnsupportedError as error:
             return Verdict(tuple(wrong), refused=str(error))
-        except Exception as error:
+        except Exception as error:  # whatever it is, a valid graph has found it
             wrong.append(f"{label}: {type(error).__name__}: {error}")
             continue
         if label in SAME_BITS:

@@ -1,7 +1,4 @@
-"""A short campaign with fixed seeds; `make fuzz` makes longer ones.
-
-In a process of its own: a forked child of one that ran kernels on several threads can't do so again.
-"""
+"""A short campaign with fixed seeds, by the command that `make fuzz` runs; that makes longer ones."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array, TanhOp
-from mini_infer.tools import benching, comparing, demo_model, mini_opt
+from mini_infer.tools import benching, comparing, demo_model
 from mini_infer.tools.bench_report import Measured
 from mini_infer.tools.cli import app
 from mini_infer.tools.command_names import shell_name
@@ -469,31 +468,6 @@ def test_interrupting_is_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(np.random, "default_rng", interrupted)
     assert complaint("run", model, "-j", "1", "-o", model.with_name("out.npz"), status=130) == "interrupted"
     assert [path.name for path in model.parent.iterdir()] == ["model.onnx"]
-
-
-@pytest.mark.parametrize("program", ["mini-infer", "mini-opt"])
-def test_the_version_is_told(program: str) -> None:
-    result = cli("--version") if program == "mini-infer" else CliRunner().invoke(mini_opt.app, ["--version"])
-    assert result.exit_code == 0 and result.stdout.split()[-1] == import_module("mini_infer").__version__
-
-
-@pytest.mark.parametrize(
-    ("program", "words", "completions"),
-    [
-        ("mini-infer", "pl", ["plan"]),
-        ("mini-infer", "bench --js", ["--json"]),
-        ("mini-opt", "--to bu", ["buffers"]),
-        ("mini-opt", "-p cse,fold", ["cse,fold-constants", "cse,fold-batch-norm"]),
-    ],
-)
-def test_the_shell_completes_words(program: str, words: str, completions: list[str]) -> None:
-    variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
-    typed = f"{program} {words}"
-    environment = ENVIRONMENT | {variable: "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-    module = {"mini-infer": "cli", "mini-opt": "mini_opt"}[program]
-    command = [sys.executable, "-m", f"mini_infer.tools.{module}"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert (result.stdout.split(), result.stderr) == (completions, "")
 
 
 def test_help_names_every_command() -> None:

@@ -8,6 +8,7 @@ import pytest
 from memory_programs import ProgramBuilder
 from models.small import SMALL_MODELS
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.ir import SSAValue
 
 from mini_infer import plan_memory
 from mini_infer.dialects.errors import PlanError
@@ -20,6 +21,7 @@ from mini_infer.passes.memory_report import MemoryPlan, TensorRecord, memory_pla
 from mini_infer.passes.planning import Plan, Problem, solve
 
 BUFFERS = "mark-inplace,bufferize,elide-copies"
+LOOSE = InterfaceAttr.of(strided_operands=[0], strided_results=[0])
 
 
 def program() -> tuple[MiniContext, ModuleOp]:
@@ -42,6 +44,20 @@ def plan_of(strategy: str = "auto", buffers: str = BUFFERS) -> MemoryPlan:
     ctx, module = program()
     run_passes(ctx, module, parse_passes(f"{buffers},plan-arena{{strategy={strategy}}},verify-arena"))
     return memory_plan(module)
+
+
+def two_parts(builder: ProgramBuilder, axis: int) -> SSAValue:
+    """The concatenation of two values, which nothing keeps from lying in it."""
+    parts = [builder.call(lambda v, op=op: [op(v[0])], builder.inputs, LOOSE)[0] for op in (AbsOp, NegOp)]
+    both = InterfaceAttr.of(strided_operands=[0, 1], strided_results=[0])
+    return builder.call(lambda v: [ConcatOp(v, axis)], parts, both)[0]
+
+
+def tensors_of(builder: ProgramBuilder, result: SSAValue) -> dict[str, TensorRecord]:
+    """The plan's tensors of a program with that result, by their names."""
+    ctx, module = builder.context, builder.finish([result])
+    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena,verify-arena"))
+    return {tensor.name: tensor for tensor in memory_plan(module).tensors}
 
 
 def by_name(name: str, buffers: str = BUFFERS) -> TensorRecord:
@@ -86,13 +102,7 @@ def test_inputs_and_outputs_are_the_callers() -> None:
 
 def test_an_output_of_parts_is_there_from_the_first_part() -> None:
     builder = ProgramBuilder([(8, 8)])
-    loose = InterfaceAttr.of(strided_operands=[0], strided_results=[0])
-    parts = [builder.call(lambda v, op=op: [op(v[0])], builder.inputs, loose)[0] for op in (AbsOp, NegOp)]
-    both = InterfaceAttr.of(strided_operands=[0, 1], strided_results=[0])
-    (whole,) = builder.call(lambda v: [ConcatOp(v, 0)], parts, both)
-    ctx, module = builder.context, builder.finish([whole])
-    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena,verify-arena"))
-    tensors = {tensor.name: tensor for tensor in memory_plan(module).tensors}
+    tensors = tensors_of(builder, two_parts(builder, 0))
     assert {name: (each.role, each.birth, each.persistent) for name, each in tensors.items()} == {
         "x0": ("input", 0, True),
         "y0": ("output", 0, True),
@@ -108,9 +118,7 @@ def test_an_output_is_what_was_written_last() -> None:
     over = InterfaceAttr.of(inplace=[(0, 0)])
     (first,) = builder.call(lambda v: [AbsOp(v[0])], builder.inputs, InterfaceAttr.of())
     (second,) = builder.call(lambda v: [NegOp(v[0])], [first], over)
-    ctx, module = builder.context, builder.finish([second])
-    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena,verify-arena"))
-    tensors = {tensor.name: tensor for tensor in memory_plan(module).tensors}
+    tensors = tensors_of(builder, second)
     assert {name: (each.role, each.birth, each.inplace) for name, each in tensors.items()} == {
         "x0": ("input", 0, False),
         "node0": ("intermediate", 0, False),
@@ -151,13 +159,8 @@ def test_a_part_of_a_concatenation() -> None:
 
 def test_a_part_of_every_row_ends_where_its_last_row_does() -> None:
     builder = ProgramBuilder([(8, 8)])
-    loose = InterfaceAttr.of(strided_operands=[0], strided_results=[0])
-    parts = [builder.call(lambda v, op=op: [op(v[0])], builder.inputs, loose)[0] for op in (AbsOp, NegOp)]
-    both = InterfaceAttr.of(strided_operands=[0, 1], strided_results=[0])
-    (whole,) = builder.call(lambda v: [ConcatOp(v, 1)], parts, both)
-    ctx, module = builder.context, builder.finish([builder.call(lambda v: [AbsOp(v[0])], [whole], loose)[0]])
-    run_passes(ctx, module, parse_passes(f"{BUFFERS},plan-arena,verify-arena"))
-    tensors = {tensor.name: tensor for tensor in memory_plan(module).tensors}
+    (result,) = builder.call(lambda v: [AbsOp(v[0])], [two_parts(builder, 1)], LOOSE)
+    tensors = tensors_of(builder, result)
     ends = [(tensors[name].bytes, tensors[name].offset, tensors[name].end) for name in ("node0", "node1", "node2")]
     assert ends == [(256, 0, 480), (256, 32, 512), (512, 0, 512)]
 

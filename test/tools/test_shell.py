@@ -1,0 +1,41 @@
+"""mini-infer and mini-opt as a shell knows them: their versions, and the words that it completes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import mini_infer as mi
+from mini_infer.tools import cli, mini_opt
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(mi.__file__).parents[1])}  # for processes of their own
+
+
+@pytest.mark.parametrize("program", ["mini-infer", "mini-opt"])
+def test_the_version_is_told(program: str) -> None:
+    result = CliRunner().invoke({"mini-infer": cli, "mini-opt": mini_opt}[program].app, ["--version"])
+    assert result.exit_code == 0 and result.stdout.split()[-1] == mi.__version__
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "completions"),
+    [
+        ("mini-infer", "pl", ["plan"]),
+        ("mini-infer", "bench --js", ["--json"]),
+        ("mini-opt", "--to bu", ["buffers"]),
+        ("mini-opt", "-p cse,fold", ["cse,fold-constants", "cse,fold-batch-norm"]),
+    ],
+)
+def test_the_shell_completes_words(program: str, words: str, completions: list[str]) -> None:
+    variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
+    typed = f"{program} {words}"
+    environment = ENVIRONMENT | {variable: "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    module = {"mini-infer": "cli", "mini-opt": "mini_opt"}[program]
+    command = [sys.executable, "-m", f"mini_infer.tools.{module}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (result.stdout.split(), result.stderr) == (completions, "")
