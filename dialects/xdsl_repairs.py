@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from xdsl.dialects.builtin import AnyFloat
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import AttrParser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-__all__ = ["repair_effects", "repair_parser"]
+__all__ = ["repair_effects", "repair_text"]
 
 _DENSE_ELEMENT: Any = vars(AttrParser)["_TensorLiteralElement"]
 _number_of = _DENSE_ELEMENT.to_type
@@ -26,8 +26,8 @@ _is_numbered = Block.is_default_block_name
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
-def repair_parser() -> None:
-    """Repairs what reads a module's text; once is as good as often."""
+def repair_text() -> None:
+    """Repairs what reads and writes a module's text; once is as good as often."""
     # xDSL prints infinities, NaN and some other floats as `0x7F800000`, in dense attributes too, but there it reads
     # them back as that integer's value.
     _DENSE_ELEMENT.to_type = _element_of
@@ -35,6 +35,8 @@ def repair_parser() -> None:
     MLIRLexer._unescaped_characters_regex = _STRING  # pyright: ignore[reportPrivateUsage]
     # It takes a label such as ^0 for a name to keep, and then refuses the name with a ValueError.
     Block.is_default_block_name = staticmethod(_is_no_name)
+    # It compares values: 0.0 and -0.0 are printed as one number then, and NaN and NaN are two.
+    DenseIntOrFPElementsAttr.is_splat = _is_splat
 
 
 def repair_effects() -> None:
@@ -61,6 +63,12 @@ def _element_of(element: Any, parser: AttrParser, element_type: Attribute) -> An
         bits = int(element.value).to_bytes(element_type.compile_time_size, "little")
         return element_type.unpack(bits, 1)[0]
     return _number_of(element, parser, element_type)
+
+
+def _is_splat(self: DenseIntOrFPElementsAttr) -> bool:
+    """Whether all elements have the same bits; there is at least one."""
+    data = self.data.data
+    return data == data[: self.get_element_type().compile_time_size] * len(self)
 
 
 def _is_no_name(name: str) -> bool:

@@ -7,7 +7,7 @@ MLIR; build it from here. Everything else of those dialects is xDSL's own class,
 Importing this package also repairs xDSL itself, for the whole process (see ../xdsl_repairs.py).
 """
 
-from ..xdsl_repairs import repair_effects, repair_parser
+from ..xdsl_repairs import repair_effects, repair_text
 from .arith import (
     Arith,
     CmpfOp,
@@ -50,5 +50,5 @@ __all__ = [
     "Vector",
 ]
 
-repair_parser()
+repair_text()
 repair_effects()

@@ -6,7 +6,7 @@ Importing this package repairs xDSL's parser (see ../xdsl_repairs.py).
 
 from xdsl.ir import Dialect
 
-from ..xdsl_repairs import repair_parser
+from ..xdsl_repairs import repair_text
 from .activation import (
     CastOp,
     ClipOp,
@@ -299,7 +299,7 @@ Graph = Dialect(
     [BlobAttr],
 )
 
-repair_parser()
+repair_text()
 
 __all__ = [
     "AbsOp",

@@ -296,3 +296,27 @@ def test_softmax_has_the_digits_of_float32() -> None:
     near = x[0] > -4
     assert error[near].max() <= 4.5 * 2.0**-24
     assert error.max() <= 7 * 2.0**-24
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("number", [(math.nan,), (math.inf,), (-0.0,), (0.0, -0.0), (math.nan, math.inf)], ids=str)
+def test_constants_of_special_numbers(number: tuple[float, ...], optimize: bool) -> None:
+    """One per channel, all alike or not, behind a kernel of rows and behind one of single elements."""
+    channels = np.resize(np.array(number, np.float32), (8, 1, 1))
+    x = np.linspace(-2, 2, 2 * 8 * 3 * 4, dtype=np.float32).reshape(2, 8, 3, 4)
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["rows"]),
+        helper.make_node("Mul", ["rows", "c"], ["scaled"]),
+        helper.make_node("Mul", ["x", "c"], ["scaled_x"]),
+    ]
+    outputs = [helper.make_tensor_value_info(name, 1, x.shape) for name in ("scaled", "scaled_x")]
+    inputs = [helper.make_tensor_value_info("x", 1, x.shape)]
+    graph = helper.make_graph(nodes, "special", inputs, outputs, [numpy_helper.from_array(channels, "c")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    found = mi.compile(model, threads=1, enable_graph_optimization=optimize)({"x": x})
+    with np.errstate(all="ignore"):
+        rows = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+        for name, expected in (("scaled", rows * channels), ("scaled_x", x * channels)):
+            np.testing.assert_allclose(found[name], expected, rtol=1e-6)
+            known = ~np.isnan(expected)
+            assert (np.signbit(found[name]) == np.signbit(expected))[known].all(), name
