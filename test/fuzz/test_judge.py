@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from fuzz import judge
 from fuzz.growth import Case, distance
 from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected, judged, same_bits
+from fuzz.reference import evaluate
 from models.builder import ModelBuilder
+from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array
@@ -171,3 +173,15 @@ def test_models_run_on_an_arena_of_garbage(monkeypatch: pytest.MonkeyPatch) -> N
     x = b.node("Softmax", b.node("Transpose", b.input("x", [4, 4]), perm=[1, 0]))
     judge.run(Case(b.model([x]), {"x": np.ones((4, 4), np.float32)}), {"enable_graph_optimization": False})
     assert len(seen) == 1 and seen[0].size and (seen[0] == 255).all()
+
+
+def test_lrn_of_fewer_images_than_channels() -> None:
+    """The first line fails where onnx.reference is mended: then fuzz/reference.py can go."""
+    x = np.linspace(1, 2, 2 * 5 * 4, dtype=np.float32).reshape(2, 5, 2, 2)
+    b = ModelBuilder("lrn")
+    model = b.model([b.node("LRN", b.input("x", x.shape), size=4, alpha=4.0, beta=1.0)])
+    squares = np.pad(x * x, ((0, 0), (1, 2), (0, 0), (0, 0)))
+    right = x / (1 + squares[:, :-3] + squares[:, 1:-2] + squares[:, 2:-1] + squares[:, 3:])
+    assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], right)
+    for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
+        np.testing.assert_allclose(found, right, rtol=1e-6)
