@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -15,6 +16,18 @@ from typing_extensions import override
 
 from ..dialects.errors import MiniInferError
 
+FLAGS = {
+    "check_memory": "--check-memory",
+    "dims": "--dim",
+    "enable_graph_optimization": "--no-optimize",
+    "enable_memory_planning": "--no-plan-memory",
+    "memory_alignment": "--alignment",
+    "max_workspace_size": "--capacity",
+    "planner": "--strategy",
+    "shapes": "--shape",
+    "threads": "--threads",
+}
+SHOWN = 160  # characters of a line in which something is wrong
 WRONG, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses: model, input or an option's value; command line; Ctrl-C
 
 
@@ -51,7 +64,7 @@ def status_of(program: str, work: Callable[[], int | None]) -> int:
             _forget_output()
             return WRONG
         except MiniInferError as error:
-            tell(program, "error", str(error))
+            tell(program, "error", _message_of(error))
         except OSError as error:
             _forget_output()
             place = error.filename or "standard input or output"
@@ -63,6 +76,28 @@ def status_of(program: str, work: Callable[[], int | None]) -> int:
             tell(program, "error", "interrupted")
             return INTERRUPTED
         return WRONG
+
+
+def _message_of(error: MiniInferError) -> str:
+    """What went wrong, in one line; below it a text's own line may stand, with carets under what is wrong in it.
+
+    An option of the API is named as the command's.
+    """
+    lines = [_visible(line) for line in str(error).split("\n")]
+    if not type(error.__cause__).__module__.startswith("xdsl"):
+        return re.sub(r"^\w+", lambda word: FLAGS.get(word[0], word[0]), "\\n".join(lines))
+    for index, carets in enumerate(lines):
+        if re.fullmatch(r" *\^+", carets) and len(lines[index - 1]) > SHOWN:
+            left = max(0, carets.index("^") - SHOWN // 2)
+            lines[index - 1] = lines[index - 1][left : left + SHOWN]
+            lines[index : index + 2] = [line[left:] for line in lines[index : index + 2]]
+            lines[index] = lines[index][:SHOWN]
+    return "\n".join(lines)
+
+
+def _visible(line: str) -> str:
+    """A line whose control characters are escaped: names in models may hold any."""
+    return "".join(char if char.isprintable() or char == "\t" else repr(char)[1:-1] for char in line)
 
 
 def _teller(program: str) -> Callable[..., None]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -13,8 +14,9 @@ from typing import Literal
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException
 
-from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, blobs_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import module_context, own_errors, parse_module
@@ -152,9 +154,21 @@ class OptRun:
     def _carried_out(self, module: ModuleOp, destination: Destination) -> str:
         inherited = {blob for blob in blobs_of(module) if self.frontend == "mlir" or blob.file.data}
         destination.keep_off(inherited, self.ctx.blobs)
-        with own_errors():
+        with own_errors(), self._unverified():
             self._transform(module)
             return self._emit(module, destination, inherited)
+
+    @contextmanager
+    def _unverified(self) -> Generator[None]:
+        """Where nothing is verified, a pass may fail in any way on a module that is wrong."""
+        try:
+            yield
+        except (DiagnosticException, MiniInferError):
+            raise
+        except Exception as error:
+            if not self.options.disable_verify:
+                raise
+            raise CompileError(f"the module is wrong, and nothing verified it: {error!r}") from error
 
     def _import_onnx(self, content: bytes) -> ModuleOp:
         from ..lowering.onnx_to_graph import import_onnx

@@ -325,7 +325,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "no model": (["plan", "text.onnx"], r"text\.onnx"),
     "dimension": (["run", "model.onnx", "--dim", "rows"], "--dim rows: expected NAME=SIZE with a size of at least 1"),
     "size 0": (["plan", "model.onnx", "--dim", "rows=0"], "--dim rows=0: expected NAME=SIZE"),
-    "unknown dimension": (["compare", "model.onnx", "--dim", "rows=1"], "dims: no input has a dynamic dimension rows"),
+    "unknown dimension": (["compare", "model.onnx", "--dim", "rows=1"], "--dim: no input has a dynamic dimension rows"),
     "no input file": (["run", "model.onnx", "-i", "x.npy"], r"x\.npy: no such file"),
     "folder as input": (["compare", "model.onnx", "-i", "x=."], r"\.: is a folder"),
     "text as input": (
@@ -334,8 +334,8 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "unknown input": (["bench", "model.onnx", "-i", "y=good.npy"], "there is no input y; the model has x"),
     "shape of an input": (["run", "model.onnx", "-i", "good.npy"], r"input 'x' has shape \[3\] instead of \[4, 24\]"),
-    "planner": (["plan", "model.onnx", "--strategy", "best"], "planner is 'best'; it must be one of naive, "),
-    "alignment": (["plan", "model.onnx", "--alignment", "3"], "memory_alignment is 3"),
+    "planner": (["plan", "model.onnx", "--strategy", "best"], "--strategy is 'best'; it must be one of naive, "),
+    "alignment": (["plan", "model.onnx", "--alignment", "3"], "--alignment is 3"),
     "csv": (["plan", "model.onnx", "--csv", "text.onnx/plan.csv"], "text.onnx/plan.csv: can't be written: "),
     "output": (
         ["run", "model.onnx", "--reference", "-o", "folder.npz"],

@@ -193,23 +193,23 @@ def test_what_a_level_no_longer_knows_is_refused(model: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("level", "option", "message"),
     [
-        ("graph", ["--dim", "n=4"], "dims is decided above the graph level; the module is at the graph level"),
-        ("graph", ["--shape", "x=4,16"], "shapes is decided above the graph level; the module is at the graph level"),
+        ("graph", ["--dim", "n=4"], "--dim is decided above the graph level; the module is at the graph level"),
+        ("graph", ["--shape", "x=4,16"], "--shape is decided above the graph level; the module is at the graph level"),
         (
             "kernels",
             ["-j", "3"],
-            "threads is decided above the kernels level; the module is at the kernels level, with threads 1",
+            "--threads is decided above the kernels level; the module is at the kernels level, with threads 1",
         ),
         (
             "arena",
             ["--no-optimize"],
-            "enable_graph_optimization is decided above the kernels level; the module is at the arena level",
+            "--no-optimize is decided above the kernels level; the module is at the arena level",
         ),
-        ("buffers", ["--no-plan-memory"], "enable_memory_planning is decided above the buffers level; "),
+        ("buffers", ["--no-plan-memory"], "--no-plan-memory is decided above the buffers level; "),
         (
             "llvm",
             ["--check-memory"],
-            "check_memory is decided above the buffers level; the module is at the llvm level",
+            "--check-memory is decided above the buffers level; the module is at the llvm level",
         ),
     ],
 )

@@ -97,7 +97,10 @@ def test_what_is_written_over_in_place() -> None:
 
 def test_what_has_bytes_of_another_buffer() -> None:
     """Not b, which is in place, nor d, whose bytes lie between those of c; y's bytes are the caller's."""
-    assert reusers(small_plan()) == {"/net/f scratch"}
+    plan = small_plan()
+    assert reusers(plan) == {"/net/f scratch"}
+    before = tensor("before", 0, 1, 700, 100, 3)
+    assert reusers(replace(plan, tensors=(*plan.tensors, before))) == {"/net/c", "/net/d", "/net/f scratch"}
 
 
 def test_the_table_tells_everything() -> None:

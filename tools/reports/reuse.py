@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+import numpy as np
+
 from ...passes.memory_plan import MemoryPlan, TensorRecord
 
 
@@ -37,7 +39,14 @@ def next_users(plan: MemoryPlan) -> dict[str, list[str]]:
 
 def reusers(plan: MemoryPlan) -> set[str]:
     """The tensors that lie in bytes which one of another buffer had before them; what is in place is none of them."""
-    return {name for names in next_users(plan).values() for name in names} - overwritten_by(plan).keys()
+    inside = [tensor for tensor in plan.tensors if tensor.offset is not None and tensor.role != "view"]
+    facts = np.array([(each.offset, each.end, each.birth, each.buffer) for each in inside], np.int64).reshape(-1, 4)
+    low, high, birth, buffer = facts.T
+    found: set[str] = set()
+    for tensor, (start, end, born, own) in zip(inside, facts, strict=True):
+        if not tensor.inplace and ((birth < born) & (low < end) & (start < high) & (buffer != own)).any():
+            found.add(tensor.name)
+    return found
 
 
 def _without(ranges: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:

@@ -113,6 +113,9 @@ def pool(g: Growth) -> None:
         raise Misfit
     op = g.choose(["MaxPool", "AveragePool", "LpPool"])
     given = window(g, x, kernel, dilated=g.has(op, "dilations") and op == "MaxPool")
+    gaps = any(stride > size for stride, size in zip(given.get("strides", ()), kernel, strict=False))
+    if gaps and "SAME" in given.get("auto_pad", ""):  # negative padding: all peers differ from each other
+        raise Misfit
     if g.has(op, "ceil_mode") and op != "LpPool" and g.chance(0.25):
         given["ceil_mode"] = 1
     if op == "AveragePool" and g.chance(0.4):
