@@ -101,8 +101,10 @@ def _shared_heads(key: SSAValue, value: SSAValue, builder: _Builder) -> tuple[SS
 
 
 def _fits(query: SSAValue, key: SSAValue, value: SSAValue) -> bool:
-    """Whether batches and heads agree as graph.attention wants them; key and value may share heads."""
+    """Whether batches and heads agree as graph.attention wants them; key and value may share heads. None is empty."""
     q, k, v = shape_of(query), shape_of(key), shape_of(value)
+    if 0 in (*q, *k, *v):
+        return False
     same_rank = len(q) == len(k) == len(v)
     batches = q[:-3] == k[:-3] == v[:-3]
     return same_rank and batches and (len(q) == 2 or (k[-3] == v[-3] and q[-3] % k[-3] == 0))

@@ -69,7 +69,7 @@ class AttentionOp(GraphOp):
         q, k, v = shape_of(self.query), shape_of(self.key), shape_of(self.value)
         require(len(q) == len(k) == len(v) == 4, "query, key and value need four dimensions")
         require(q[0] == k[0] == v[0], f"batches {q[0]}, {k[0]} and {v[0]} of query, key and value differ")
-        grouped = k[1] == v[1] and k[1] > 0 and q[1] % k[1] == 0
+        grouped = k[1] == v[1] and (q[1] % k[1] == 0 if k[1] else q[1] == 0)
         require(grouped, f"{q[1]} query heads on {k[1]} key and {v[1]} value heads")
         require(k[2] == v[2], f"{k[2]} keys, but {v[2]} values")
         require(q[3] == k[3], f"queries of {q[3]} elements, but keys of {k[3]}")
@@ -84,7 +84,7 @@ class AttentionOp(GraphOp):
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         query, key, value = (widened(array) for array in arrays[:3])
-        repeats = query.shape[1] // key.shape[1]
+        repeats = query.shape[1] // max(1, key.shape[1])
         key, value = np.repeat(key, repeats, 1), np.repeat(value, repeats, 1)
         scores: Array = np.matmul(query * query.dtype.type(self.scale.value.data), np.swapaxes(key, 2, 3))
         if len(arrays) == 4:

@@ -111,7 +111,7 @@ class _Writer:
 
         def head(item: Index, _: Sequence[SSAValue]) -> None:
             batch, index = b.delinearize(item, [s.batch, s.heads])
-            group = b.div(index, s.heads // s.key_heads)
+            group = b.div(index, max(1, s.heads // max(1, s.key_heads)))
             keys = self.key.at(b, [batch, group, 0], [s.keys, s.depth])
             if not pack:
                 pack.append(self._pack_function(keys.type, panels.type))

@@ -33,8 +33,15 @@ def _attention(node: Node) -> list[SSAValue | None]:
     mask = node.optional(_MASK)
     if mask is not None and not is_bool(element_type_of_value(mask)):
         mask = node.cast(mask, element_type_of_value(query))
+    if shape_of(query)[3] == shape_of(key)[3] == 0:  # all scores are 0: so they are with one element that is 0
+        query, key = (node.broadcast(node.scalar(0, each), (*shape_of(each)[:3], 1)) for each in (query, key))
     scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[3])
-    result = node.emit(AttentionOp(query, key, value, mask, scale=scale, causal=node.flag("is_causal")))
+    attention = AttentionOp(query, key, value, mask, scale=scale, causal=node.flag("is_causal"))
+    if 0 in (*shape_of(query), *shape_of(key)):  # no result, or sums of nothing
+        result = node.broadcast(node.scalar(0, query), shape_of(attention.result))
+        attention.erase()
+    else:
+        result = node.emit(attention)
     if flat:
         batch, heads, rows, size = shape_of(result)
         result = node.reshape(node.emit(TransposeOp(result, (0, 2, 1, 3))), (batch, rows, heads * size))

@@ -130,7 +130,9 @@ def _unrolled(node: Node, make_step: Callable[[_Cell], Step]) -> list[SSAValue]:
             state = step(node.reshape(slice_axis(node, inputs, 0, time, time + 1), shape_of(inputs)[1:]), state)
             states[time] = state
         rows = [node.reshape(states[time], (1, 1, batch, hidden)) for time in range(steps)]
-        outputs.append(rows[0] if steps == 1 else node.emit(ConcatOp(rows, 0)))
+        if not rows:
+            rows = [node.broadcast(node.scalar(0, x), (0, 1, batch, hidden))]
+        outputs.append(rows[0] if len(rows) == 1 else node.emit(ConcatOp(rows, 0)))
         finals.append(node.reshape(state, (1, batch, hidden)))
     if directions == 1:
         return _results(node, outputs[0], finals)

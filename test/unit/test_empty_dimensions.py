@@ -47,6 +47,13 @@ CASES: list[tuple[str, list[Array], dict[str, Any], Any]] = [
     ("ReduceLogSumExp", [zeros(2, 0), AXES], {}, zeros(2, 1) - np.inf),
     ("Softmax", [zeros(2, 0)], {}, zeros(2, 0)),
     ("LayerNormalization", [zeros(0, 3), bias(3)], {}, zeros(0, 3)),
+    ("RNN", [zeros(0, 2, 3), zeros(1, 4, 3), zeros(1, 4, 4)], {"hidden_size": 4}, zeros(0, 1, 2, 4)),
+    (
+        "GRU",
+        [zeros(0, 2, 3), zeros(2, 12, 3), zeros(2, 12, 4)],
+        {"hidden_size": 4, "direction": "bidirectional"},
+        zeros(0, 2, 2, 4),
+    ),
 ]
 
 
@@ -68,3 +75,27 @@ def test_of_no_elements(optimize: bool) -> None:
     found = mi.compile(model, threads=1, enable_graph_optimization=optimize)(inputs)
     for number, (operator, _, _, expected) in enumerate(CASES):
         np.testing.assert_array_equal(found[f"y{number}"], expected, f"{number}: {operator}", strict=True)
+
+
+SIZES = {"batch": 2, "heads": 4, "queries": 3, "depth": 5, "keys": 6, "width": 7}
+
+
+@pytest.mark.parametrize("empty", SIZES)
+@pytest.mark.parametrize("operator", ["Attention", "its pieces"])
+def test_attention_of_no_elements(operator: str, empty: str) -> None:
+    batch, heads, queries, depth, keys, width = (SIZES | {empty: 0}).values()
+    q, k, v = (batch, heads, queries, depth), (batch, heads, keys, depth), (batch, heads, keys, width)
+    given = {name: np.ones(shape, np.float32) for name, shape in (("q", q), ("k", k), ("v", v))}
+    nodes = [
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["q", "kt"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["weights"]),
+        helper.make_node("MatMul", ["weights", "v"], ["y"]),
+    ]
+    if operator == "Attention":
+        nodes = [helper.make_node("Attention", ["q", "k", "v"], ["y"], scale=1.0)]
+    inputs = [helper.make_tensor_value_info(name, 1, array.shape) for name, array in given.items()]
+    graph = helper.make_graph(nodes, "empty", inputs, [helper.make_tensor_value_info("y", 1, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    expected = np.full((batch, heads, queries, width), 1 if keys else 0, np.float32)
+    np.testing.assert_allclose(mi.compile(model, threads=1)(given)["y"], expected, rtol=1e-6, strict=True)
