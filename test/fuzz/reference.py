@@ -24,7 +24,7 @@ class LRN(OpRun):
         below, above = (size - 1) // 2, size // 2
         squares = np.pad(x * x, ((0, 0), (below, above), *((0, 0),) * (x.ndim - 2)))
         sums = np.lib.stride_tricks.sliding_window_view(squares, size, axis=1).sum(-1)
-        return ((x / (bias + alpha / size * sums) ** beta).astype(x.dtype),)
+        return ((x / (float(bias) + float(alpha) / size * sums) ** float(beta)).astype(x.dtype),)
 
 
 class HardSwish(OpRun):

@@ -57,7 +57,8 @@ def steps(g: Growth) -> None:
     if op == "IsInf":
         given = {"detect_negative": g.integer(0, 2)}
     if op == "Hardmax":
-        given = {"axis": g.axis(x)}
+        axis = g.axis(x)
+        given = {"axis": axis if g.opset >= 13 else x.rank - 1}  # as for softmax
     g.add(op, x, moves=op != "Shrink", **given)
 
 
