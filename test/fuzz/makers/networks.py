@@ -230,7 +230,8 @@ def other_norm(g: Growth) -> None:
             groups = g.choose([count for count in (1, 2, 4) if x.shape[1] % count == 0])
             sizes = [groups if g.opset < 21 else x.shape[1]]
             scale, bias = (g.weight(sizes, x.array.dtype) for _ in range(2))
-            g.add("GroupNormalization", x, scale, bias, num_groups=groups)
+            wide = 11 if g.opset >= 21 and x.array.dtype == np.float64 else None  # else it is computed in float32
+            g.add("GroupNormalization", x, scale, bias, num_groups=groups, stash_type=wide)
         case _:
             # With p = 1 the reference sums x and not |x|: only ONNX Runtime can judge it, where it has it.
             judged = g.opset < 22 and x.array.dtype.itemsize >= 4
