@@ -162,8 +162,8 @@ class Arithmetic:
         """add, sub, mul, div of floats; add, sub, mul, and, or, xor of integers."""
         if self.is_float:
             flags = CONTRACT if self.contract and kind == "mul" else None
-            return self.b.insert(_FLOAT_BINARY[kind](x, y, flags))
-        return self.b.insert(_INTEGER_BINARY[kind](x, y))
+            return self.b.make(_FLOAT_BINARY[kind], x, y, extra=(flags,))
+        return self.b.make(_INTEGER_BINARY[kind], x, y)
 
     def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """x + y"""
@@ -240,7 +240,7 @@ class Arithmetic:
     def neg(self, x: SSAValue) -> SSAValue:
         """-x"""
         if self.is_float:
-            return self.b.insert(arith.NegfOp(x))
+            return self.b.make(arith.NegfOp, x)
         return self.sub(self.constant(0), x)
 
     def abs(self, x: SSAValue) -> SSAValue:
@@ -251,14 +251,14 @@ class Arithmetic:
 
     def unary(self, kind: str, x: SSAValue) -> SSAValue:
         """A function of one float: abs, ceil, cos, erf, exp, floor, log, log1p, round (to even), ..."""
-        return self.b.insert(_UNARY[kind](x))
+        return self.b.make(_UNARY[kind], x)
 
     def compare(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """i1: eq, ne, lt, le, gt, ge. With a NaN only ne holds."""
         if self.is_float:
-            return self.b.insert(CmpfOp(x, y, "une" if kind == "ne" else f"o{kind}"))
+            return self.b.make(CmpfOp, x, y, extra=("une" if kind == "ne" else f"o{kind}",))
         sign = "" if kind in ("eq", "ne") else "u" if self.unsigned else "s"
-        return self.b.insert(CmpiOp(x, y, f"{sign}{kind}"))
+        return self.b.make(CmpiOp, x, y, extra=(f"{sign}{kind}",))
 
     def is_nan(self, x: SSAValue) -> SSAValue:
         """i1: whether a float is not a number."""
@@ -266,7 +266,7 @@ class Arithmetic:
 
     def select(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
         """x where the condition holds, else y"""
-        return self.b.insert(SelectOp(condition, x, y))
+        return self.b.make(SelectOp, condition, x, y)
 
     def max(self, x: SSAValue, y: SSAValue) -> SSAValue:
         """The larger one; NaN where either is NaN."""
@@ -283,7 +283,7 @@ class Arithmetic:
         if self.is_float and (first is None or first != first):
             # Which of two zeros comes out does not matter; that saves most of the operation's instructions.
             operation = arith.MaximumfOp if kind == "gt" else arith.MinimumfOp
-            return self.b.insert(operation(x, y, NO_SIGNED_ZEROS))
+            return self.b.make(operation, x, y, extra=(NO_SIGNED_ZEROS,))
         # With a number first, a comparison that fails because of a NaN selects the NaN: one instruction on
         # x86.
         return self.select(self.compare(kind, x, y), x, y)

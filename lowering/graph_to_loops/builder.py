@@ -6,10 +6,10 @@ written as plain arithmetic and only what depends on a loop counter becomes an o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -28,12 +28,13 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from ...dialects.extensions import CmpiOp, PrefetchOp, SelectOp
 
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()
+MOST_KNOWN = 4096  # shapes of operations remembered: a model has some hundreds
+_KNOWN: dict[Hashable, tuple[type[Operation], Sequence[Attribute], dict[str, Attribute]]] = {}
 DYNAMIC = -9223372036854775808  # memref's marker of a dynamic offset
 
 
@@ -68,15 +69,43 @@ class LoopBuilder:
     def __init__(self, block: Block, entry: Block | None = None) -> None:
         self.block = block
         self.entry = entry or block
-        self._builder = Builder(InsertPoint.at_end(block))
+        self._at = block  # where ops go
         self._constants: dict[tuple[object, Attribute], SSAValue] = {}
 
     # index arithmetic
 
     def insert(self, op: Operation) -> SSAValue:
         """Append `op`; its first result."""
-        self._builder.insert(op)
+        self._at.add_op(op)
         return op.results[0]
+
+    def make(
+        self, constructor: Callable[..., Operation], *operands: SSAValue, extra: tuple[Hashable, ...] = ()
+    ) -> SSAValue:
+        """Append `constructor(*operands, *extra)`; its first result."""
+        return self.append(constructor, *operands, extra=extra).results[0]
+
+    def append(
+        self, constructor: Callable[..., Operation], *operands: SSAValue, extra: tuple[Hashable, ...] = ()
+    ) -> Operation:
+        """Append `constructor(*operands, *extra)`.
+
+        What xDSL finds out in a constructor is looked up where operands of the same types were given before: finding
+        it out again took a third of the time of lowering.
+        """
+        key = (constructor, extra, *[operand.type for operand in operands])
+        known = _KNOWN.get(key)
+        if known is None:
+            if len(_KNOWN) >= MOST_KNOWN:
+                _KNOWN.clear()
+            op = constructor(*operands, *extra)
+            assert tuple(op.operands) == operands, f"{op.name} has its operands in another order"
+            _KNOWN[key] = type(op), [result.type for result in op.results], op.properties
+        else:
+            kind, types, properties = known
+            op = kind.create(operands=operands, result_types=types, properties=properties)
+        self._at.add_op(op)
+        return op
 
     def index(self, value: Index) -> SSAValue:
         """`value` as an SSA value."""
@@ -96,7 +125,7 @@ class LoopBuilder:
         return self._constants[key]
 
     def _arith(self, op: type[arith.AddiOp], a: Index, b: Index) -> SSAValue:
-        return self.insert(op(self.index(a), self.index(b)))
+        return self.make(op, self.index(a), self.index(b))
 
     def add(self, a: Index, b: Index) -> Index:
         """a + b"""
@@ -110,7 +139,7 @@ class LoopBuilder:
         """a - b"""
         if isinstance(a, int) and isinstance(b, int):
             return a - b
-        return a if b == 0 else self.insert(arith.SubiOp(self.index(a), self.index(b)))
+        return a if b == 0 else self.make(arith.SubiOp, self.index(a), self.index(b))
 
     def mul(self, a: Index, b: Index) -> Index:
         """a * b"""
@@ -120,31 +149,31 @@ class LoopBuilder:
             return 0
         if a == 1:
             return b
-        return a if b == 1 else self.insert(arith.MuliOp(self.index(a), self.index(b)))
+        return a if b == 1 else self.make(arith.MuliOp, self.index(a), self.index(b))
 
     def div(self, a: Index, b: int) -> Index:
         """a // b of a non-negative a"""
         if isinstance(a, int):
             return a // b
-        return a if b == 1 else self.insert(arith.DivUIOp(a, self.index(b)))
+        return a if b == 1 else self.make(arith.DivUIOp, a, self.index(b))
 
     def rem(self, a: Index, b: int) -> Index:
         """a % b of a non-negative a"""
         if isinstance(a, int):
             return a % b
-        return 0 if b == 1 else self.insert(arith.RemUIOp(a, self.index(b)))
+        return 0 if b == 1 else self.make(arith.RemUIOp, a, self.index(b))
 
     def min(self, a: Index, b: Index) -> Index:
         """The smaller one, signed."""
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        return self.insert(arith.MinSIOp(self.index(a), self.index(b)))
+        return self.make(arith.MinSIOp, self.index(a), self.index(b))
 
     def max(self, a: Index, b: Index) -> Index:
         """The larger one, signed."""
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
-        return self.insert(arith.MaxSIOp(self.index(a), self.index(b)))
+        return self.make(arith.MaxSIOp, self.index(a), self.index(b))
 
     def linear(self, indices: Sequence[Index], strides: Sequence[int], offset: Index = 0) -> Index:
         """offset + sum of indices times strides."""
@@ -163,11 +192,11 @@ class LoopBuilder:
 
     def compare(self, predicate: str, a: Index, b: Index) -> SSAValue:
         """i1: arith.cmpi `predicate` (slt, eq, ...) on indices."""
-        return self.insert(CmpiOp(self.index(a), self.index(b), predicate))
+        return self.make(CmpiOp, self.index(a), self.index(b), extra=(predicate,))
 
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
         """a where condition, else b"""
-        return self.insert(SelectOp(condition, a, b))
+        return self.make(SelectOp, condition, a, b)
 
     # control flow
 
@@ -175,11 +204,10 @@ class LoopBuilder:
         self, arguments: Sequence[Attribute], body: Callable[[Sequence[BlockArgument]], Sequence[SSAValue]]
     ) -> Region:
         block = Block(arg_types=arguments)
-        outer = self._builder
-        self._builder = Builder(InsertPoint.at_end(block))
+        outer, self._at = self._at, block
         results = body(block.args)
-        self._builder.insert(scf.YieldOp(*results))
-        self._builder = outer
+        self._at.add_op(scf.YieldOp(*results))
+        self._at = outer
         return Region(block)
 
     def loop(
@@ -208,7 +236,7 @@ class LoopBuilder:
         types = [INDEX, *(value.type for value in carried)]
         bounds = (self.index(lower), self.index(upper), self.index(step))
         op = scf.ForOp(*bounds, list(carried), self._region(types, region))
-        self._builder.insert(op)
+        self._at.add_op(op)
         return op.results
 
     def nest(self, sizes: Sequence[int], body: Callable[[Sequence[Index]], None]) -> None:
@@ -246,23 +274,23 @@ class LoopBuilder:
         true_region = run(then)
         false_region = run(otherwise) if otherwise is not None else None
         op = scf.IfOp(condition, types, true_region, false_region)
-        self._builder.insert(op)
+        self._at.add_op(op)
         return op.results
 
     def share(self, total: int, thread: SSAValue, threads: SSAValue) -> tuple[Index, Index]:
         """[lower, upper): this thread's part of `total` pieces of work."""
-        lower = self.insert(arith.DivUIOp(self.index(self.mul(thread, total)), threads))
-        upper = self.insert(arith.DivUIOp(self.index(self.mul(self.add(thread, 1), total)), threads))
+        lower = self.make(arith.DivUIOp, self.index(self.mul(thread, total)), threads)
+        upper = self.make(arith.DivUIOp, self.index(self.mul(self.add(thread, 1), total)), threads)
         return lower, upper
 
     def call(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
         """Call a function without results."""
         values = [self.index(argument) for argument in arguments]
-        self._builder.insert(func.CallOp(function.sym_name.data, values, ()))
+        self._at.add_op(func.CallOp(function.sym_name.data, values, ()))
 
     def ret(self) -> None:
         """End the function."""
-        self._builder.insert(func.ReturnOp())
+        self._at.add_op(func.ReturnOp())
 
     # memory
 
@@ -271,50 +299,47 @@ class LoopBuilder:
 
     def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
         """One element."""
-        return self.insert(memref.LoadOp.get(buffer, self._indices(indices)))
+        return self.make(_load, buffer, *self._indices(indices))
 
     def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
         """Write one element."""
-        self._builder.insert(memref.StoreOp.get(value, buffer, self._indices(indices)))
+        self.append(_store, value, buffer, *self._indices(indices))
 
     def mask(self, lanes: int, valid: Index) -> SSAValue:
         """vector<lanes x i1>, true in the first `valid` lanes."""
-        return self.insert(vector.CreateMaskOp([self.index(valid)], VectorType(i1, [lanes])))
+        return self.make(_mask, self.index(valid), extra=(lanes,))
 
     def vload(self, buffer: SSAValue, indices: Sequence[Index], lanes: int, valid: Index | None = None) -> SSAValue:
         """`lanes` elements along the innermost dimension; from lane `valid` on, zeros."""
-        type = VectorType(memref_type(buffer).element_type, [lanes])
         if valid is None or valid == lanes:
-            return self.insert(vector.LoadOp(buffer, self._indices(indices), type))
-        zero = self.constant(0, type)
-        return self.insert(vector.MaskedLoadOp(buffer, self._indices(indices), self.mask(lanes, valid), zero))
+            return self.make(_vector_load, buffer, *self._indices(indices), extra=(lanes,))
+        zero = self.constant(0, vector_of(memref_type(buffer).element_type, lanes))
+        return self.make(_masked_load, buffer, *self._indices(indices), self.mask(lanes, valid), zero)
 
     def vstore(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index], valid: Index | None = None) -> None:
         """Write a vector along the innermost dimension; only its first `valid` lanes where given."""
         lanes = cast("VectorType[Attribute]", value.type).get_shape()[0]
         if valid is None or valid == lanes:
-            self._builder.insert(vector.StoreOp(value, buffer, self._indices(indices)))
+            self.append(_vector_store, value, buffer, *self._indices(indices))
         else:
             mask = self.mask(lanes, valid)
-            self._builder.insert(vector.MaskedStoreOp(buffer, self._indices(indices), mask, value))
+            self.append(_masked_store, buffer, *self._indices(indices), mask, value)
 
     def prefetch(self, buffer: SSAValue, indices: Sequence[Index]) -> None:
         """Ask for the cache line of an element that will be read, into the second-level cache."""
-        self._builder.insert(PrefetchOp(buffer, self._indices(indices), locality=2))
+        self.append(_prefetch, buffer, *self._indices(indices))
 
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
         """A vector with the scalar in every lane."""
-        return self.insert(vector.BroadcastOp(scalar, VectorType(scalar.type, [lanes])))
+        return self.make(_splat, scalar, extra=(lanes,))
 
     def shuffle(self, a: SSAValue, b: SSAValue, lanes: Sequence[int]) -> SSAValue:
         """A vector of chosen lanes of a, then b."""
-        kind = VectorType(cast("VectorType[Attribute]", a.type).element_type, [len(lanes)])
-        mask = DenseArrayBase.from_list(i64, lanes)
-        return self.insert(vector.ShuffleOp(a, b, mask, result_type=kind))
+        return self.make(_shuffle, a, b, extra=tuple(lanes))
 
     def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """a * b + c, rounded once"""
-        return self.insert(vector.FMAOp(a, b, c))
+        return self.make(vector.FMAOp, a, b, c)
 
     def view(self, buffer: SSAValue, offset: Index, sizes: Sequence[int], strides: Sequence[int]) -> SSAValue:
         """A strided window on a buffer; `offset` in elements from the buffer's first element.
@@ -326,9 +351,68 @@ class LoopBuilder:
         start = (
             layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
         )
-        type = MemRefType(source.element_type, list(sizes), StridedLayoutAttr(list(strides), None), source.memory_space)
         at = self.index(self.add(offset, start))
-        return self.insert(memref.ReinterpretCastOp(buffer, [at], [], [], [DYNAMIC], list(sizes), list(strides), type))
+        return self.make(_window, buffer, at, extra=(tuple(sizes), tuple(strides)))
+
+
+# Constructors that take operands one by one: see LoopBuilder.append.
+
+
+@lru_cache(maxsize=1024)
+def vector_of(element: Attribute, lanes: int) -> VectorType[Attribute]:
+    """The type of a vector."""
+    return VectorType(element, [lanes])
+
+
+def _load(buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return memref.LoadOp.get(buffer, indices)
+
+
+def _store(value: SSAValue, buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return memref.StoreOp.get(value, buffer, indices)
+
+
+def _mask(valid: SSAValue, lanes: int) -> Operation:
+    return vector.CreateMaskOp([valid], vector_of(i1, lanes))
+
+
+def _vector_load(buffer: SSAValue, *indices_and_lanes: Any) -> Operation:
+    *indices, lanes = indices_and_lanes
+    return vector.LoadOp(buffer, indices, vector_of(memref_type(buffer).element_type, lanes))
+
+
+def _masked_load(buffer: SSAValue, *indices_mask_and_rest: SSAValue) -> Operation:
+    *indices, mask, otherwise = indices_mask_and_rest
+    return vector.MaskedLoadOp(buffer, indices, mask, otherwise)
+
+
+def _vector_store(value: SSAValue, buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return vector.StoreOp(value, buffer, indices)
+
+
+def _masked_store(buffer: SSAValue, *indices_mask_and_value: SSAValue) -> Operation:
+    *indices, mask, value = indices_mask_and_value
+    return vector.MaskedStoreOp(buffer, indices, mask, value)
+
+
+def _prefetch(buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return PrefetchOp(buffer, indices, locality=2)
+
+
+def _splat(scalar: SSAValue, lanes: int) -> Operation:
+    return vector.BroadcastOp(scalar, vector_of(scalar.type, lanes))
+
+
+def _shuffle(a: SSAValue, b: SSAValue, *lanes: int) -> Operation:
+    kind = vector_of(cast("VectorType[Attribute]", a.type).element_type, len(lanes))
+    return vector.ShuffleOp(a, b, DenseArrayBase.from_list(i64, lanes), result_type=kind)
+
+
+def _window(buffer: SSAValue, at: SSAValue, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Operation:
+    source = memref_type(buffer)
+    layout = StridedLayoutAttr(strides, None)
+    type = MemRefType(source.element_type, sizes, layout, source.memory_space)
+    return memref.ReinterpretCastOp(buffer, [at], [], [], [DYNAMIC], list(sizes), list(strides), type)
 
 
 def define_function(
