@@ -1,8 +1,9 @@
-"""onnx.reference, mended (test_judge.py): its LRN sums over as many channels as there are images, and HardSwish takes
-a sixth in float32 whatever its type."""
+"""onnx.reference, mended (test_judge.py): its LRN sums over as many channels as there are images, Erf computes float64
+in float32, and HardSwish takes a sixth in float32 whatever its type."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any, cast
@@ -27,6 +28,14 @@ class LRN(OpRun):
         return ((x / (float(bias) + float(alpha) / size * sums) ** float(beta)).astype(x.dtype),)
 
 
+class Erf(OpRun):
+    op_domain = ""
+
+    @override
+    def _run(self, x: Array) -> tuple[Array]:
+        return (np.vectorize(math.erf, otypes=[np.float64])(x).astype(x.dtype),)
+
+
 class HardSwish(OpRun):
     op_domain = ""
 
@@ -39,5 +48,5 @@ def evaluate(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
     """The model's outputs, in order."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        evaluator = cast(Any, ReferenceEvaluator)(model, new_ops=[HardSwish, LRN])
+        evaluator = cast(Any, ReferenceEvaluator)(model, new_ops=[Erf, HardSwish, LRN])
         return [np.asarray(each) for each in evaluator.run(None, dict(inputs))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -187,11 +188,12 @@ def test_lrn_of_fewer_images_than_channels() -> None:
         np.testing.assert_allclose(found, right, rtol=1e-6)
 
 
-def test_hard_swish_in_float64() -> None:
+@pytest.mark.parametrize("operator", ["Erf", "HardSwish"])
+def test_functions_of_float64(operator: str) -> None:
     x = np.array([-4, -2, -0.5, 0, 1, 2.5, 4])
-    b = ModelBuilder("hard-swish")
-    model = b.model([b.node("HardSwish", b.input("x", x.shape, np.float64))], [np.float64])
-    right = x * np.clip(x / 6 + 0.5, 0, 1)
-    assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], right, rtol=1e-12)
+    right = {"Erf": np.array([math.erf(each) for each in x]), "HardSwish": x * np.clip(x / 6 + 0.5, 0, 1)}[operator]
+    b = ModelBuilder(operator)
+    model = b.model([b.node(operator, b.input("x", x.shape, np.float64))], [np.float64])
+    assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], right, rtol=1e-12, atol=0)
     for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
         np.testing.assert_allclose(found, right, rtol=1e-14)
