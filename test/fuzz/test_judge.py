@@ -197,3 +197,13 @@ def test_functions_of_float64(operator: str) -> None:
     assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], right, rtol=1e-12, atol=0)
     for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
         np.testing.assert_allclose(found, right, rtol=1e-14)
+
+
+def test_batch_normalisation_of_an_old_opset() -> None:
+    x = np.array([[1.0], [2.0], [4.0]], np.float32)
+    b = ModelBuilder("batch-normalisation", opset=9)
+    given = [b.constant(np.array([number], np.float32)) for number in (2.0, 3.0, -1.0, 0.25)]
+    model = b.model([b.node("BatchNormalization", b.input("x", x.shape), *given, epsilon=0.75)])
+    assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], 2 * (x + 1) + 3)
+    for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
+        np.testing.assert_allclose(found, 2 * (x + 1) + 3, rtol=1e-6)
