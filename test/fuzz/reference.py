@@ -1,7 +1,7 @@
 """onnx.reference, mended: test_judge.py shows what is wrong.
 
 Before opset 14 its BatchNormalization moves the mean that it is given; its LRN sums over as many channels as there are
-images; in float64 its Erf, and the sixth of its HardSwish, are float32.
+images; its LpNormalization sums x instead of |x|; in float64 its Erf, and the sixth of its HardSwish, are float32.
 """
 
 from __future__ import annotations
@@ -59,9 +59,20 @@ class HardSwish(OpRun):
         return ((x * np.clip(x / 6 + 0.5, 0, 1)).astype(x.dtype),)
 
 
+class LpNormalization(OpRun):
+    op_domain = ""
+
+    @override
+    def _run(self, x: Array, axis: int = -1, p: int = 2) -> tuple[Array]:
+        norms = (np.abs(x) ** p).sum(axis=axis, keepdims=True) ** (1 / p)
+        return (np.where(norms == 0, 0, x / norms).astype(x.dtype),)
+
+
 def evaluate(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
     """The model's outputs, in order."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        evaluator = cast(Any, ReferenceEvaluator)(model, new_ops=[BatchNormalization, Erf, HardSwish, LRN])
+        evaluator = cast(Any, ReferenceEvaluator)(
+            model, new_ops=[BatchNormalization, Erf, HardSwish, LRN, LpNormalization]
+        )
         return [np.asarray(each) for each in evaluator.run(None, dict(inputs))]

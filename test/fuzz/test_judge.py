@@ -188,12 +188,20 @@ def test_lrn_of_fewer_images_than_channels() -> None:
         np.testing.assert_allclose(found, right, rtol=1e-6)
 
 
-@pytest.mark.parametrize("operator", ["Erf", "HardSwish"])
-def test_functions_of_float64(operator: str) -> None:
-    x = np.array([-4, -2, -0.5, 0, 1, 2.5, 4])
-    right = {"Erf": np.array([math.erf(each) for each in x]), "HardSwish": x * np.clip(x / 6 + 0.5, 0, 1)}[operator]
-    b = ModelBuilder(operator)
-    model = b.model([b.node(operator, b.input("x", x.shape, np.float64))], [np.float64])
+NUMBERS = np.array([-4, -2, -0.5, 0, 1, 2.5, 4])
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "right"),
+    [
+        ("Erf", {}, [math.erf(x) for x in NUMBERS]),
+        ("HardSwish", {}, NUMBERS * np.clip(NUMBERS / 6 + 0.5, 0, 1)),
+        ("LpNormalization", {"p": 1}, NUMBERS / 14),
+    ],
+)
+def test_functions_of_float64(operator: str, attributes: dict[str, int], right: Any) -> None:
+    x, b = NUMBERS, ModelBuilder(operator)
+    model = b.model([b.node(operator, b.input("x", x.shape, np.float64), **attributes)], [np.float64])
     assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], right, rtol=1e-12, atol=0)
     for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
         np.testing.assert_allclose(found, right, rtol=1e-14)

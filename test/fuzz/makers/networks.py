@@ -233,9 +233,7 @@ def other_norm(g: Growth) -> None:
             wide = 11 if g.opset >= 21 and x.array.dtype == np.float64 else None  # else it is computed in float32
             g.add("GroupNormalization", x, scale, bias, num_groups=groups, stash_type=wide)
         case _:
-            # With p = 1 the reference sums x and not |x|: only ONNX Runtime can judge it, where it has it.
-            judged = g.opset < 22 and x.array.dtype.itemsize >= 4
-            g.add("LpNormalization", x, axis=g.axis(x), p=g.integer(1, 3) if judged else 2)
+            g.add("LpNormalization", x, axis=g.axis(x), p=g.integer(1, 3))
 
 
 def residual(g: Growth) -> None:
