@@ -66,9 +66,9 @@ def _element_of(element: Any, parser: AttrParser, element_type: Attribute) -> An
 
 
 def _is_splat(self: DenseIntOrFPElementsAttr) -> bool:
-    """Whether all elements have the same bits; there is at least one."""
+    """Whether there are elements, and all have the same bits."""
     data = self.data.data
-    return data == data[: self.get_element_type().compile_time_size] * len(self)
+    return len(self) > 0 and data == data[: self.get_element_type().compile_time_size] * len(self)
 
 
 def _is_no_name(name: str) -> bool:

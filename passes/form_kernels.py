@@ -16,7 +16,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from io import StringIO
 
-import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -81,16 +80,10 @@ def _constants_to_weights(ctx: Context, block: Block) -> None:
     for op in list(block.ops):
         if not isinstance(op, ConstantOp):
             continue
-        array = op.to_numpy()
         inline = all(isinstance(use.operation, ElementwiseOp) for use in op.results[0].uses)
-        if not inline or (array.size != 1 and not _repeats(array)):
-            weight = WeightOp(store.add(array), type_of(op.results[0]), op.location)
+        if not inline or not op.value.is_splat():
+            weight = WeightOp(store.add(op.to_numpy()), type_of(op.results[0]), op.location)
             Rewriter.replace_op(op, weight)
-
-
-def _repeats(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
-    """Whether all elements have the same bits."""
-    return array.size > 0 and np.ascontiguousarray(array).tobytes() == array.flat[0].tobytes() * array.size
 
 
 def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], counts: dict[str, int]) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..dialects.errors import ConfigError
 from .binding import Dims, Shapes, dims_of, shapes_of
-from .one_line_errors import WRONG, OneLineErrors
+from .one_line_errors import FLAGS, WRONG, OneLineErrors
 from .versions import Version
 
 app = typer.Typer(
@@ -149,8 +149,8 @@ def plan(
         "disable_inplace": _listed(disable_inplace),
     }
     if pair := useless(options):
-        flags = {"enable_memory_planning": "--no-plan-memory", "planner": f"--strategy {strategy}"}
-        option, beside = (flags.get(name, f"--{name.replace('_', '-')}") for name in pair)
+        flags = FLAGS | {"planner": f"--strategy {strategy}"}
+        option, beside = (flags[name] for name in pair)
         raise ConfigError(f"{option} does nothing with {beside}")
     files = planning.report_files(csv=csv, plot=plot, html=html)
     planning.show_plan(model, options, planning.Wanted(table, pools, files), out)

@@ -17,8 +17,10 @@ from typing_extensions import override
 from ..dialects.errors import MiniInferError
 
 FLAGS = {
+    "beam_width": "--beam-width",
     "check_memory": "--check-memory",
     "dims": "--dim",
+    "disable_inplace": "--disable-inplace",
     "enable_graph_optimization": "--no-optimize",
     "enable_memory_planning": "--no-plan-memory",
     "memory_alignment": "--alignment",

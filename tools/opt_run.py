@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,7 +13,6 @@ from typing import Literal
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, blobs_of
@@ -154,18 +152,13 @@ class OptRun:
     def _carried_out(self, module: ModuleOp, destination: Destination) -> str:
         inherited = {blob for blob in blobs_of(module) if self.frontend == "mlir" or blob.file.data}
         destination.keep_off(inherited, self.ctx.blobs)
-        with own_errors(), self._unverified():
-            self._transform(module)
-            return self._emit(module, destination, inherited)
-
-    @contextmanager
-    def _unverified(self) -> Generator[None]:
-        """Where nothing is verified, a pass may fail in any way on a module that is wrong."""
         try:
-            yield
-        except (DiagnosticException, MiniInferError):
+            with own_errors():
+                self._transform(module)
+                return self._emit(module, destination, inherited)
+        except MiniInferError:
             raise
-        except Exception as error:
+        except Exception as error:  # on a wrong module that nothing has verified, a pass may fail in any way
             if not self.options.disable_verify:
                 raise
             raise CompileError(f"the module is wrong, and nothing verified it: {error!r}") from error

@@ -1,7 +1,7 @@
 """The graph dialect: what a model computes, on tensors of static shape, with value semantics.
 
 One file per family of ops; an op is one class with its operands, its type rule and its meaning in numpy.
-Importing this package repairs xDSL's parser (see ../xdsl_repairs.py).
+Importing this package repairs how xDSL reads and writes text (see ../xdsl_repairs.py).
 """
 
 from xdsl.ir import Dialect

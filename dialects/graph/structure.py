@@ -135,8 +135,7 @@ class ConstantOp(GraphOp):
         array = self.to_numpy()
         if is_float_dtype(array.dtype) and not np.all(np.abs(array.astype(np.float64)) < DECIMAL_LIMIT):
             data = self.value.data.data
-            first = data[: array.itemsize]
-            shown = first if data == first * array.size else data
+            shown = data[: array.itemsize] if self.value.is_splat() else data
             printer.print_string(f'dense<"0x{shown.hex().upper()}"> : ')
             printer.print_attribute(self.result.type)
         else:

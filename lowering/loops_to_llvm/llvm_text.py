@@ -117,12 +117,11 @@ def _elements_text(value: DenseIntOrFPElementsAttr) -> str:
     """The elements of a vector or an array, in row-major order."""
     element = cast(Attribute, value.get_element_type())
     name = type_text(element)
-    data, count = value.data.data, len(value)
     is_vector = isinstance(cast(Attribute, value.type), VectorType)
-    if not any(data):
+    if not any(value.data.data):
         return "zeroinitializer"
-    is_splat = is_vector and data == data[: len(data) // count] * count
-    numbers = cast("tuple[float | int, ...]", value.get_values())[: 1 if is_splat else count]
+    is_splat = is_vector and value.is_splat()
+    numbers = cast("tuple[float | int, ...]", value.get_values())[: 1 if is_splat else None]
     texts = [
         _integer_literal(number, element) if isinstance(number, int) else float_literal(number, element)
         for number in numbers

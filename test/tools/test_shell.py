@@ -1,4 +1,4 @@
-"""mini-infer and mini-opt as a shell knows them: their versions, and the words that it completes."""
+"""mini-infer and mini-opt as a shell knows them: their versions, the words that it completes, lines of errors."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from models.builder import ModelBuilder
 from onnx import helper, numpy_helper
 
 import mini_infer as mi
@@ -86,16 +87,13 @@ def test_attention_of_no_elements(operator: str, empty: str) -> None:
     batch, heads, queries, depth, keys, width = (SIZES | {empty: 0}).values()
     q, k, v = (batch, heads, queries, depth), (batch, heads, keys, depth), (batch, heads, keys, width)
     given = {name: np.ones(shape, np.float32) for name, shape in (("q", q), ("k", k), ("v", v))}
-    nodes = [
-        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 1, 3, 2]),
-        helper.make_node("MatMul", ["q", "kt"], ["scores"]),
-        helper.make_node("Softmax", ["scores"], ["weights"]),
-        helper.make_node("MatMul", ["weights", "v"], ["y"]),
-    ]
+    b = ModelBuilder("empty", opset=23)
+    query, key, value = (b.input(name, array.shape) for name, array in given.items())
     if operator == "Attention":
-        nodes = [helper.make_node("Attention", ["q", "k", "v"], ["y"], scale=1.0)]
-    inputs = [helper.make_tensor_value_info(name, 1, array.shape) for name, array in given.items()]
-    graph = helper.make_graph(nodes, "empty", inputs, [helper.make_tensor_value_info("y", 1, None)])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+        y = b.node("Attention", query, key, value, scale=1.0)
+    else:
+        scores = b.node("MatMul", query, b.node("Transpose", key, perm=[0, 1, 3, 2]))
+        y = b.node("MatMul", b.node("Softmax", scores), value)
     expected = np.full((batch, heads, queries, width), 1 if keys else 0, np.float32)
-    np.testing.assert_allclose(mi.compile(model, threads=1)(given)["y"], expected, rtol=1e-6, strict=True)
+    found = mi.compile(b.model([y]), threads=1)(given)[y]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, strict=True)

@@ -14,6 +14,7 @@ from typing import Any, cast
 import ml_dtypes
 import numpy as np
 import pytest
+from models.builder import ModelBuilder
 from onnx import ModelProto, helper, numpy_helper
 
 import mini_infer as mi
@@ -304,19 +305,13 @@ def test_constants_of_special_numbers(number: tuple[float, ...], optimize: bool)
     """One per channel, all alike or not, behind a kernel of rows and behind one of single elements."""
     channels = np.resize(np.array(number, np.float32), (8, 1, 1))
     x = np.linspace(-2, 2, 2 * 8 * 3 * 4, dtype=np.float32).reshape(2, 8, 3, 4)
-    nodes = [
-        helper.make_node("Softmax", ["x"], ["rows"]),
-        helper.make_node("Mul", ["rows", "c"], ["scaled"]),
-        helper.make_node("Mul", ["x", "c"], ["scaled_x"]),
-    ]
-    outputs = [helper.make_tensor_value_info(name, 1, x.shape) for name in ("scaled", "scaled_x")]
-    inputs = [helper.make_tensor_value_info("x", 1, x.shape)]
-    graph = helper.make_graph(nodes, "special", inputs, outputs, [numpy_helper.from_array(channels, "c")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
-    found = mi.compile(model, threads=1, enable_graph_optimization=optimize)({"x": x})
+    b = ModelBuilder("special")
+    given, constant = b.input("x", x.shape), b.constant(channels)
+    model = b.model([b.node("Mul", b.node("Softmax", given), constant), b.node("Mul", given, constant)])
+    results = mi.compile(model, threads=1, enable_graph_optimization=optimize)({"x": x})
     with np.errstate(all="ignore"):
         rows = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
-        for name, expected in (("scaled", rows * channels), ("scaled_x", x * channels)):
-            np.testing.assert_allclose(found[name], expected, rtol=1e-6)
+        for (name, found), expected in zip(results.items(), (rows * channels, x * channels), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
             known = ~np.isnan(expected)
-            assert (np.signbit(found[name]) == np.signbit(expected))[known].all(), name
+            assert (np.signbit(found) == np.signbit(expected))[known].all(), name
