@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from .lowering.onnx_to_graph import import_onnx
-    from .passes.memory_plan import MemoryPlan
+    from .passes.memory.report.memory_plan import MemoryPlan
     from .passes.planning import STRATEGIES, Buffer
     from .runtime.context import ExecutionContext
     from .runtime.engine import Engine, EngineConfig, compile, plan_memory
@@ -46,7 +46,7 @@ _HOME = {
     "InferencePlan": "runtime.plan",
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
-    "MemoryPlan": "passes.memory_plan",
+    "MemoryPlan": "passes.memory.report.memory_plan",
     "MiniInferError": "dialects.errors",
     "OutOfMemoryError": "dialects.errors",
     "PlanError": "dialects.errors",

@@ -18,8 +18,8 @@ from ..dialects.kernel import TargetAttr, target_of
 from ..lowering.levels import LEVELS, argument_roles, level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import Observer, Phase, collection_paused, parse_passes, phases, remaining_phases, run_phases
-from ..passes.memory_report import MemoryPlan, memory_plan, plan_summary
-from ..passes.share_threads import STAGE
+from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
+from ..passes.memory.share_threads import STAGE
 from ..passes.statistics import pass_statistics
 from .cpu import compile_to_object, load_object
 from .decided import check_undecided

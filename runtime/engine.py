@@ -21,7 +21,7 @@ from .summary import html_table, one_line
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
-    from ..passes.memory_plan import MemoryPlan
+    from ..passes.memory.report.memory_plan import MemoryPlan
     from ..passes.statistics import PassStatistics
 
 VECTOR_BITS = (128, 256, 512)

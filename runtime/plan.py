@@ -13,7 +13,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..dialects.errors import InvalidInputError, UnsupportedError
-from ..passes.memory_report import MemoryPlan
+from ..passes.memory.report.memory_report import MemoryPlan
 from .storage import Array
 from .summary import html_table, one_line
 from .team import team

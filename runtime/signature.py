@@ -25,12 +25,12 @@ from xdsl.traits import SymbolTable
 
 from ..dialects.errors import InvalidModelError
 from ..dialects.graph import BlobAttr, MiniContext, input_names, node_name, numpy_dtype
-from ..lowering.graph_to_loops.lower_kernels import KERNEL
+from ..lowering.kernels_to_loops.lower_kernels import KERNEL
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors
-from ..passes.check_indices import CHECKS, STATUS
-from ..passes.memory_report import plan_summary
-from ..passes.share_threads import SHARE
+from ..passes.memory.check_indices import CHECKS, STATUS
+from ..passes.memory.report.memory_report import plan_summary
+from ..passes.memory.share_threads import SHARE
 from .limits import memory_for
 from .plan import CheckedDimension, KernelCall, TensorSpec
 from .storage import Array, aligned_bytes

@@ -18,9 +18,9 @@ from xdsl.dialects.func import FuncOp
 from ..dialects.errors import PlanError
 from ..dialects.graph import MiniContext, node_name
 from ..lowering.pipelines import Observer, PassRun
-from ..passes.boxes import Box
-from ..passes.buffers import Places, argument_with_role, calls_of, main_of
-from ..passes.share_threads import STAGE, ShareThreads
+from ..passes.geometry.boxes import Box
+from ..passes.memory.analysis.buffers import Places, argument_with_role, calls_of, main_of
+from ..passes.memory.share_threads import STAGE, ShareThreads
 from .build import build_plan
 from .context import ExecutionContext
 from .engine import EngineConfig

@@ -7,7 +7,8 @@ import pytest
 
 from mini_infer.dialects.graph import KernelOp
 from mini_infer.dialects.kernel import TargetAttr
-from mini_infer.passes import limit_threads, share_threads
+from mini_infer.passes.kernels import limit_threads
+from mini_infer.passes.memory import share_threads
 
 
 @contextmanager

@@ -24,13 +24,13 @@ from mini_infer.dialects.graph import (
 )
 from mini_infer.dialects.graph.base import GraphOp, named_location
 from mini_infer.dialects.kernel import CallOp, InterfaceAttr, target_of
-from mini_infer.lowering.graph_to_loops.lower_kernels import LowerKernels
+from mini_infer.lowering.kernels_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.passes.choose_schedule import ChooseSchedule
-from mini_infer.passes.share_threads import ShareThreads
+from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
+from mini_infer.passes.memory.share_threads import ShareThreads
 from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.cpu import compile_to_object, emit_assembly, load_object
 from mini_infer.runtime.engine import EngineConfig

@@ -41,9 +41,9 @@ from mini_infer.dialects.kernel import CallOp, InterfaceAttr, ScheduleAttr, Targ
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.passes.boxes import Box, row_major
-from mini_infer.passes.buffers import IndexConstants, cast_to, interface_of
-from mini_infer.passes.choose_schedule import ChooseSchedule
+from mini_infer.passes.geometry.boxes import Box, row_major
+from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
+from mini_infer.passes.memory.analysis.buffers import IndexConstants, cast_to, interface_of
 from mini_infer.runtime.cpu import compile_to_object, load_object
 from mini_infer.runtime.targets import host_target, machine_of
 

@@ -88,7 +88,7 @@ def _assembly(ctx: Context, module: ModuleOp) -> str:
 
 
 def _memory_plan(ctx: Context, module: ModuleOp) -> str:
-    from ..passes.memory_report import memory_plan
+    from ..passes.memory.report.memory_report import memory_plan
     from .reports import plan_table
 
     return plan_table(memory_plan(module))

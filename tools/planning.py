@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError
 from ..lowering.pipelines import PassRun
-from ..passes.memory_report import MemoryPlan
+from ..passes.memory.report.memory_report import MemoryPlan
 from ..runtime.engine import EngineConfig
 from .progress import working
 from .reports import PICTURES, plan_table, pool_table, write_report

@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.kernel import TargetAttr, target_of
-from ...passes.buffers import PLAN
+from ...passes.memory.analysis.buffers import PLAN
 from . import arith_ops, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
 from .halves import as_integers

@@ -34,8 +34,8 @@ from mini_infer.dialects.kernel import CallOp
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.passes.buffers import add_argument, argument_texts, kernels_of, memref_type, nbytes_of
-from mini_infer.passes.share_threads import STAGE
+from mini_infer.passes.memory.analysis.buffers import add_argument, argument_texts, kernels_of, memref_type, nbytes_of
+from mini_infer.passes.memory.share_threads import STAGE
 from mini_infer.runtime.cpu import LoadedCode, compile_to_object, load_object
 from mini_infer.runtime.signature import weight_segment
 from mini_infer.runtime.storage import aligned_bytes

@@ -10,9 +10,9 @@ from fuzz import planning
 from fuzz.planning import differences, judged, same, steps_of
 
 from mini_infer.dialects.graph import Array
-from mini_infer.passes import plan_arena
-from mini_infer.passes.liveness import Lifetime
-from mini_infer.passes.verify_arena import VerifyArena
+from mini_infer.passes.memory import plan_arena
+from mini_infer.passes.memory.analysis.liveness import Lifetime
+from mini_infer.passes.memory.verify_arena import VerifyArena
 
 SEEDS = range(1, 9)
 WRONG = (15, 33)  # seeds of graphs with a value that is read again when others have been written

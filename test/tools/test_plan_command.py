@@ -11,7 +11,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import mini_infer as mi
-from mini_infer.passes import plan_arena
+from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.planning import Plan, Problem, solve
 from mini_infer.tools.cli import app
 from mini_infer.tools.progress import working

@@ -16,7 +16,7 @@ from models.light import seeded_light_model
 from models.small import SMALL_MODELS
 
 import mini_infer as mi
-from mini_infer.passes.memory_plan import BufferRecord, MemoryPlan, TensorRecord
+from mini_infer.passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
 from mini_infer.tools.reports.blocks import Block, blocks_of
 from mini_infer.tools.reports.gantt import draw_plan
 from mini_infer.tools.reports.labels import fitting_label, short_names

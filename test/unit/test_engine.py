@@ -20,7 +20,7 @@ from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.graph import Array
-from mini_infer.passes import limit_threads
+from mini_infer.passes.kernels import limit_threads
 from mini_infer.runtime.context import checked
 
 

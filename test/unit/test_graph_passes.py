@@ -64,7 +64,7 @@ from mini_infer.dialects.graph import (
 )
 from mini_infer.dialects.graph.values import shape_of, tensor
 from mini_infer.lowering.pipelines import GRAPH, run_passes
-from mini_infer.passes.pattern_utils import GraphPattern, apply_patterns
+from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns
 from mini_infer.passes.statistics import PassStatistics, count, pass_statistics
 
 Make = Callable[[Graph, SSAValue], SSAValue]

@@ -9,7 +9,7 @@ import pytest
 from graph_runs import Model
 
 from mini_infer.dialects.graph import ConvOp, GraphOp, LrnOp, MatmulOp, SoftmaxOp, TransposeOp
-from mini_infer.passes.kernel_groups import family_of
+from mini_infer.passes.kernels.fusion import family_of
 
 
 def depthwise(channels: int, filters: int, kernel: int, dtype: type = np.float32) -> Callable[[Model], GraphOp]:

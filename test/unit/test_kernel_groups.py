@@ -31,7 +31,7 @@ from mini_infer.dialects.graph import (
     TransposeOp,
 )
 from mini_infer.dialects.kernel import TargetAttr
-from mini_infer.passes.kernel_groups import LONGEST_CHAIN, external_operands, form_groups
+from mini_infer.passes.kernels.fusion import LONGEST_CHAIN, external_operands, form_groups
 
 Body = Callable[[Model], SSAValue | Sequence[SSAValue]]
 KIB = 1 << 10

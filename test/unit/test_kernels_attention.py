@@ -22,7 +22,7 @@ from mini_infer.dialects.graph import (
     SliceOp,
     TransposeOp,
 )
-from mini_infer.passes.choose_schedule import ChooseSchedule
+from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 
 
 def attention(

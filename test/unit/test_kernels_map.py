@@ -42,7 +42,7 @@ from mini_infer.dialects.graph import (
     shape_of,
 )
 from mini_infer.dialects.kernel import TargetAttr
-from mini_infer.passes.schedules.map import schedule
+from mini_infer.passes.kernels.schedules.cpu.map import schedule
 
 Random = np.random.default_rng(0)
 

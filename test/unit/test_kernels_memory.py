@@ -12,8 +12,8 @@ import pytest
 from kernel_cases import CASES
 from kernel_variants import Memory, every, on_other_memory, small_target, some
 
-from mini_infer.lowering.graph_to_loops import lower_kernels
-from mini_infer.passes import choose_schedule
+from mini_infer.lowering.kernels_to_loops import lower_kernels
+from mini_infer.passes.kernels import choose_schedule
 
 LARGEST = 17
 FEW = ("contraction", "depthwise", "windows")

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph import LstmOp, MiniContext, MulOp, ReluOp, ReshapeOp, TanhOp, TransposeOp, ints_attr
-from mini_infer.passes.choose_schedule import ChooseSchedule
+from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 
 ALL = (0, 1, 2)
 

@@ -38,10 +38,10 @@ from mini_infer.dialects.graph import (
     SubOp,
     TransposeOp,
 )
-from mini_infer.lowering.graph_to_loops.builder import LoopBuilder
-from mini_infer.lowering.graph_to_loops.index_expr import Expr
-from mini_infer.lowering.graph_to_loops.values import Values
-from mini_infer.passes.row_form import row_form
+from mini_infer.lowering.kernels_to_loops.elements.values import Values
+from mini_infer.lowering.kernels_to_loops.writing.builder import LoopBuilder
+from mini_infer.lowering.kernels_to_loops.writing.index_expr import Expr
+from mini_infer.passes.kernels.forms.rows import row_form
 
 Random = np.random.default_rng(0)
 SHAPES = [(3, 5, 37), (2, 64), (1, 200), (2, 3, 1), (3, 7, 5)]

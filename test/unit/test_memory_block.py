@@ -10,7 +10,7 @@ from typing import Any
 from models.build import ModelBuilder
 from onnx import ModelProto
 
-from mini_infer.passes.memory_report import MemoryPlan
+from mini_infer.passes.memory.report.memory_report import MemoryPlan
 from mini_infer.runtime.build import import_model, plan_memory
 from mini_infer.runtime.engine import EngineConfig
 

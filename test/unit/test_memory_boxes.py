@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mini_infer.passes.boxes import Box, placed, reshaped, row_major
+from mini_infer.passes.geometry.boxes import Box, placed, reshaped, row_major
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple)
 

@@ -15,11 +15,11 @@ from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import FloatAttr, IndexType, MemRefType, ModuleOp, f32
 
 import mini_infer as mi
-from mini_infer.lowering.graph_to_loops.lower_kernels import KERNEL
+from mini_infer.lowering.kernels_to_loops.lower_kernels import KERNEL
 from mini_infer.lowering.module_text import read_module
 from mini_infer.lowering.pipelines import Observer, PassRun
-from mini_infer.passes.boxes import Box
-from mini_infer.passes.buffers import cast_to
+from mini_infer.passes.geometry.boxes import Box
+from mini_infer.passes.memory.analysis.buffers import cast_to
 from mini_infer.runtime import memory_check
 from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.memory_check import CheckedEngine, run_poisoned
@@ -238,9 +238,9 @@ def test_a_write_to_dead_bytes_is_found(kernel: str, distance: int, place: str, 
 
 def test_a_wrong_plan_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if liveness forgot all reads: what is read next is overwritten meanwhile."""
-    from mini_infer.passes import plan_arena
-    from mini_infer.passes.liveness import Lifetime
-    from mini_infer.passes.verify_arena import VerifyArena
+    from mini_infer.passes.memory import plan_arena
+    from mini_infer.passes.memory.analysis.liveness import Lifetime
+    from mini_infer.passes.memory.verify_arena import VerifyArena
 
     problem_of = plan_arena.problem_of
 

@@ -9,10 +9,10 @@ from xdsl.parser import Parser
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph import MiniContext
 from mini_infer.lowering.registry import dialect_factories
-from mini_infer.passes.buffers import label, main_of
-from mini_infer.passes.liveness import Lifetime, liveness
-from mini_infer.passes.plan_arena import PlanArena
-from mini_infer.passes.verify_arena import VerifyArena
+from mini_infer.passes.memory.analysis.buffers import label, main_of
+from mini_infer.passes.memory.analysis.liveness import Lifetime, liveness
+from mini_infer.passes.memory.plan_arena import PlanArena
+from mini_infer.passes.memory.verify_arena import VerifyArena
 
 KERNEL = """
 graph.kernel @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {

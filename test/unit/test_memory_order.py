@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from memory_programs import random_program
 
-from mini_infer.passes.aliasing import Program, Task, read_program, share
-from mini_infer.passes.buffers import kernels_of, main_of
-from mini_infer.passes.order_search import better_order
+from mini_infer.passes.memory.analysis.aliasing import Program, Task, read_program, share
+from mini_infer.passes.memory.analysis.buffers import kernels_of, main_of
+from mini_infer.passes.memory.analysis.order_search import better_order
 
 Tasks = list[tuple[list[int], int]]
 

@@ -25,12 +25,12 @@ from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph import AbsOp, Array, MatmulOp, ReluOp, blob_store, interpret
 from mini_infer.dialects.kernel import CallOp, InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
-from mini_infer.passes import plan_arena
-from mini_infer.passes.buffers import int_attribute, main_of
-from mini_infer.passes.memory_report import memory_plan
+from mini_infer.passes.memory import plan_arena
+from mini_infer.passes.memory.analysis.buffers import int_attribute, main_of
+from mini_infer.passes.memory.report.memory_report import memory_plan
+from mini_infer.passes.memory.verify_arena import VerifyArena
 from mini_infer.passes.planning import Plan, Problem, solve
 from mini_infer.passes.statistics import pass_statistics
-from mini_infer.passes.verify_arena import VerifyArena
 
 MEMORY = (
     "order-kernels",

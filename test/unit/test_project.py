@@ -45,7 +45,8 @@ def test_pass_has_one_name_everywhere(name: str) -> None:
     assert file.stem == name.replace("-", "_")
     assert OURS[name].partition(":")[2] == "".join(word.capitalize() for word in name.split("-"))
     assert load_pass(name).name == name
-    tests = ROOT / "test" / file.relative_to(ROOT).parts[0]
+    folder = file.parent.relative_to(ROOT)
+    tests = ROOT / "test" / (folder if folder.parts[0] == "passes" else folder.parts[0])
     assert (tests / f"{name}.mlir").is_file() or list(tests.glob(f"{name}-*.mlir"))
 
 

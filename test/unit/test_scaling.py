@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 import mini_infer as mi
 from mini_infer.dialects.graph import AddOp, ReluOp, SigmoidOp, SubOp
-from mini_infer.passes.element_flow import same_place_pairs
+from mini_infer.passes.kernels.element_flow import same_place_pairs
 
 Build = Callable[[ModelBuilder, int], str]
 

@@ -21,7 +21,7 @@ from mini_infer.dialects.graph import (
     TransposeOp,
     shape_of,
 )
-from mini_infer.passes.strided_views import reshaped_strides, row_major, strided_view
+from mini_infer.passes.geometry.strided_views import reshaped_strides, row_major, strided_view
 
 Chain = list[tuple[SSAValue, Array]]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mini_infer.lowering.graph_to_loops.tiles import TileClass, collapse, split, tile_classes
+from mini_infer.lowering.kernels_to_loops.tiles.tiles import TileClass, collapse, split, tile_classes
 
 SMALL = st.integers(1, 6)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...dialects.errors import ConfigError
-from ...passes.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_plan import MemoryPlan
 from ..whole_file import whole_file
 from .tables import csv_table, plan_table, pool_table
 

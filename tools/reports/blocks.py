@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ...passes.memory_plan import BufferRecord, MemoryPlan, TensorRecord
+from ...passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
 
 Kind = Literal["reserved", "tensor", "in place", "scratch", "view"]
 

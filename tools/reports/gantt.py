@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
-from ...passes.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_plan import MemoryPlan
 from .blocks import KINDS, Block, Kind, blocks_of
 from .labels import fitting_label, short_names
 from .palette import BINDING, BOUND, BUFFERS, EDGE, HATCH, KIND_COLOURS, LIVE, TEXT, VIEW, colour_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, TypeAlias
 
-from ...passes.memory_plan import MemoryPlan, TensorRecord
+from ...passes.memory.report.memory_plan import MemoryPlan, TensorRecord
 from .blocks import KINDS, Block, Kind, blocks_of
 from .labels import short_names
 from .palette import BINDING, BOUND, EDGE, HATCH, LIVE, TEXT, VIEW, colour_of

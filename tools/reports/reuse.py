@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from ...passes.memory_plan import MemoryPlan, TensorRecord
+from ...passes.memory.report.memory_plan import MemoryPlan, TensorRecord
 
 
 def next_users(plan: MemoryPlan) -> dict[str, list[str]]:

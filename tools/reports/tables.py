@@ -9,7 +9,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from ...passes.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_plan import MemoryPlan
 from .reuse import next_users, overwritten_by, reusers
 
 _PLACES = {"input": 0, "output": 2, "weight": 3}  # in the table, around the tensors that calls make

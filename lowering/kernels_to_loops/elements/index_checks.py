@@ -1,0 +1,68 @@
+"""Indices that are out of range are noted where the kernel's call has a status; see passes/memory/check_indices.py.
+
+smallest, largest = those of this thread's part of the indices
+if smallest < -size: status[place] = smallest
+elif largest >= size: status[place] = largest
+
+In front of the kernel's own loops, which take some element inside instead and have nothing to ask: a pass over the
+indices, several in an instruction, is cheap beside moving what they name. Threads that find different ones may all
+write; any of them will do. Nothing has been written over the indices yet: results take the place of operands only
+where elements stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from ....dialects.errors import CompileError
+from ....dialects.extensions import IndexCastOp
+from ....dialects.graph import GatherNdOp, ScatterNdOp, describe, element_type_of_value, shape_of
+from ....passes.memory.check_indices import IndexCheck, checks_of
+from ..instance import KernelInstance
+from ..writing.arithmetic import convert, is_unsigned
+from ..writing.builder import INDEX, memref_type
+from ..writing.index_expr import Expr, delinearize
+from ..writing.reductions import Reduction
+from .values import Values
+
+
+def note_wrong_indices(k: KernelInstance, status: SSAValue) -> None:
+    """Write all checks of a kernel."""
+    checks = list(checks_of(k.kernel))
+    if memref_type(status).get_shape() != (len(checks),):
+        raise CompileError(
+            f"{describe(k.kernel)} @{k.name}: {len(checks)} checks, but a status {status.type}; see check-indices"
+        )
+    v = Values(k.b, k.kernel, k.operands)
+    for place, check in enumerate(checks):
+        _note(k, v, check, status, place)
+
+
+def _note(k: KernelInstance, v: Values, check: IndexCheck, status: SSAValue, place: int) -> None:
+    b, indices = k.b, check.op.indices
+    shape, element = shape_of(indices), element_type_of_value(indices)
+    last: list[Expr] = []
+    if isinstance(check.op, GatherNdOp | ScatterNdOp):
+        shape, last = shape[:-1], [Expr.of(check.number)]
+    total = prod(shape)
+    if not total:
+        return
+    below, above = ("min", "slt", -check.size), ("max", "sgt", check.size - 1)
+    wrong = [("max", "ugt", check.size - 1)] if is_unsigned(element) else [below, above]
+    extremes = [Reduction(b, kind, element) for kind, _, _ in wrong]
+
+    def step(position: Expr, before: Sequence[SSAValue]) -> list[SSAValue]:
+        index = v.at(indices, [*delinearize(position, shape), *last])
+        return [extreme.combine(each, index) for extreme, each in zip(extremes, before, strict=True)]
+
+    low, high = b.share(total, k.thread, k.threads)
+    found = v.carry_between(low, high, total, [extreme.start() for extreme in extremes], step)
+    for extreme, (_, predicate, bound) in zip(found, wrong, strict=True):
+        index = convert(b, extreme, element, i64)
+        is_wrong = b.compare(predicate, b.insert(IndexCastOp(index, INDEX)), bound)
+        b.when(is_wrong, partial(b.store, index, status, [place]))

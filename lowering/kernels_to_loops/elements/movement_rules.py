@@ -1,0 +1,242 @@
+"""Single elements of movement ops: which element of which operand it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import VectorType, i32, i64
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.extensions import CmpiOp, IndexCastOp
+from ....dialects.graph import (
+    BroadcastToOp,
+    ConcatOp,
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    element_type_of_value,
+    ints,
+    shape_of,
+)
+from ....passes.geometry.boxes import row_major
+from ..lanes.lane_access import NotVectorisable
+from ..writing.arithmetic import Arithmetic, convert, is_integer, is_unsigned, number_in, signless
+from ..writing.builder import INDEX, Index
+from ..writing.index_expr import Expr, Var, delinearize, linear
+from .resize_rule import resize
+from .values import Rule, Values, aligned
+
+Idx = tuple[Expr, ...]
+
+
+def _reshape(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, ReshapeOp)
+    flat = linear(index, row_major(shape_of(op.result)))
+    return v.at(op.x, delinearize(flat, shape_of(op.x)))
+
+
+def _transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, TransposeOp)
+    own = [Expr()] * len(index)
+    for i, axis in zip(index, ints(op.permutation), strict=True):
+        own[axis] = i
+    return v.at(op.x, own)
+
+
+def _broadcast_to(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, BroadcastToOp)
+    return v.at(op.x, aligned(index, shape_of(op.x)))
+
+
+def _slice(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, SliceOp)
+    bounds = zip(index, ints(op.starts), ints(op.steps), strict=True)
+    return v.at(op.x, [i * step + start for i, start, step in bounds])
+
+
+def _concat(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, ConcatOp)
+    axis = op.axis.value.data
+    pieces: list[tuple[int, SSAValue]] = []  # where each operand that has elements begins
+    begin = 0
+    for operand in op.inputs:
+        size = shape_of(operand)[axis]
+        if size:
+            pieces.append((begin, operand))
+        begin += size
+    low, high = index[axis].bounds
+    ends = [start for start, _ in pieces[1:]] + [begin]
+    met = [piece for piece, end in zip(pieces, ends, strict=True) if piece[0] <= high and low < end]
+    return _piece(v, index, axis, met)
+
+
+def _piece(v: Values, index: Idx, axis: int, pieces: Sequence[tuple[int, SSAValue]]) -> SSAValue:
+    """The element of the operand that `index` falls into."""
+    start, operand = pieces[0]
+
+    def here() -> SSAValue:
+        return v.at(operand, [*index[:axis], index[axis] - start, *index[axis + 1 :]])
+
+    if len(pieces) == 1:
+        return here()
+    border = pieces[1][0]
+    return v.choose(below(v, index[axis], border), here, lambda: _piece(v, index, axis, pieces[1:]))
+
+
+def below(v: Values, index: Expr, border: int) -> SSAValue:
+    """i1: index < border. Asks for a cut there, which makes the question superfluous."""
+    ask_for_break(v, index, border)
+    return v.b.compare("slt", v.number(index), border)
+
+
+def ask_for_break(v: Values, index: Expr, border: int) -> None:
+    """Note where to cut a loop variable so that `index` is below `border` on one side of the cut only."""
+    terms = [(atom, factor) for atom, factor in index.terms if isinstance(atom, Var) and factor > 0]
+    if not terms:
+        return
+    var, factor = max(terms, key=lambda term: term[1])
+    rest = index - Expr(((var, factor),))
+    low, high = rest.bounds
+    # var * factor + rest < border on one side: exact where the rest stays within one step.
+    position = -(-(border - low) // factor)
+    if high - low < factor and (position - 1) * factor + high < border and var.low < position <= var.high:
+        v.breaks.add((var, position))
+
+
+def _pad(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, PadOp)
+    shape = shape_of(op.x)
+    moved = [i - before for i, before in zip(index, ints(op.low), strict=True)]
+    mode = op.mode.data
+    if mode != "constant":
+        return v.at(op.x, [_folded(v, mode, i, size) for i, size in zip(moved, shape, strict=True)])
+    element = signless(element_type_of_value(op.result))
+    value = op.value.value.data
+    filling = v.b.constant(int(value) if is_integer(element) else value, element)
+    return guarded(v, moved, shape, lambda: v.at(op.x, moved), filling)
+
+
+def guarded(
+    v: Values, index: Sequence[Expr], shape: Sequence[int], inside: Callable[[], SSAValue], outside: SSAValue
+) -> SSAValue:
+    """inside() where the index lies in a box of `shape`, else `outside`."""
+    conditions: list[SSAValue] = []
+    for i, size in zip(index, shape, strict=True):
+        low, high = i.bounds
+        if high < 0 or low >= size:
+            return outside
+        if low < 0:
+            ask_for_break(v, i, 0)
+            conditions.append(v.b.compare("sge", v.number(i), 0))
+        if high >= size:
+            conditions.append(below(v, i, size))
+    if not conditions:
+        return inside()
+    together = conditions[0]
+    for condition in conditions[1:]:
+        together = v.b.insert(arith.AndIOp(together, condition))
+    return v.choose(together, inside, lambda: outside)
+
+
+def _folded(v: Values, mode: str, i: Expr, size: int) -> Expr:
+    """The index in [0, size) whose element stands at `i` of an axis padded in `mode`."""
+    low, high = i.bounds
+    if low >= 0 and high < size:
+        return i
+    for border in (0, size):
+        if low < border <= high:
+            ask_for_break(v, i, border)
+    period = 2 * (size - 1)
+    if mode == "wrap":
+        return i.divide(size)[1]
+    if mode == "edge":
+        if high < 0:
+            return Expr()
+        if low >= size:
+            return Expr.of(size - 1)
+        return v.variable((i, "edge", size), lambda: _clamped(v, v.number(i), size), 0, size - 1)
+    if high <= 0 and low > -size:
+        return i * -1
+    if low >= size - 1 and high <= period:
+        return i * -1 + period
+    if size == 1:
+        return Expr()
+    phase = i.divide(period)[1]
+
+    def mirrored() -> Index:
+        place = v.number(phase)
+        return v.b.min(place, v.b.sub(period, place))
+
+    return v.variable((i, "reflect", size), mirrored, 0, size - 1)
+
+
+def _clamped(v: Values, place: Index, size: int) -> Index:
+    return v.b.min(v.b.max(place, 0), size - 1)
+
+
+def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr:
+    """An element of `indices` in [0, size): negative ones count from the end, and what is still outside is any place.
+
+    Narrow numbers, so that more of them fit into a register: what the low bits say of an index outside matters no more.
+    """
+    element = v.at(indices, at)
+    constant = number_in(element)
+    if constant is not None:
+        place = int(constant) + (size if constant < 0 else 0)
+        return Expr.of(min(max(place, 0), size - 1))
+    if isinstance(element.type, VectorType):
+        raise NotVectorisable
+
+    def write() -> Index:
+        given = element_type_of_value(indices)
+        type = i32 if size < 2**31 else i64
+        place = convert(v.b, element, given, type)
+        m = Arithmetic(v.b, type, unsigned=True)
+        if not is_unsigned(given):
+            negative = v.b.insert(CmpiOp(place, m.constant(0), "slt"))
+            place = m.select(negative, v.b.insert(arith.AddiOp(place, m.constant(size))), place)
+        return v.b.insert(IndexCastOp(m.min(place, m.constant(size - 1)), INDEX))
+
+    return v.variable((element, "index", size), write, 0, size - 1)
+
+
+def _gather(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, GatherOp)
+    axis = op.axis.value.data
+    after = axis + len(shape_of(op.indices))
+    place = wrapped(v, op.indices, index[axis:after], shape_of(op.x)[axis])
+    return v.at(op.x, [*index[:axis], place, *index[after:]])
+
+
+def _gather_elements(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, GatherElementsOp)
+    axis = op.axis.value.data
+    place = wrapped(v, op.indices, index, shape_of(op.x)[axis])
+    return v.at(op.x, [*index[:axis], place, *index[axis + 1 :]])
+
+
+def _gather_nd(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, GatherNdOp)
+    *outer, depth = shape_of(op.indices)
+    batch, shape = op.batch_dims.value.data, shape_of(op.x)
+    places = [wrapped(v, op.indices, [*index[: len(outer)], Expr.of(i)], shape[batch + i]) for i in range(depth)]
+    return v.at(op.x, [*index[:batch], *places, *index[len(outer) :]])
+
+
+MOVEMENT_RULES: dict[str, Rule] = {
+    "graph.broadcast_to": _broadcast_to,
+    "graph.concat": _concat,
+    "graph.gather": _gather,
+    "graph.gather_elements": _gather_elements,
+    "graph.gather_nd": _gather_nd,
+    "graph.pad": _pad,
+    "graph.reshape": _reshape,
+    "graph.resize": resize,
+    "graph.slice": _slice,
+    "graph.transpose": _transpose,
+}

@@ -1,0 +1,254 @@
+"""Scaled dot-product attention, one head at a time, without a score matrix in memory.
+
+    for (batch, head) in this thread's share:
+        pack the head's keys, transposed, into panels in scratch
+        for each block of query rows:
+            scores = q k^T            register tiles, a panel of keys at a time, into scratch
+            softmax of each row       scale, mask, maximum, exp, sum, division
+            out = scores v            register tiles over the value rows as they lie
+
+q, k, v are read through strided windows, so the transposes between [tokens, heads * size] and [heads, tokens, size]
+cost nothing; neither does a transpose of the result. Whole rows of scores are kept: an online softmax over blocks of
+keys measured 0-4 % slower up to 1500 keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects.errors import CompileError
+from ....dialects.graph import (
+    AttentionOp,
+    TransposeOp,
+    describe,
+    element_type_of_value,
+    ints,
+    is_bool,
+    shape_of,
+)
+from ....passes.kernels.schedules.cpu.attention import AttentionSizes, attention_sizes
+from ..instance import KernelInstance
+from ..tiles.epilogue import Epilogue
+from ..tiles.microkernel import Tile, chains_of, tile_function
+from ..tiles.tiles import TileClass, tile_classes
+from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
+from .score_rows import ScoreRows
+
+
+@dataclass(frozen=True)
+class Window:
+    """A [batch, head, row, column] operand: its buffer, where it starts and its strides, in elements."""
+
+    buffer: SSAValue
+    offset: int
+    strides: tuple[int, ...]
+
+    def at(self, b: LoopBuilder, index: Sequence[Index], sizes: Sequence[int]) -> SSAValue:
+        """The matrix [row, column] that starts at `index` (batch, head, row and perhaps column)."""
+        offset = b.linear(index, self.strides[: len(index)], self.offset)
+        return b.view(self.buffer, offset, sizes, self.strides[2:])
+
+
+def lower(k: KernelInstance) -> None:
+    """Write the kernel's loops."""
+    roots = [op for op in k.body if isinstance(op, AttentionOp)]
+    if len(roots) != 1:
+        raise CompileError(f"{describe(k.kernel)}: {len(roots)} roots in one attention kernel")
+    _Writer(k, roots[0]).write()
+
+
+def _operand_window(k: KernelInstance, value: SSAValue) -> Window:
+    view = k.window(value)
+    return Window(view.base, view.offset, view.strides)
+
+
+def _mask_window(k: KernelInstance, mask: SSAValue) -> Window:
+    window = _operand_window(k, mask)
+    own = [0 if size == 1 else stride for size, stride in zip(shape_of(mask), window.strides, strict=True)]
+    return Window(window.buffer, window.offset, (*[0] * (4 - len(own)), *own))
+
+
+def _result_window(k: KernelInstance, root: AttentionOp) -> Window:
+    strides = list(strides_of(memref_type(k.results[0])))
+    owner = k.yielded[0].owner
+    if isinstance(owner, TransposeOp):
+        own = [0] * len(strides)
+        for axis, source in enumerate(ints(owner.permutation)):
+            own[source] = strides[axis]
+        strides = own
+    elif owner is not root:
+        raise CompileError(f"{describe(k.kernel)}: only a transpose can follow attention in its kernel")
+    return Window(k.results[0], 0, tuple(strides))
+
+
+class _Writer:
+    def __init__(self, k: KernelInstance, root: AttentionOp) -> None:
+        self.k, self.b, self.root = k, k.b, root
+        self.sizes: AttentionSizes = attention_sizes(root)
+        self.element = element_type_of_value(root.result)
+        self.mr, self.nr, self.lanes = (k.schedule.get(key) for key in ("mr", "nr", "lanes"))
+        self.panels = -(-self.sizes.keys // self.nr)
+        self.chains = chains_of(self.sizes.queries)
+        self.query, self.key, self.value = (_operand_window(k, v) for v in (root.query, root.key, root.value))
+        self.mask = None if root.mask is None else _mask_window(k, root.mask)
+        self.out = _result_window(k, root)
+        self.plain = Epilogue(root.result, root.result, (), (), True)
+        self.functions: dict[tuple[str, Tile], func.FuncOp] = {}
+
+    def write(self) -> None:
+        s, b, k = self.sizes, self.b, self.k
+        padded = self.panels * self.nr
+        panels = k.own_scratch(0, self.element, [self.panels, s.depth, self.nr])
+        scores = k.own_scratch(padded * s.depth * k.schedule.get("bytes"), self.element, [self.mr, padded])
+        lower, upper = b.share(s.batch * s.heads, k.thread, k.threads)
+        pack: list[func.FuncOp] = []
+        softmax: dict[str, func.FuncOp] = {}
+
+        def head(item: Index, _: Sequence[SSAValue]) -> None:
+            batch, index = b.delinearize(item, [s.batch, s.heads])
+            group = b.div(index, max(1, s.heads // max(1, s.key_heads)))
+            keys = self.key.at(b, [batch, group, 0], [s.keys, s.depth])
+            if not pack:
+                pack.append(self._pack_function(keys.type, panels.type))
+            b.call(pack[0], [keys, panels])
+            for block in tile_classes(s.queries, self.mr):
+
+                def rows(i: Index, _: Sequence[SSAValue], block: TileClass = block) -> None:
+                    row = b.add(b.mul(i, block.rows), block.start)
+                    self._scores(block, [batch, index, row], panels, scores)
+                    self._softmax(softmax, block, [batch, index, row], scores)
+                    self._product(block, [batch, index, row], group, scores)
+
+                b.loop(0, block.count, rows)
+
+        b.loop(lower, upper, head)
+
+    def _scores(self, block: TileClass, index: Sequence[Index], panels: SSAValue, scores: SSAValue) -> None:
+        """scores[rows, keys] = q k^T, a panel of keys at a time."""
+        s, b = self.sizes, self.b
+        offset = b.linear(index, self.query.strides[:3], self.query.offset)
+        a = b.view(
+            self.query.buffer,
+            offset,
+            [1, block.rows, 1, s.depth],
+            [0, self.query.strides[2], 0, self.query.strides[3]],
+        )
+        tile = Tile(block.rows, self.nr, self.nr, ((0, block.rows),), s.depth, 1, chains=self.chains)
+        size = s.depth * self.nr
+
+        def panel(i: Index, _: Sequence[SSAValue]) -> None:
+            keys = b.view(panels, b.mul(i, size), [1, s.depth, self.nr], [size, self.nr, 1])
+            out = b.view(scores, b.mul(i, self.nr), [block.rows, self.nr], [self.panels * self.nr, 1])
+            self._tile("scores_", tile, a, keys, out)
+
+        b.loop(0, self.panels, panel)
+
+    def _product(self, block: TileClass, index: Sequence[Index], group: Index, scores: SSAValue) -> None:
+        """out[rows, width] = scores v, as many columns at a time as a tile holds."""
+        s, b = self.sizes, self.b
+        padded = self.panels * self.nr
+        a = b.view(scores, 0, [1, block.rows, 1, s.keys], [0, padded, 0, 1])
+        for column in range(0, s.width, self.nr):
+            valid = min(self.nr, s.width - column)
+            lanes = -(-valid // self.lanes) * self.lanes
+            # A panel's row is read in whole registers, so columns behind the last must exist: else fewer lanes.
+            lanes = lanes if column + lanes <= s.width else valid
+            tile = Tile(block.rows, lanes, valid, ((0, block.rows),), s.keys, 1, chains=self.chains)
+            at = b.linear([index[0], group, 0, column], self.value.strides, self.value.offset)
+            values = b.view(self.value.buffer, at, [1, s.keys, lanes], [0, *self.value.strides[2:]])
+            out_at = b.linear([*index, column], self.out.strides, self.out.offset)
+            out = b.view(self.out.buffer, out_at, [block.rows, lanes], self.out.strides[2:])
+            self._tile("product_", tile, a, values, out)
+
+    def _tile(self, prefix: str, tile: Tile, a: SSAValue, panel: SSAValue, out: SSAValue) -> None:
+        key = (prefix, tile)
+        if key not in self.functions:
+            self.functions[key] = tile_function(
+                self.k, tile, a.type, panel.type, None, [], out.type, self.plain, prefix
+            )
+        self.b.call(self.functions[key], [a, panel, 1, out])
+
+    def _softmax(
+        self, functions: dict[str, func.FuncOp], block: TileClass, index: Sequence[Index], scores: SSAValue
+    ) -> None:
+        """Scores become weights, row by row."""
+        b, s = self.b, self.sizes
+        mask = None
+        if self.mask is not None:
+            at = b.linear(index, self.mask.strides[:3], self.mask.offset)
+            mask = b.view(self.mask.buffer, at, [self.mr, s.keys], self.mask.strides[2:])
+        if "softmax" not in functions:
+            given: list[Attribute] = [scores.type, IndexType(), IndexType()]
+            given += [mask.type] if mask is not None else []
+            function, inner = self.k.helper("softmax", given)
+            arguments = list(function.body.block.args)
+            ScoreRows(
+                b=inner,
+                scores=arguments[0],
+                keys=s.keys,
+                lanes=self.nr,
+                scale=self.root.scale.value.data,
+                causal=self.root.causal is not None,
+                nan_rows=self.root.nan_rows is not None,
+                mask=arguments[3] if mask is not None else None,
+                mask_is_bool=self.root.mask is not None and is_bool(element_type_of_value(self.root.mask)),
+            ).write(arguments[1], arguments[2])
+            inner.ret()
+            functions["softmax"] = function
+        b.call(functions["softmax"], [scores, block.rows, index[2], *([mask] if mask is not None else [])])
+
+    def _pack_function(self, keys_type: Attribute, panels_type: Attribute) -> func.FuncOp:
+        """(keys [S, D], panels [S / nr, D, nr]): the keys transposed, zeros behind the last."""
+        s, lanes = self.sizes, self.lanes
+        function, b = self.k.helper("pack_keys", [keys_type, panels_type])
+        keys, panels = function.body.block.args
+        contiguous = strides_of(memref_type(keys))[1] == 1
+        # Squares of keys x elements go through registers, what is left over element by element.
+        square_keys, square_depth = (s.keys // lanes * lanes, s.depth // lanes * lanes) if contiguous else (0, 0)
+
+        def one(key: Index, d: Index, value: SSAValue) -> None:
+            b.store(value, panels, [b.div(key, self.nr), d, b.rem(key, self.nr)])
+
+        def copy(first_key: int, last_key: int, first: int, last: int) -> None:
+            def row(key: Index, _: Sequence[SSAValue]) -> None:
+                b.loop(first, last, lambda d, _: one(key, d, b.load(keys, [key, d])))
+
+            b.loop(first_key, last_key, row)
+
+        def square(key: Index, _: Sequence[SSAValue]) -> None:
+            def block(d: Index, _: Sequence[SSAValue]) -> None:
+                rows = [b.vload(keys, [b.add(key, i), d], lanes) for i in range(lanes)]
+                for i, column in enumerate(transposed(b, rows)):
+                    b.vstore(column, panels, [b.div(key, self.nr), b.add(d, i), b.rem(key, self.nr)])
+
+            b.loop(0, square_depth, block, step=lanes)
+
+        zero = b.constant(0.0, self.element)
+
+        def padding(key: Index, _: Sequence[SSAValue]) -> None:
+            b.loop(0, s.depth, lambda d, _: one(key, d, zero))
+
+        b.loop(0, square_keys, square, step=lanes)
+        copy(0, square_keys, square_depth, s.depth)
+        copy(square_keys, s.keys, 0, s.depth)
+        b.loop(s.keys, self.panels * self.nr, padding)
+        b.ret()
+        return function
+
+
+def transposed(b: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
+    """The columns of a square of n vectors of n lanes, n a power of two: log2(n) rounds of interleaving halves."""
+    count = len(rows)
+    half = count // 2
+    low = [lane for i in range(half) for lane in (i, count + i)]
+    high = [lane for i in range(half, count) for lane in (i, count + i)]
+    current = list(rows)
+    for _ in range(count.bit_length() - 1):
+        pairs = zip(current[:half], current[half:], strict=True)
+        current = [b.shuffle(x, y, order) for x, y in pairs for order in (low, high)]
+    return current

@@ -1,0 +1,131 @@
+"""A convolution with a max pool behind it: the convolution's result exists only a band of rows at a time.
+
+    for each band of pooled rows in this thread's share:
+        for panel, for each row of the convolution that the band needs, for tile: into scratch
+        for each pooled row and pixel of the band: the maximum over its window in scratch
+
+Rows that two bands need are computed twice; a band is as tall as its scratch may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import SSAValue
+
+from ....dialects.graph import ConvOp, MaxPoolOp, element_type_of_value, ints, shape_of
+from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
+from ..instance import KernelInstance
+from ..tiles.epilogue import Epilogue
+from ..tiles.tiles import tile_classes
+from ..writing.arithmetic import Arithmetic
+from ..writing.builder import Index, memref_type
+from .contraction_nest import Access, Nest, argument_buffer, conv_nest
+from .tile_calls import Site, TileCalls
+
+
+def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, pool: MaxPoolOp) -> None:
+    """Write the kernel's loops."""
+    assert isinstance(form.root, ConvOp)
+    b, g = k.b, conv_geometry(form.root)
+    band = k.schedule.get("band")
+    (window, _), (stride, _), pad = ints(pool.kernel), ints(pool.strides), ints(pool.pads)[0]
+    height = shape_of(pool.result)[1]
+    held = (band - 1) * stride + window  # rows of the convolution that a band looks at
+    row = g.out_width * g.filters
+    scratch = k.own_scratch(0, element_type_of_value(form.root.results[0]), [held, g.out_width, g.filters])
+    nest = conv_nest(k, form, epilogue, form.root, Access(scratch, 0, (), (0, row, g.filters), 1))
+    calls = TileCalls(k, form, epilogue, nest.columns)
+    pooling = _PoolRows(k, pool, scratch)
+    bands = -(-height // band)
+    lower, upper = b.share(g.batch * bands, k.thread, k.threads)
+
+    def item(i: Index, _: Sequence[SSAValue]) -> None:
+        image, index = b.delinearize(i, [g.batch, bands])
+        first = b.mul(index, band)
+        count = band if height % band == 0 else b.min(band, b.sub(height, first))
+        top = b.sub(b.mul(first, stride), pad)  # the row of the convolution at the start of scratch
+        low = b.max(0, top)
+        high = b.min(g.out_height, b.add(top, b.add(b.mul(b.sub(count, 1), stride), window)))
+        _rows(k, nest, calls, scratch, image, low, high, b.mul(top, -row))
+        b.loop(0, count, lambda pooled, _: pooling.write(image, b.add(first, pooled), top))
+
+    b.loop(lower, upper, item)
+
+
+def _rows(
+    k: KernelInstance,
+    nest: Nest,
+    calls: TileCalls,
+    scratch: SSAValue,
+    image: Index,
+    low: Index,
+    high: Index,
+    offset: Index,
+) -> None:
+    """Rows [low, high) of the convolution, at `offset` in scratch."""
+    b = k.b
+    panels = argument_buffer(k, calls.form.rhs)
+    here = replace(nest, out=replace(nest.out, offset=offset))
+    taps, stride, pad, dilation = nest.taps
+    classes = tile_classes(nest.pixels[-1], calls.mr, taps, stride, pad, dilation, nest.width)
+
+    def panel(index: Index, _: Sequence[SSAValue]) -> None:
+        def row(y: Index, _: Sequence[SSAValue]) -> None:
+            site = Site((), index, (image, y), panels, b.mul(index, nest.depth * calls.nr))
+            b.loop(0, sum(c.count for c in classes), lambda i, _: calls.chosen(here, classes, site, i))
+
+        b.loop(low, high, row)
+
+    b.loop(0, calls.panels, panel)
+
+
+class _PoolRows:
+    """Rows of the pool, from the band in scratch to the kernel's result."""
+
+    def __init__(self, k: KernelInstance, pool: MaxPoolOp, scratch: SSAValue) -> None:
+        self.k, self.pool, self.scratch = k, pool, scratch
+        self.lanes = k.schedule.get("lanes")
+        _, self.in_height, self.in_width, self.channels = shape_of(pool.x)
+        self.width = shape_of(pool.result)[2]
+
+    def write(self, image: Index, pooled: Index, top: Index) -> None:
+        """Pooled row `pooled`; row `top` of the pool's operand is the first in scratch."""
+        b = self.k.b
+        (kh, kw), (sh, sw), pads = ints(self.pool.kernel), ints(self.pool.strides), ints(self.pool.pads)
+        start = b.sub(b.mul(pooled, sh), pads[0])
+        low = b.sub(b.max(0, start), top)
+        high = b.sub(b.min(self.in_height, b.add(start, kh)), top)
+        # Tiles of one pixel: border pixels are classes of their own, which know the columns they see.
+        for pixels in tile_classes(self.width, 1, kw, sw, pads[1], 1, self.in_width):
+            inside = [tap for tap, rows in enumerate(pixels.taps) if rows == (0, 1)]
+
+            def pixel(i: Index, _: Sequence[SSAValue], first: int = pixels.start, taps: list[int] = inside) -> None:
+                x = b.add(i, first)
+                left = b.sub(b.mul(x, sw), pads[1])
+                self._pixel([image, pooled, x], low, high, [b.add(left, tap) for tap in taps])
+
+            b.loop(0, pixels.count, pixel)
+
+    def _pixel(self, at: Sequence[Index], low: Index, high: Index, columns: Sequence[Index]) -> None:
+        b, out = self.k.b, self.k.results[0]
+        type = VectorType(memref_type(out).element_type, [self.lanes])
+        m = Arithmetic(b, type)
+        whole = self.channels // self.lanes * self.lanes
+
+        def block(channel: Index, valid: Index | None) -> None:
+            def row(y: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                value = carried[0]
+                for column in columns:
+                    value = m.max(value, b.vload(self.scratch, [y, column, channel], self.lanes, valid))
+                return [value]
+
+            (value,) = b.loop(low, high, row, carried=[m.constant(-inf)])
+            b.vstore(value, out, [*at, channel], valid)
+
+        b.loop(0, whole, lambda channel, _: block(channel, None), step=self.lanes)
+        if whole < self.channels:
+            block(whole, self.channels - whole)

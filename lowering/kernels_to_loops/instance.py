@@ -1,0 +1,87 @@
+"""KernelInstance: one kernel being written as a function on buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.errors import CompileError
+from ...dialects.graph import KernelOp, YieldOp, describe
+from ...dialects.kernel import ScheduleAttr, TargetAttr
+from ...passes.geometry.strided_views import StridedView, strided_view
+from .writing.builder import Index, LoopBuilder, define_function, memref_type, strides_of
+
+
+@dataclass
+class KernelInstance:
+    """What a code family needs to write one kernel.
+
+    `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with
+    an operand is the same value. `thread` of `threads` is the caller's part of the work.
+    """
+
+    kernel: KernelOp
+    target: TargetAttr
+    schedule: ScheduleAttr
+    name: str
+    b: LoopBuilder
+    operands: list[SSAValue]
+    results: list[SSAValue]
+    scratch: SSAValue | None
+    thread: SSAValue
+    threads: SSAValue
+    shared_scratch: int = 0  # bytes at the front of `scratch` that all threads use together
+    scratch_per_thread: int = 0  # bytes behind them for each thread
+    helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
+
+    @property
+    def body(self) -> list[Operation]:
+        """The kernel's ops in order, without the yield."""
+        return [op for op in self.kernel.body.block.ops if not isinstance(op, YieldOp)]
+
+    @property
+    def yielded(self) -> list[SSAValue]:
+        """The values the kernel returns."""
+        last = self.kernel.body.block.last_op
+        assert isinstance(last, YieldOp)
+        return list(last.operands)
+
+    def buffer_of(self, value: SSAValue) -> SSAValue | None:
+        """The memref of a kernel argument; None for a value computed in the body."""
+        for argument, buffer in zip(self.kernel.arguments, self.operands, strict=True):
+            if argument is value:
+                return buffer
+        return None
+
+    def window(self, value: SSAValue) -> StridedView:
+        """A body value as a window on a buffer; CompileError where it is no argument seen through views."""
+        view = strided_view(value)
+        buffer = self.buffer_of(view.base)
+        if buffer is None:
+            raise CompileError(f"{describe(self.kernel)} @{self.name}: an operand is no window on an argument")
+        strides = strides_of(memref_type(buffer)) if view.base is value else view.strides
+        return StridedView(buffer, view.offset, view.sizes, strides)
+
+    def helper(self, suffix: str, arguments: Sequence[Attribute]) -> tuple[func.FuncOp, LoopBuilder]:
+        """A function of its own beside the kernel, for a micro-kernel that several loops call."""
+        function, builder = define_function(f"{self.name}_{suffix}", arguments, noinline=True)
+        self.helpers.append(function)
+        return function, builder
+
+    def own_scratch(self, offset: int, element: Attribute, shape: Sequence[int]) -> SSAValue:
+        """A window at byte `offset` of this thread's scratch."""
+        at = self.b.add(self.b.mul(self.thread, self.scratch_per_thread), self.shared_scratch + offset)
+        return self._scratch(at, element, shape)
+
+    def common_scratch(self, offset: int, element: Attribute, shape: Sequence[int]) -> SSAValue:
+        """A window at byte `offset` of the scratch that all threads share."""
+        return self._scratch(offset, element, shape)
+
+    def _scratch(self, at: Index, element: Attribute, shape: Sequence[int]) -> SSAValue:
+        assert self.scratch is not None
+        type = MemRefType(element, list(shape))
+        return self.b.insert(memref.ViewOp(self.scratch, self.b.index(at), [], type))

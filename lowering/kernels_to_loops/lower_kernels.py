@@ -1,0 +1,182 @@
+"""lower-kernels: every kernel becomes loops, one function per distinct kernel, strides and sharing.
+
+before:  func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index) {
+           kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...) scratch(%s : ...)
+after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index) {
+           func.call @kernel_conv_0(%x, %w, %b, %s, %share, %shares)
+         func.func private @kernel_conv_0(...) { scf/vector/memref/arith/math loops }
+
+A call in `main` itself, which one thread runs, is share 0 of 1. A buffer that a call both reads and writes is one
+argument of the function. How a kernel is written is decided by its schedule alone: the family's file in this folder
+carries it out. Needs choose-schedule, bufferize and plan-arena to have run; without share-threads all is done by the
+one thread that calls `main`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import SymbolTable
+
+from ...dialects.errors import CompileError
+from ...dialects.graph import KernelOp, describe
+from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, ScheduleAttr, TargetAttr, target_of
+from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, kernels_of
+from ...passes.memory.share_threads import TEAM, TEAM_TYPE
+from .elements.index_checks import note_wrong_indices
+from .instance import KernelInstance
+from .writing.builder import define_function
+
+# Each family is a file here with `lower(instance)`.
+FAMILIES = ("attention", "contraction", "depthwise", "lrn", "map", "recurrence", "rows", "windows")
+
+KERNEL = "kernel_"  # before the name of a kernel: its function
+
+Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
+
+
+def _lowering(family: str) -> Callable[[KernelInstance], None]:
+    module = import_module(f".families.{family}", __package__)
+    return cast("Callable[[KernelInstance], None]", module.lower)
+
+
+def _build(
+    kernel: KernelOp, call: CallOp, name: str, target: TargetAttr, sharing: tuple[int, ...]
+) -> list[func.FuncOp]:
+    """The kernel's function for this call's buffer types, and the functions it calls."""
+    schedule = kernel.schedule
+    interface = kernel.interface
+    if not isinstance(schedule, ScheduleAttr) or not isinstance(interface, InterfaceAttr):
+        raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no schedule; run choose-schedule first")
+    if schedule.family.data not in FAMILIES:
+        raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no code family '{schedule.family.data}'")
+    buffers = [*call.ins, *call.outs]
+    distinct = [i for i in range(len(buffers)) if sharing[i] == i]
+    types = [_anywhere(buffers[i].type) for i in distinct]
+    types += [value.type for value in (*call.scratch, *call.status)]
+    # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
+    function, builder = define_function(name, [*types, IndexType(), IndexType()], noinline=True)
+    arguments = list(function.body.block.args)
+    of = dict(zip(distinct, arguments, strict=False))
+    mapped: list[SSAValue] = [of[sharing[i]] for i in range(len(buffers))]
+    instance = KernelInstance(
+        kernel=kernel,
+        target=target,
+        schedule=schedule,
+        name=name,
+        b=builder,
+        operands=mapped[: len(call.ins)],
+        results=mapped[len(call.ins) :],
+        scratch=arguments[len(distinct)] if call.scratch else None,
+        thread=arguments[-2],
+        threads=arguments[-1],
+        shared_scratch=interface.scratch.data,
+        scratch_per_thread=interface.per_thread.data,
+    )
+    if call.status:
+        note_wrong_indices(instance, arguments[-3])
+    _lowering(schedule.family.data)(instance)
+    builder.ret()
+    return [*instance.helpers, function]
+
+
+def _anywhere(type: Attribute) -> Attribute:
+    """A buffer's type without its offset: wherever in another buffer it lies, the code is the same."""
+    if not isinstance(type, MemRefType):
+        return type
+    known = cast("MemRefType[Attribute]", type)
+    layout = known.layout
+    if not isinstance(layout, StridedLayoutAttr) or layout.offset == IntAttr(0):
+        return known
+    anywhere = StridedLayoutAttr(layout.strides, NoneAttr())
+    return MemRefType(known.element_type, known.shape, anywhere, known.memory_space)
+
+
+def _without_offset(value: SSAValue, call: CallOp) -> SSAValue:
+    """A buffer under that type."""
+    type = _anywhere(value.type)
+    if type == value.type:
+        return value
+    moved = memref.CastOp.get(value, cast("MemRefType[Attribute]", type))
+    Rewriter.insert_op(moved, InsertPoint.before(call))
+    return moved.results[0]
+
+
+def _sharing(call: CallOp) -> tuple[int, ...]:
+    """For each operand and result the first one that is the same buffer."""
+    buffers = [*call.ins, *call.outs]
+    outs = set(call.outs)
+    first: dict[SSAValue, int] = {}
+    sharing: list[int] = []
+    for i, buffer in enumerate(buffers):
+        # An operand given twice is read twice and needs no merging; only what is written must be one argument.
+        sharing.append(first.setdefault(buffer, i) if buffer in outs else i)
+    return tuple(sharing)
+
+
+@dataclass(frozen=True)
+class LowerKernels(ModulePass):
+    """Every kernel becomes loops."""
+
+    name = "lower-kernels"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
+        main = SymbolTable.lookup_symbol(op, "main")
+        if not isinstance(main, func.FuncOp):
+            raise CompileError("lower-kernels: the module has no function @main")
+        if argument_with_role(main, TEAM) is None:
+            add_argument(main, TEAM_TYPE, TEAM)
+        callers = [each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks]
+        kernels = kernels_of(op)
+        functions: dict[Key, func.FuncOp] = {}
+        taken: set[str] = set()
+        for caller in callers:
+            constants = IndexConstants(caller)
+            for inner in list(caller.body.walk()):
+                if isinstance(inner, BarrierOp):
+                    Rewriter.erase_op(inner)
+                if not isinstance(inner, CallOp):
+                    continue
+                share = (constants[0], constants[1]) if caller is main else caller.args[-2:]
+                kernel = kernels[inner.callee.string_value()]
+                sharing = _sharing(inner)
+                buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]
+                key = (kernel.sym_name.data, tuple(_anywhere(value.type) for value in buffers), sharing)
+                if key not in functions:
+                    name = _fresh(kernel.sym_name.data, taken)
+                    built = _build(kernel, inner, name, target, sharing)
+                    for function in built:
+                        op.body.block.add_op(function)
+                    functions[key] = built[-1]
+                passed = [
+                    _without_offset(value, inner)
+                    for i, value in enumerate([*inner.ins, *inner.outs])
+                    if sharing[i] == i
+                ]
+                passed += [*inner.scratch, *inner.status, *share]
+                call = func.CallOp(functions[key].sym_name.data, passed, ())
+                call.location = inner.location
+                Rewriter.replace_op(inner, call, [])
+        for kernel in kernels.values():
+            Rewriter.erase_op(kernel)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    candidate, count = KERNEL + name, 1
+    while candidate in taken:
+        count += 1
+        candidate = f"{KERNEL}{name}_{count}"
+    taken.add(candidate)
+    return candidate

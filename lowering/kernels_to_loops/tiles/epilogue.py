@@ -1,0 +1,62 @@
+"""What is done to a finished sum before it is stored: the elementwise ops fused behind a contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.graph import ConstantOp, element_type_of_value
+from ....passes.kernels.forms.contraction import ContractionForm
+from ..elements.elementwise_ops import emit_elementwise
+from ..instance import KernelInstance
+from ..writing.builder import LoopBuilder
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read.
+
+    `inline` says whether they run on the sums in registers or in a second pass over the stored tile.
+    """
+
+    root: SSAValue
+    result: SSAValue
+    ops: tuple[Operation, ...]
+    operands: tuple[SSAValue, ...]
+    inline: bool
+
+    @classmethod
+    def of(cls, k: KernelInstance, form: ContractionForm) -> Epilogue:
+        """The epilogue of a kernel."""
+        inline = bool(k.schedule.get("inline"))
+        operands = arguments_of(k, form.epilogue)
+        return cls(form.root.results[0], form.stored, form.epilogue, operands, inline)
+
+    def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """The vector to store for `sums`; `load` gives an operand's vector at the same place."""
+        known: dict[SSAValue, SSAValue] = {self.root: sums}
+
+        def operand(value: SSAValue) -> SSAValue:
+            if value not in known:
+                owner = value.owner
+                if isinstance(owner, ConstantOp):
+                    type = VectorType(element_type_of_value(value), [lanes])
+                    known[value] = b.constant(owner.to_numpy().flat[0].item(), type)
+                else:
+                    known[value] = load(value)
+            return known[value]
+
+        for op in self.ops:
+            result = op.results[0]
+            operands = [operand(value) for value in op.operands]
+            known[result] = emit_elementwise(b, op, operands, element_type_of_value(result))
+        return known[self.result]
+
+
+def arguments_of(k: KernelInstance, ops: Sequence[Operation]) -> tuple[SSAValue, ...]:
+    """Kernel arguments that ops read, each once, in order."""
+    arguments = set(k.kernel.arguments)
+    return tuple(dict.fromkeys(value for op in ops for value in op.operands if value in arguments))

@@ -1,0 +1,1 @@
+"""Writing loops: the builder, and arithmetic on indices, numbers and vectors."""

@@ -1,0 +1,423 @@
+"""LoopBuilder: writes scf/vector/memref/arith ops for one function, folding index arithmetic as it goes.
+
+An `Index` is a Python int while it is known and an SSA value of type index once it is not, so kernels are
+written as plain arithmetic and only what depends on a loop counter becomes an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects import arith, func, memref, scf, vector
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    StridedLayoutAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+
+from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
+
+Index: TypeAlias = "int | SSAValue"
+INDEX = IndexType()
+MOST_KNOWN = 4096  # shapes of operations remembered: a model has some hundreds
+_KNOWN: dict[Hashable, tuple[type[Operation], Sequence[Attribute], dict[str, Attribute]]] = {}
+DYNAMIC = -9223372036854775808  # memref's marker of a dynamic offset
+
+
+def memref_type(value: SSAValue) -> MemRefType[Attribute]:
+    """The memref type of a buffer."""
+    type: Attribute = value.type
+    assert isinstance(type, MemRefType)
+    return cast("MemRefType[Attribute]", type)
+
+
+def strides_of(type: MemRefType[Attribute]) -> tuple[int, ...]:
+    """Strides in elements of a memref whose strides are all static."""
+    strides = type.get_strides()
+    assert strides is not None and all(stride is not None for stride in strides)
+    return tuple(cast("Sequence[int]", strides))
+
+
+def _constant_attribute(value: float | int | bool, type: Attribute) -> Any:
+    """The attribute of a constant of a scalar or vector type."""
+    if isinstance(type, VectorType):
+        vector_type = cast("VectorType[Attribute]", type)
+        number = int(value) if isinstance(vector_type.element_type, IntegerType) else float(value)
+        return DenseIntOrFPElementsAttr.from_list(cast("Any", vector_type), [number])
+    if isinstance(type, IndexType | IntegerType):
+        return IntegerAttr(int(value), cast("IntegerType", type))
+    return FloatAttr(float(value), cast("AnyFloat", type))
+
+
+class LoopBuilder:
+    """Appends operations to a block; `entry` is the function's first block, where constants go."""
+
+    def __init__(self, block: Block, entry: Block | None = None) -> None:
+        self.block = block
+        self.entry = entry or block
+        self._at = block  # where ops go
+        self._constants: dict[tuple[object, Attribute], SSAValue] = {}
+
+    # index arithmetic
+
+    def insert(self, op: Operation) -> SSAValue:
+        """Append `op`; its first result."""
+        self._at.add_op(op)
+        return op.results[0]
+
+    def make(
+        self, constructor: Callable[..., Operation], *operands: SSAValue, extra: tuple[Hashable, ...] = ()
+    ) -> SSAValue:
+        """Append `constructor(*operands, *extra)`; its first result."""
+        return self.append(constructor, *operands, extra=extra).results[0]
+
+    def append(
+        self, constructor: Callable[..., Operation], *operands: SSAValue, extra: tuple[Hashable, ...] = ()
+    ) -> Operation:
+        """Append `constructor(*operands, *extra)`.
+
+        What xDSL finds out in a constructor is looked up where operands of the same types were given before: finding
+        it out again took half of the time of lowering.
+        """
+        key = (constructor, extra, *[operand.type for operand in operands])
+        known = _KNOWN.get(key)
+        if known is None:
+            if len(_KNOWN) >= MOST_KNOWN:
+                _KNOWN.clear()
+            op = constructor(*operands, *extra)
+            assert tuple(op.operands) == operands, f"{op.name} has its operands in another order"
+            _KNOWN[key] = type(op), [result.type for result in op.results], op.properties
+        else:
+            kind, types, properties = known
+            op = kind.create(operands=operands, result_types=types, properties=properties)
+        self._at.add_op(op)
+        return op
+
+    def index(self, value: Index) -> SSAValue:
+        """`value` as an SSA value."""
+        return self.constant(value, INDEX) if isinstance(value, int) else value
+
+    def constant(self, value: float | int | bool, type: Attribute) -> SSAValue:
+        """A constant of a scalar or vector type (a splat), made once per function."""
+        key = (repr(value), type)
+        if key not in self._constants:
+            op = arith.ConstantOp(_constant_attribute(value, type), type)
+            first = self.entry.first_op
+            if first is None:
+                self.entry.add_op(op)
+            else:
+                self.entry.insert_op_before(op, first)
+            self._constants[key] = op.result
+        return self._constants[key]
+
+    def add(self, a: Index, b: Index) -> Index:
+        """a + b"""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0:
+            return b
+        return a if b == 0 else self.make(arith.AddiOp, self.index(a), self.index(b))
+
+    def sub(self, a: Index, b: Index) -> Index:
+        """a - b"""
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return a if b == 0 else self.make(arith.SubiOp, self.index(a), self.index(b))
+
+    def mul(self, a: Index, b: Index) -> Index:
+        """a * b"""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a == 0 or b == 0:
+            return 0
+        if a == 1:
+            return b
+        return a if b == 1 else self.make(arith.MuliOp, self.index(a), self.index(b))
+
+    def div(self, a: Index, b: int) -> Index:
+        """a // b of a non-negative a"""
+        if isinstance(a, int):
+            return a // b
+        return a if b == 1 else self.make(arith.DivUIOp, a, self.index(b))
+
+    def rem(self, a: Index, b: int) -> Index:
+        """a % b of a non-negative a"""
+        if isinstance(a, int):
+            return a % b
+        return 0 if b == 1 else self.make(arith.RemUIOp, a, self.index(b))
+
+    def min(self, a: Index, b: Index) -> Index:
+        """The smaller one, signed."""
+        if isinstance(a, int) and isinstance(b, int):
+            return min(a, b)
+        return self.make(arith.MinSIOp, self.index(a), self.index(b))
+
+    def max(self, a: Index, b: Index) -> Index:
+        """The larger one, signed."""
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self.make(arith.MaxSIOp, self.index(a), self.index(b))
+
+    def linear(self, indices: Sequence[Index], strides: Sequence[int], offset: Index = 0) -> Index:
+        """offset + sum of indices times strides."""
+        total = offset
+        for i, stride in zip(indices, strides, strict=True):
+            total = self.add(total, self.mul(i, stride))
+        return total
+
+    def delinearize(self, flat: Index, sizes: Sequence[int]) -> list[Index]:
+        """The row-major multi-index of `flat` in a box of `sizes`."""
+        indices: list[Index] = []
+        for size in reversed(sizes[1:]):
+            indices.append(self.rem(flat, size))
+            flat = self.div(flat, size)
+        return [flat, *reversed(indices)] if sizes else []
+
+    def compare(self, predicate: str, a: Index, b: Index) -> SSAValue:
+        """i1: arith.cmpi `predicate` (slt, eq, ...) on indices."""
+        return self.make(CmpiOp, self.index(a), self.index(b), extra=(predicate,))
+
+    def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a where condition, else b"""
+        return self.make(SelectOp, condition, a, b)
+
+    # control flow
+
+    def _region(
+        self, arguments: Sequence[Attribute], body: Callable[[Sequence[BlockArgument]], Sequence[SSAValue]]
+    ) -> Region:
+        block = Block(arg_types=arguments)
+        outer, self._at = self._at, block
+        results = body(block.args)
+        self._at.add_op(scf.YieldOp(*results))
+        self._at = outer
+        return Region(block)
+
+    def loop(
+        self,
+        lower: Index,
+        upper: Index,
+        body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue] | None],
+        *,
+        step: int = 1,
+        carried: Sequence[SSAValue] = (),
+    ) -> Sequence[SSAValue]:
+        """for i in range(lower, upper, step): carried = body(i, carried). The carried values at the end.
+
+        A loop known to run once is written without a loop, one known not to run is not written.
+        """
+        if isinstance(lower, int) and isinstance(upper, int):
+            trips = max(0, -(-(upper - lower) // step))
+            if trips == 0:
+                return carried
+            if trips == 1:
+                return body(lower, carried) or ()
+
+        def region(args: Sequence[BlockArgument]) -> Sequence[SSAValue]:
+            return body(args[0], args[1:]) or ()
+
+        types = [INDEX, *(value.type for value in carried)]
+        bounds = (self.index(lower), self.index(upper), self.index(step))
+        op = scf.ForOp(*bounds, list(carried), self._region(types, region))
+        self._at.add_op(op)
+        return op.results
+
+    def nest(self, sizes: Sequence[int], body: Callable[[Sequence[Index]], None]) -> None:
+        """Run `body` on every multi-index of a box, the last dimension fastest."""
+
+        def level(prefix: list[Index]) -> None:
+            if len(prefix) == len(sizes):
+                body(prefix)
+                return
+
+            def inner(i: Index, _: Sequence[SSAValue]) -> None:
+                level([*prefix, i])
+
+            self.loop(0, sizes[len(prefix)], inner)
+
+        level([])
+
+    def when(
+        self,
+        condition: SSAValue,
+        then: Callable[[], Sequence[SSAValue] | None],
+        otherwise: Callable[[], Sequence[SSAValue] | None] | None = None,
+    ) -> Sequence[SSAValue]:
+        """if condition: then() else: otherwise(). What the branches return, which must agree in type."""
+        types: list[Attribute] = []
+
+        def run(branch: Callable[[], Sequence[SSAValue] | None]) -> Region:
+            def region(_: Sequence[BlockArgument]) -> Sequence[SSAValue]:
+                results = branch() or ()
+                types[:] = [value.type for value in results]
+                return results
+
+            return self._region([], region)
+
+        true_region = run(then)
+        false_region = run(otherwise) if otherwise is not None else None
+        op = scf.IfOp(condition, types, true_region, false_region)
+        self._at.add_op(op)
+        return op.results
+
+    def share(self, total: int, thread: SSAValue, threads: SSAValue) -> tuple[Index, Index]:
+        """[lower, upper): this thread's part of `total` pieces of work."""
+        lower = self.make(arith.DivUIOp, self.index(self.mul(thread, total)), threads)
+        upper = self.make(arith.DivUIOp, self.index(self.mul(self.add(thread, 1), total)), threads)
+        return lower, upper
+
+    def call(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
+        """Call a function without results."""
+        values = [self.index(argument) for argument in arguments]
+        self._at.add_op(func.CallOp(function.sym_name.data, values, ()))
+
+    def ret(self) -> None:
+        """End the function."""
+        self._at.add_op(func.ReturnOp())
+
+    # memory
+
+    def _indices(self, indices: Sequence[Index]) -> list[SSAValue]:
+        return [self.index(i) for i in indices]
+
+    def load(self, buffer: SSAValue, indices: Sequence[Index]) -> SSAValue:
+        """One element."""
+        return self.make(_load, buffer, *self._indices(indices))
+
+    def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Write one element."""
+        self.append(_store, value, buffer, *self._indices(indices))
+
+    def mask(self, lanes: int, valid: Index) -> SSAValue:
+        """vector<lanes x i1>, true in the first `valid` lanes."""
+        return self.make(_mask, self.index(valid), extra=(lanes,))
+
+    def vload(self, buffer: SSAValue, indices: Sequence[Index], lanes: int, valid: Index | None = None) -> SSAValue:
+        """`lanes` elements along the innermost dimension; from lane `valid` on, zeros."""
+        if valid is None or valid == lanes:
+            return self.make(_vector_load, buffer, *self._indices(indices), extra=(lanes,))
+        zero = self.constant(0, vector_of(memref_type(buffer).element_type, lanes))
+        return self.make(_masked_load, buffer, *self._indices(indices), self.mask(lanes, valid), zero)
+
+    def vstore(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index], valid: Index | None = None) -> None:
+        """Write a vector along the innermost dimension; only its first `valid` lanes where given."""
+        lanes = cast("VectorType[Attribute]", value.type).get_shape()[0]
+        if valid is None or valid == lanes:
+            self.append(_vector_store, value, buffer, *self._indices(indices))
+        else:
+            mask = self.mask(lanes, valid)
+            self.append(_masked_store, buffer, *self._indices(indices), mask, value)
+
+    def prefetch(self, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Ask for the cache line of an element that will be read, into the second-level cache."""
+        self.append(_prefetch, buffer, *self._indices(indices))
+
+    def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
+        """A vector with the scalar in every lane."""
+        return self.make(_splat, scalar, extra=(lanes,))
+
+    def shuffle(self, a: SSAValue, b: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """A vector of chosen lanes of a, then b."""
+        return self.make(_shuffle, a, b, extra=tuple(lanes))
+
+    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """a * b + c, rounded once"""
+        return self.make(vector.FMAOp, a, b, c)
+
+    def view(self, buffer: SSAValue, offset: Index, sizes: Sequence[int], strides: Sequence[int]) -> SSAValue:
+        """A strided window on a buffer; `offset` in elements from the buffer's first element.
+
+        Its type never says the offset, so windows of one shape can be passed to one function.
+        """
+        source = memref_type(buffer)
+        layout = source.layout
+        start = (
+            layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
+        )
+        at = self.index(self.add(offset, start))
+        return self.make(_window, buffer, at, extra=(tuple(sizes), tuple(strides)))
+
+
+# Constructors that take operands one by one: see LoopBuilder.append.
+
+
+@lru_cache(maxsize=1024)
+def vector_of(element: Attribute, lanes: int) -> VectorType[Attribute]:
+    """The type of a vector."""
+    return VectorType(element, [lanes])
+
+
+def _load(buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return memref.LoadOp.get(buffer, indices)
+
+
+def _store(value: SSAValue, buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return memref.StoreOp.get(value, buffer, indices)
+
+
+def _mask(valid: SSAValue, lanes: int) -> Operation:
+    return vector.CreateMaskOp([valid], vector_of(i1, lanes))
+
+
+def _vector_load(buffer: SSAValue, *indices_and_lanes: Any) -> Operation:
+    *indices, lanes = indices_and_lanes
+    return vector.LoadOp(buffer, indices, vector_of(memref_type(buffer).element_type, lanes))
+
+
+def _masked_load(buffer: SSAValue, *indices_mask_and_rest: SSAValue) -> Operation:
+    *indices, mask, otherwise = indices_mask_and_rest
+    return vector.MaskedLoadOp(buffer, indices, mask, otherwise)
+
+
+def _vector_store(value: SSAValue, buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return vector.StoreOp(value, buffer, indices)
+
+
+def _masked_store(buffer: SSAValue, *indices_mask_and_value: SSAValue) -> Operation:
+    *indices, mask, value = indices_mask_and_value
+    return vector.MaskedStoreOp(buffer, indices, mask, value)
+
+
+def _prefetch(buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return PrefetchOp(buffer, indices, locality=2)
+
+
+def _splat(scalar: SSAValue, lanes: int) -> Operation:
+    return vector.BroadcastOp(scalar, vector_of(scalar.type, lanes))
+
+
+def _shuffle(a: SSAValue, b: SSAValue, *lanes: int) -> Operation:
+    kind = vector_of(cast("VectorType[Attribute]", a.type).element_type, len(lanes))
+    return vector.ShuffleOp(a, b, DenseArrayBase.from_list(i64, lanes), result_type=kind)
+
+
+def _window(buffer: SSAValue, at: SSAValue, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Operation:
+    source = memref_type(buffer)
+    layout = StridedLayoutAttr(strides, None)
+    type = MemRefType(source.element_type, sizes, layout, source.memory_space)
+    return memref.ReinterpretCastOp(buffer, [at], [], [], [DYNAMIC], list(sizes), list(strides), type)
+
+
+def define_function(
+    name: str, arguments: Sequence[Attribute], *, noinline: bool = False
+) -> tuple[func.FuncOp, LoopBuilder]:
+    """A private function without results, and a builder at the start of its body."""
+    block = Block(arg_types=arguments)
+    function = func.FuncOp(name, (list(arguments), []), Region(block), visibility="private")
+    if noinline:
+        function.attributes["llvm.noinline"] = UnitAttr()
+    return function, LoopBuilder(block)

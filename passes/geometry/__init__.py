@@ -1,0 +1,1 @@
+"""Arithmetic on shapes: boxes, strided views, permutations."""

@@ -1,0 +1,1 @@
+"""Graph passes: what is computed, before there are kernels."""

@@ -1,0 +1,146 @@
+"""Matrix products and convolutions take transposes, constants per channel and padding into themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import override
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ....dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
+from ....dialects.graph.movement import PadOp, ReshapeOp, TransposeOp
+from ....dialects.graph.spatial import channel_axis, spatial_axes
+from ....dialects.graph.values import ints, ints_attr, shape_of
+from ...geometry.shape_maps import is_identity
+from ..support.conv_affine import AnyConv, channel_vector, scale_outputs
+from ..support.pattern_utils import GraphPattern, defining, only_use
+
+
+def _untransposed(value: SSAValue) -> tuple[TransposeOp | None, SSAValue] | None:
+    """How to get a matrix operand with its last two dims swapped: (new transpose or None, value).
+
+    None where `value` isn't a transpose that puts the last two dims out of order.
+    """
+    transpose = defining(value, TransposeOp)
+    if transpose is None:
+        return None
+    permutation = ints(transpose.permutation)
+    if permutation[-2] < permutation[-1]:
+        return None
+    swapped = (*permutation[:-2], permutation[-1], permutation[-2])
+    if is_identity(swapped):
+        return None, transpose.x
+    new = TransposeOp(transpose.x, swapped, location=transpose.location)
+    return new, new.result
+
+
+class TransposeIntoMatmul(GraphPattern):
+    """matmul(a, transpose(b)) that swaps b's last two dims -> matmul(a, b) {transpose_b}; for a likewise"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
+        operands = [op.lhs, op.rhs]
+        flags = [op.transpose_a is not None, op.transpose_b is not None]
+        for side, operand in enumerate(operands):
+            found = _untransposed(operand)
+            if found is None:
+                continue
+            made, operands[side] = found
+            flags[side] = not flags[side]
+            new = MatmulOp(operands[0], operands[1], flags[0], flags[1], location=op.location)
+            rewriter.replace(op, [new] if made is None else [made, new])
+            return
+
+
+class TransposeOfMatmul(GraphPattern):
+    """transpose(matmul(w, x)) that swaps the last two dims, w constant -> matmul(transpose x, transpose w)"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
+        matmul = only_use(op.x, MatmulOp)
+        permutation = ints(op.permutation)
+        rank = len(permutation)
+        if matmul is None or permutation != (*range(rank - 2), rank - 1, rank - 2):
+            return
+        if self.constants.is_constant(matmul.lhs):
+            flags = matmul.transpose_b is None, matmul.transpose_a is None
+            rewriter.replace(op, MatmulOp(matmul.rhs, matmul.lhs, *flags, location=matmul.location))
+
+
+class DropUnitBatchOfWeight(GraphPattern):
+    """matmul(x, w) with a constant w [1, .., K, N] and an x of at least w's rank -> w [K, N]"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
+        shape = shape_of(op.rhs)
+        if len(shape) <= 2 or any(size != 1 for size in shape[:-2]) or len(shape_of(op.lhs)) < len(shape):
+            return
+        if self.constants.is_constant(op.rhs):
+            matrix = ReshapeOp(op.rhs, shape[-2:], location=op.location)
+            flags = op.transpose_a is not None, op.transpose_b is not None
+            rewriter.replace(op, [matrix, MatmulOp(op.lhs, matrix, *flags, location=op.location)])
+
+
+def _conv_before(value: SSAValue) -> AnyConv | None:
+    """The convolution that makes `value` for one user only."""
+    return only_use(value, ConvOp) or only_use(value, ConvTransposeOp)
+
+
+class ChannelConstantIntoConv(GraphPattern):
+    """conv(x, w, b) * c, / c, + c, - c with one c per channel -> a conv with other weight and bias"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: AddOp | SubOp | MulOp | DivOp, rewriter: PatternRewriter, /) -> None:
+        conv = _conv_before(op.lhs)
+        if conv is None or shape_of(conv.result) != shape_of(op.result):
+            return
+        vector = channel_vector(self.constants, op.rhs, shape_of(op.result), conv.layout.data)
+        if vector is None:
+            return
+        match op:
+            case MulOp():
+                scale, shift = vector, np.zeros_like(vector)
+            case DivOp():
+                scale, shift = 1 / vector, np.zeros_like(vector)
+            case AddOp():
+                scale, shift = np.ones_like(vector), vector
+            case _:
+                scale, shift = np.ones_like(vector), -vector
+        made = scale_outputs(conv, scale, shift, self.constants)
+        if made is not None:
+            rewriter.replace(op, made)
+
+
+class PadIntoConv(GraphPattern):
+    """conv(pad(x)) with zeros around the spatial dims -> conv(x) with larger pads"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
+        pad = defining(op.x, PadOp)
+        if pad is None or pad.mode.data != "constant" or pad.value.value.data != 0:
+            return
+        low, high = ints(pad.low), ints(pad.high)
+        rank = len(low)
+        axes = spatial_axes(op.layout.data, rank)
+        outside = (0, channel_axis(op.layout.data, rank))
+        if min(*low, *high) < 0 or any(low[axis] or high[axis] for axis in outside):
+            return
+        added = [low[axis] for axis in axes] + [high[axis] for axis in axes]
+        op.pads = ints_attr([old + more for old, more in zip(ints(op.pads), added, strict=True)])
+        op.operands = (pad.x, *op.operands[1:])
+        rewriter.notify_op_modified(op)
+
+
+CONTRACTIONS: tuple[type[GraphPattern], ...] = (
+    TransposeIntoMatmul,
+    TransposeOfMatmul,
+    DropUnitBatchOfWeight,
+    ChannelConstantIntoConv,
+    PadIntoConv,
+)

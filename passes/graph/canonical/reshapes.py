@@ -1,0 +1,172 @@
+"""Reshapes and broadcasts: no-ops dropped, neighbours merged, reshapes moved to where they cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from ....dialects.graph.base import ElementwiseOp, GraphOp
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.normalization import LayerNormOp, RmsNormOp
+from ....dialects.graph.reduction import ReduceOp, SoftmaxLikeOp
+from ....dialects.graph.values import ints, shape_of
+from ..support.pattern_utils import GraphPattern, defining, only_use, with_operands
+
+
+class SimplifyReshape(GraphPattern):
+    """reshape to the same shape -> x; reshape(reshape(x)) -> reshape(x)"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
+        if shape_of(op.x) == shape_of(op.result):
+            rewriter.replace(op, [], [op.x])
+        elif (inner := defining(op.x, ReshapeOp)) is not None:
+            rewriter.replace(op, ReshapeOp(inner.x, shape_of(op.result), location=op.location))
+
+
+class SimplifyBroadcast(GraphPattern):
+    """broadcast_to the same shape -> x; broadcasts merge; one that only adds ones is a reshape"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: BroadcastToOp, rewriter: PatternRewriter, /) -> None:
+        old, new = shape_of(op.x), shape_of(op.result)
+        if old == new:
+            rewriter.replace(op, [], [op.x])
+        elif (1,) * (len(new) - len(old)) + old == new:
+            rewriter.replace(op, ReshapeOp(op.x, new, location=op.location))
+        elif (inner := defining(op.x, BroadcastToOp)) is not None:
+            rewriter.replace(op, BroadcastToOp(inner.x, new, location=op.location))
+
+
+class MovementOfSplat(GraphPattern):
+    """reshape, transpose or slice of one number broadcast -> the number broadcast to the result's shape"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ReshapeOp | TransposeOp | SliceOp, rewriter: PatternRewriter, /) -> None:
+        broadcast = defining(op.x, BroadcastToOp)
+        if broadcast is None or any(size != 1 for size in shape_of(broadcast.x)):
+            return
+        number = ReshapeOp(broadcast.x, (), location=op.location)
+        rewriter.replace(op, [number, BroadcastToOp(number, shape_of(op.result), location=op.location)])
+
+
+class KeepReducedDims(GraphPattern):
+    """reshape(reduce(x)) that puts the reduced dims back as ones -> reduce(x) {keepdims}"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
+        reduce = only_use(op.x, ReduceOp)
+        if reduce is None or reduce.keepdims is not None:
+            return
+        new = type(reduce)(reduce.x, ints(reduce.axes), True, location=reduce.location)
+        if shape_of(new.result) == shape_of(op.result):
+            rewriter.replace(op, new)
+        else:
+            new.erase()
+
+
+def _last_dim_only(shape: Sequence[int]) -> bool:
+    """Whether a tensor of this shape has no dim but the last one."""
+    return all(size == 1 for size in shape[:-1])
+
+
+class HoistReshape(GraphPattern):
+    """reshape(f(reshape(x))) -> f(reshape(x)), where f works on rows and the outer reshape keeps the last dim
+
+    Exporters flatten [batch, tokens, features] around matrix products; these reshapes meet and cancel. f is
+    an elementwise op, a product with a matrix, or a softmax or normalisation over the last dim.
+    """
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
+        shape, old = shape_of(op.result), shape_of(op.x)
+        if len(shape) < 2 or len(old) < 2 or shape[-1] != old[-1] or not self._meets_reshape(op.x, depth=12):
+            return
+        producer = only_use(op.x, GraphOp)
+        assert producer is not None  # op.x is no reshape itself: SimplifyReshape comes first
+        shapes = _operand_shapes(producer, old, shape)
+        if shapes is None:
+            return
+        operands: list[SSAValue] = []
+        made: list[Operation] = []
+        for operand, wanted in zip(producer.operands, shapes, strict=True):
+            if wanted is not None and wanted != shape_of(operand):
+                made.append(ReshapeOp(operand, wanted, location=op.location))
+                operand = made[-1].results[0]
+            operands.append(operand)
+        new = _on_rows(producer, operands, len(shape) - 1)
+        rewriter.replace(op, [*made, new])
+
+    def _meets_reshape(self, value: SSAValue, depth: int) -> bool:
+        """Whether another reshape is found on every way up from `value` through ops that work on rows."""
+        if isinstance(value.owner, ReshapeOp):
+            return True
+        producer, shape = only_use(value, GraphOp), shape_of(value)
+        if producer is None or depth == 0:
+            return False
+        shapes = _operand_shapes(producer, shape, shape)
+        if shapes is None:
+            return False
+        rows = [operand for operand, wanted in zip(producer.operands, shapes, strict=True) if wanted is not None]
+        return all(self.constants.is_constant(operand) or self._meets_reshape(operand, depth - 1) for operand in rows)
+
+
+def _on_rows(op: GraphOp, operands: Sequence[SSAValue], last: int) -> GraphOp:
+    """The row-wise op on operands of another rank, whose last dim is `last`."""
+    match op:
+        case SoftmaxLikeOp():
+            return type(op)(operands[0], last, location=op.location)
+        case LayerNormOp():
+            return LayerNormOp(*operands, axis=last, epsilon=op.epsilon.value.data, location=op.location)
+        case RmsNormOp():
+            return RmsNormOp(*operands, axis=last, epsilon=op.epsilon.value.data, location=op.location)
+        case _:
+            return with_operands(op, operands)
+
+
+def _operand_shapes(op: GraphOp, old: tuple[int, ...], new: tuple[int, ...]) -> list[tuple[int, ...] | None] | None:
+    """Per operand its shape (None: as it is) for a result of shape `new`; None where op isn't row-wise."""
+    match op:
+        case ElementwiseOp():
+            return _elementwise_shapes(op, old, new)
+        case MatmulOp() if op.transpose_a is None and len(shape_of(op.rhs)) == 2:
+            return [(*new[:-1], shape_of(op.lhs)[-1]), None]
+        case SoftmaxLikeOp() if op.axis.value.data == len(old) - 1:
+            return [new]
+        case LayerNormOp() | RmsNormOp() if op.axis.value.data == len(old) - 1:
+            return [new, *[None] * (len(op.operands) - 1)]
+        case _:
+            return None
+
+
+def _elementwise_shapes(
+    op: ElementwiseOp, old: tuple[int, ...], new: tuple[int, ...]
+) -> list[tuple[int, ...] | None] | None:
+    shapes: list[tuple[int, ...] | None] = []
+    for operand in op.operands:
+        shape = shape_of(operand)
+        if shape == old:
+            shapes.append(new)
+        elif _last_dim_only(shape):
+            shapes.append(shape[-1:] if len(shape) > len(new) else None)
+        else:
+            return None
+    return shapes if new in shapes else None
+
+
+RESHAPES: tuple[type[GraphPattern], ...] = (
+    SimplifyReshape,
+    SimplifyBroadcast,
+    MovementOfSplat,
+    KeepReducedDims,
+    HoistReshape,
+)

@@ -1,0 +1,243 @@
+"""Slices, gathers, concatenations and pads; and reductions, pools and resizes that change nothing."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from typing_extensions import override
+from xdsl.ir import SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from ....dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceOp
+from ....dialects.graph.resize import ResizeOp
+from ....dialects.graph.spatial import spatial_axes, spatial_shape
+from ....dialects.graph.values import ints, shape_of
+from ....dialects.graph.windows import AvgPoolOp, MaxPoolOp
+from ...geometry.shape_maps import inverse, permuted, reshape_groups
+from ..support.pattern_utils import GraphPattern, defining
+
+MAX_ELEMENTS = 1 << 16  # gathers are followed element by element up to this size
+
+
+class DropFullSlice(GraphPattern):
+    """slice that takes everything in order -> x"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        if shape_of(op.x) == shape_of(op.result) and all(step > 0 for step in ints(op.steps)):
+            rewriter.replace(op, [], [op.x])
+
+
+class MergeSlices(GraphPattern):
+    """slice(slice(x)) -> slice(x), where neither runs backwards"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        inner = defining(op.x, SliceOp)
+        if inner is None or min(*ints(op.steps), *ints(inner.steps)) < 1 or 0 in shape_of(op.result):
+            return
+        starts: list[int] = []
+        stops: list[int] = []
+        steps: list[int] = []
+        for outer_range, inner_range in zip(op.ranges, inner.ranges, strict=True):
+            taken = inner_range[outer_range.start : outer_range.stop : outer_range.step]
+            starts.append(taken[0])
+            stops.append(taken[-1] + 1)
+            steps.append(taken.step)
+        rewriter.replace(op, SliceOp(inner.x, starts, stops, steps, location=op.location))
+
+
+class SliceOfConcat(GraphPattern):
+    """slice(concat(a, b, ..)) that stays within one operand -> slice of that operand"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        concat = defining(op.x, ConcatOp)
+        if concat is None or 0 in shape_of(op.result):
+            return
+        axis = concat.axis.value.data
+        taken = op.ranges[axis]
+        first, last = min(taken[0], taken[-1]), max(taken[0], taken[-1])
+        begin = 0
+        for operand in concat.inputs:
+            end = begin + shape_of(operand)[axis]
+            if begin <= first and last < end:
+                starts, stops = list(ints(op.starts)), list(ints(op.stops))
+                starts[axis] -= begin
+                stops[axis] -= begin
+                rewriter.replace(op, SliceOp(operand, starts, stops, ints(op.steps), location=op.location))
+                return
+            begin = end
+
+
+class SliceBeforeTranspose(GraphPattern):
+    """slice(transpose(x)) -> transpose(slice(x)), where nothing but slices takes the transpose"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        transpose = defining(op.x, TransposeOp)
+        if transpose is None or not all(isinstance(use.operation, SliceOp) for use in op.x.uses):
+            return
+        permutation = ints(transpose.permutation)
+        back = inverse(permutation)
+        bounds = (permuted(ints(bound), back) for bound in (op.starts, op.stops, op.steps))
+        part = SliceOp(transpose.x, *bounds, location=op.location)
+        rewriter.replace(op, [part, TransposeOp(part, permutation, location=transpose.location)])
+
+
+class SliceBeforeReshape(GraphPattern):
+    """slice(reshape(x)) -> reshape(slice(x)), where what is cut is a dim of x or the first of its parts"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        reshape = defining(op.x, ReshapeOp)
+        if reshape is None or 0 in shape_of(op.result):
+            return
+        old, new = shape_of(reshape.x), shape_of(op.x)
+        cut = {dim for dim, taken in enumerate(op.ranges) if taken != range(new[dim])}
+        starts, stops, steps = [0] * len(old), list(old), [1] * len(old)
+        for group in reshape_groups(old, new) or []:
+            here = [dim for dim in group.target if dim in cut]
+            if not here:
+                continue
+            first, rest = group.target[0], prod(new[dim] for dim in group.target[1:])
+            taken, (source, *others) = op.ranges[first], group.source
+            if here != [first] or others or (rest > 1 and taken.step != 1) or taken.step < 1:
+                return
+            starts[source], stops[source], steps[source] = taken.start * rest, taken.stop * rest, taken.step
+            cut.remove(first)
+        if not cut:
+            part = SliceOp(reshape.x, starts, stops, steps, location=op.location)
+            rewriter.replace(op, [part, ReshapeOp(part, shape_of(op.result), location=op.location)])
+
+
+class GatherAsSlice(GraphPattern):
+    """gather with constant indices that are one number, or count up evenly -> slice"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: GatherOp, rewriter: PatternRewriter, /) -> None:
+        indices = self.constants.indices(op)
+        if indices is None or indices.ndim > 1 or indices.size == 0:
+            return
+        shape, axis = shape_of(op.x), op.axis.value.data
+        places = np.where(indices < 0, indices + shape[axis], indices).astype(np.int64).reshape(-1)
+        step = int(places[1] - places[0]) if places.size > 1 else 1
+        if step < 1 or (np.diff(places) != step).any():
+            return
+        starts, stops, steps = [0] * len(shape), list(shape), [1] * len(shape)
+        starts[axis], stops[axis], steps[axis] = int(places[0]), int(places[-1]) + 1, step
+        part = SliceOp(op.x, starts, stops, steps, location=op.location)
+        rewriter.replace(op, [part, ReshapeOp(part, shape_of(op.result), location=op.location)])
+
+
+class GatherOfEverything(GraphPattern):
+    """a gather whose constant indices take all elements in their order -> reshape"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: GatherOp | GatherElementsOp | GatherNdOp, rewriter: PatternRewriter, /) -> None:
+        shape, elements = shape_of(op.x), prod(shape_of(op.result))
+        if prod(shape) != elements or elements > MAX_ELEMENTS:
+            return
+        indices = self.constants.indices(op)
+        if indices is None:
+            return
+        places = op.evaluate(np.arange(elements).reshape(shape), indices)[0].reshape(-1)
+        if (places == np.arange(elements)).all():
+            rewriter.replace(op, ReshapeOp(op.x, shape_of(op.result), location=op.location))
+
+
+class SimplifyConcat(GraphPattern):
+    """concat of one operand -> the operand; operands without elements go"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
+        axis = op.axis.value.data
+        kept: list[SSAValue] = [operand for operand in op.inputs if shape_of(operand)[axis] != 0]
+        if len(kept) == 1:
+            rewriter.replace(op, [], kept)
+        elif kept and len(kept) < len(op.inputs):
+            rewriter.replace(op, ConcatOp(kept, axis, location=op.location))
+
+
+class DropEmptyPad(GraphPattern):
+    """pad by nothing -> x"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: PadOp, rewriter: PatternRewriter, /) -> None:
+        if shape_of(op.x) == shape_of(op.result):
+            rewriter.replace(op, [], [op.x])
+
+
+class ReduceOfOnes(GraphPattern):
+    """reduction over dims of size 1 -> reshape"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ReduceOp, rewriter: PatternRewriter, /) -> None:
+        shape = shape_of(op.x)
+        if prod(shape) and all(shape[axis] == 1 for axis in ints(op.axes)):
+            rewriter.replace(op, ReshapeOp(op.x, shape_of(op.result), location=op.location))
+
+
+class PoolOfEverything(GraphPattern):
+    """a pool with one window that is all of the image -> reduce_mean, reduce_max over the spatial dims"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
+        shape, layout = shape_of(op.x), op.layout.data
+        kernel = ints(op.kernel)
+        if kernel != spatial_shape(shape, layout) or any(ints(op.pads)) or op.positions() != (1,) * len(kernel):
+            return
+        kind = ReduceMeanOp if isinstance(op, AvgPoolOp) else ReduceMaxOp
+        rewriter.replace(op, kind(op.x, spatial_axes(layout, len(shape)), True, location=op.location))
+
+
+class DropUnitPool(GraphPattern):
+    """max_pool and avg_pool under a window of one element at every place -> x"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
+        ones = all(size == 1 for size in (*ints(op.kernel), *ints(op.strides)))
+        if ones and not any(ints(op.pads)):
+            rewriter.replace(op, [], [op.x])
+
+
+class DropFullResize(GraphPattern):
+    """resize that leaves every axis as it is -> x"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: ResizeOp, rewriter: PatternRewriter, /) -> None:
+        if all(op.is_identity(axis) for axis in range(len(shape_of(op.x)))):
+            rewriter.replace(op, [], [op.x])
+
+
+SLICES: tuple[type[GraphPattern], ...] = (
+    DropFullSlice,
+    MergeSlices,
+    SliceOfConcat,
+    SliceBeforeTranspose,
+    SliceBeforeReshape,
+    GatherAsSlice,
+    GatherOfEverything,
+    SimplifyConcat,
+    DropEmptyPad,
+    ReduceOfOnes,
+    DropUnitPool,
+    PoolOfEverything,
+    DropFullResize,
+)

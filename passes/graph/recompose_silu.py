@@ -1,0 +1,46 @@
+"""recompose-silu: x * sigmoid(x), also called swish, becomes one op.
+
+before:  %1 = graph.sigmoid %x    %2 = graph.mul %x, %1
+after:   %2 = graph.silu %x
+
+A sigmoid that has other users, too, stays, and so does its product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+
+from ...dialects.graph.elementwise import MulOp
+from ...dialects.graph.unary import SigmoidOp, SiluOp
+from .support.pattern_utils import GraphPattern, apply_patterns, only_use
+
+
+class Silu(GraphPattern):
+    """x * sigmoid(x) -> silu(x)"""
+
+    @op_type_rewrite_pattern
+    @override
+    def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter, /) -> None:
+        for x, gate in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            sigmoid = only_use(gate, SigmoidOp)
+            if sigmoid is not None and sigmoid.x is x:
+                rewriter.replace(op, SiluOp(x, location=op.location))
+                return
+
+
+@dataclass(frozen=True)
+class RecomposeSilu(ModulePass):
+    """Finds silu."""
+
+    name = "recompose-silu"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if any(isinstance(inner, SigmoidOp) for inner in op.walk()):
+            apply_patterns(ctx, op, self.name, [Silu])

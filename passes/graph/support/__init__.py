@@ -1,0 +1,1 @@
+"""What the graph passes share: patterns, layouts, chains of products, masks of attention."""

@@ -1,0 +1,195 @@
+"""What the graph passes' patterns share: reading and making constants, and applying patterns with counts."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
+from xdsl.utils.exceptions import VerifyException
+
+from ....dialects.errors import CompileError, InvalidInputError, InvalidModelError, MiniInferError
+from ....dialects.graph.base import GraphOp, describe
+from ....dialects.graph.blobs import BlobStore, blob_store
+from ....dialects.graph.indexing import IndexedOp
+from ....dialects.graph.movement import BroadcastToOp
+from ....dialects.graph.structure import ConstantOp, WeightOp
+from ....dialects.graph.values import Array, element_type_of, nbytes_of, numpy_dtype, shape_of, tensor, type_of
+from ...statistics import count
+
+SMALL_ELEMENTS = 64  # constants up to this many elements are written out in the IR; larger ones are weights
+SCALAR_BYTES = 16384  # weights up to this size are looked at for being one number
+
+OpT = TypeVar("OpT", bound=Operation)
+OpG = TypeVar("OpG", bound=GraphOp)
+
+
+def defining(value: SSAValue, kind: type[OpT]) -> OpT | None:
+    """The op that makes `value`, if it is one of the given kind."""
+    owner = value.owner
+    return owner if isinstance(owner, kind) else None
+
+
+def only_use(value: SSAValue, kind: type[OpT]) -> OpT | None:
+    """The op that makes `value`, if it is of the given kind and nothing else takes the value."""
+    owner = value.owner
+    return owner if isinstance(owner, kind) and value.has_one_use() else None
+
+
+def with_operands(op: OpG, operands: Sequence[SSAValue], **changed: Attribute) -> OpG:
+    """The same op, not yet in a block, on other operands and with some properties changed.
+
+    Result types follow from the op's own rule.
+    """
+    properties = {**op.properties, **changed}
+    new = _like(op, operands, properties, op.result_types)
+    types = new.infer_types()
+    if all(type == old for type, old in zip(types, op.result_types, strict=True)):
+        return new
+    new.erase()
+    return _like(op, operands, properties, types)
+
+
+def _like(
+    op: OpG, operands: Sequence[SSAValue], properties: Mapping[str, Attribute], types: Sequence[Attribute]
+) -> OpG:
+    return type(op).create(
+        operands=operands,
+        result_types=types,
+        properties=properties,
+        attributes=dict(op.attributes),
+        location=op.location,
+    )
+
+
+class Constants:
+    """Reads the values known at compile time and makes new ones."""
+
+    def __init__(self, store: BlobStore) -> None:
+        self._store = store
+        self._scalars: dict[SSAValue, float | None] = {}
+
+    def array(self, value: SSAValue) -> Array | None:
+        """The value as a read-only array, None where it isn't constant. A broadcast one takes no memory."""
+        match value.owner:
+            case ConstantOp() as op:
+                return op.to_numpy()
+            case WeightOp() as op:
+                return self._store.read(op.blob, type_of(value))
+            case BroadcastToOp() as op:
+                inner = self.array(op.operands[0])
+                return None if inner is None else np.broadcast_to(inner, shape_of(value))
+            case _:
+                return None
+
+    def indices(self, op: IndexedOp) -> Array | None:
+        """The indices of a gather or scatter where they are known; InvalidModelError where one is out of range."""
+        array = self.array(op.indices)
+        if array is not None:
+            try:
+                op.check_indices(array)
+            except InvalidInputError as error:
+                raise InvalidModelError(str(error)) from None
+        return array
+
+    def is_constant(self, value: SSAValue) -> bool:
+        """Whether the value is known at compile time; reads nothing."""
+        owner = value.owner
+        if isinstance(owner, BroadcastToOp):
+            return self.is_constant(owner.operands[0])
+        return isinstance(owner, (ConstantOp, WeightOp))
+
+    def scalar(self, value: SSAValue) -> float | None:
+        """The one number that all elements of a small constant are, or None."""
+        if value not in self._scalars:
+            self._scalars[value] = self._read_scalar(value)
+        return self._scalars[value]
+
+    def _read_scalar(self, value: SSAValue) -> float | None:
+        if not isinstance(value, OpResult):
+            return None
+        owner = value.owner
+        if isinstance(owner, BroadcastToOp):
+            return self.scalar(owner.operands[0])
+        if not isinstance(owner, (ConstantOp, WeightOp)) or nbytes_of(type_of(value)) > SCALAR_BYTES:
+            return None
+        array = self.array(value)
+        if array is None or array.size == 0:
+            return None
+        with np.errstate(invalid="ignore"):  # a signalling NaN
+            if not (array == array.flat[0]).all():
+                return None
+        if array.flat[0] == 0 and array.dtype.kind not in "biu" and len(np.unique(np.signbit(array))) > 1:
+            return None
+        return array.flat[0].item()
+
+    def is_scalar(self, value: SSAValue, expected: float, tolerance: float = 0.0) -> bool:
+        """Whether all elements are `expected`, up to a relative tolerance."""
+        found = self.scalar(value)
+        return found is not None and abs(found - expected) <= tolerance * abs(expected)
+
+    def make(self, array: Array, location: LocationAttr) -> ConstantOp | WeightOp:
+        """An op that makes `array`: a constant when it is small, or else a weight with a new blob."""
+        if array.size <= SMALL_ELEMENTS:
+            return ConstantOp.from_numpy(array, location)
+        return WeightOp(self._store.add(array), tensor(element_type_of(array.dtype), array.shape), location)
+
+    def make_as(self, array: Array, element_type: Attribute, location: LocationAttr) -> ConstantOp | WeightOp:
+        """The same for an array computed in a wider type, rounded to `element_type`."""
+        return self.make(array.astype(numpy_dtype(element_type)), location)
+
+
+class GraphPattern(RewritePattern, ABC):
+    """One local rewrite of graph ops; its class name is the name it is counted under."""
+
+    def __init__(self, constants: Constants) -> None:
+        self.constants = constants
+
+    @property
+    def label(self) -> str:
+        """The class name in kebab-case."""
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", type(self).__name__).lower()
+
+
+class _CountingApplier(RewritePattern):
+    """Erases dead ops, applies the first pattern that matches, and counts what applied."""
+
+    def __init__(self, patterns: Sequence[GraphPattern]) -> None:
+        self._patterns = [(pattern, pattern.label) for pattern in patterns]
+        self.counts: dict[str, int] = {}
+
+    @override
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if is_trivially_dead(op):
+            rewriter.erase(op)
+            return
+        for pattern, label in self._patterns:
+            try:
+                pattern.match_and_rewrite(op, rewriter)
+            except VerifyException as error:
+                raise CompileError(f"{describe(op)}: {label}: {error}") from error
+            if rewriter.has_done_action:
+                self.counts[label] = self.counts.get(label, 0) + 1
+                return
+
+
+def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Sequence[type[GraphPattern]]) -> bool:
+    """Applies patterns, the first that matches, until none does; counts them. Returns whether IR changed."""
+    constants = Constants(blob_store(ctx))
+    applier = _CountingApplier([pattern(constants) for pattern in patterns])
+    try:
+        PatternRewriteWalker(applier).rewrite_module(module)
+    except MiniInferError as error:
+        error.__notes__ = []  # the walker notes the module's text, which is long
+        raise
+    for label, times in applier.counts.items():
+        count(ctx, pass_name, label, times)
+    return bool(applier.counts)

@@ -1,0 +1,62 @@
+"""How elements flow through a kernel's body: which results may be written over which operands."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from ...dialects.graph import BatchNormOp, KernelOp, ReshapeOp, YieldOp, shape_of, type_of
+from ...dialects.graph.base import ElementwiseOp
+from .kernel_facts import argument_index, constant_operands
+
+
+def same_place_pairs(kernel: KernelOp, also: Container[Operation] = ()) -> list[tuple[int, int]]:
+    """(operand, result) pairs of equal type where an operand's element is read for the result's at the same
+    place.
+
+    On the way from the operand to any result there are only elementwise ops that keep the shape, and ops of
+    `also`. No pair where results differ in shape: then they are not written together.
+    """
+    results = list(kernel.terminator.arguments)
+    if len({shape_of(value) for value in results}) != 1:
+        return []
+    constants = constant_operands(kernel)
+    return [
+        (position, number)
+        for position, argument in enumerate(kernel.arguments)
+        if position not in constants and _stays_in_place(argument, also)
+        for number, value in enumerate(results)
+        if type_of(value) == type_of(argument)
+    ]
+
+
+def _stays_in_place(argument: SSAValue, also: Container[Operation]) -> bool:
+    """Whether all that is computed from an argument keeps its elements where they are."""
+    reached, left = {argument}, [argument]
+    while left:
+        value = left.pop()
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, YieldOp):
+                continue
+            # A batch norm scales each element of its first operand by itself.
+            normalised = isinstance(user, BatchNormOp) and use.index == 0
+            if not normalised and not isinstance(user, ElementwiseOp) and user not in also:
+                return False
+            if any(shape_of(result) != shape_of(value) for result in user.results):
+                return False
+            left += [result for result in user.results if result not in reached]
+            reached.update(user.results)
+    return True
+
+
+def pure_views(kernel: KernelOp) -> list[tuple[int, int]]:
+    """(operand, result) pairs where the result is the operand under another shape."""
+    pairs: list[tuple[int, int]] = []
+    for number, value in enumerate(kernel.terminator.arguments):
+        while isinstance(owner := value.owner, ReshapeOp):
+            value = owner.x
+        if isinstance(value, BlockArgument):
+            pairs.append((argument_index(kernel, value), number))
+    return pairs

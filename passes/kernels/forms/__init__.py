@@ -1,0 +1,1 @@
+"""Forms: what the body of a kernel computes, read from its ops."""

@@ -1,0 +1,159 @@
+"""The shape of a contraction kernel's body: a matrix product or a channels-last convolution with what is fused to it.
+
+The body is, in order: views of the operands, elementwise ops that make the left-hand side, an unpack of a packed
+weight, the root, elementwise ops of the root's shape, and perhaps a max pool. choose-schedule, pack-weights and the
+code generator read kernels through this one form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.errors import CompileError
+from ....dialects.graph import (
+    ConstantOp,
+    ConvOp,
+    ElementwiseOp,
+    KernelOp,
+    MatmulOp,
+    MaxPoolOp,
+    UnpackOp,
+    YieldOp,
+    describe,
+    element_type_of_value,
+    ints,
+    shape_of,
+)
+
+# Depthwise code names every tap: 11 x 11 of them take LLVM 4 seconds, 31 x 31 a minute.
+DEPTHWISE_TAPS = 128
+
+
+@dataclass(frozen=True)
+class ContractionForm:
+    """A kernel's root and what surrounds it: elementwise ops in front of the left-hand side and behind the sums, and a
+    pool at the end.
+
+    `rhs` is the convolution's weight or the right-hand side, perhaps a view; where `unpack` is not None, the kernel
+    argument that holds its panels. `bias` is the convolution's bias.
+    """
+
+    root: MatmulOp | ConvOp
+    lhs: SSAValue
+    rhs: SSAValue
+    unpack: UnpackOp | None
+    bias: SSAValue | None
+    prologue: tuple[Operation, ...]
+    epilogue: tuple[Operation, ...]
+    pool: MaxPoolOp | None
+
+    @property
+    def stored(self) -> SSAValue:
+        """The value that tiles store: the kernel's result, or what its pool reads."""
+        return self.epilogue[-1].results[0] if self.epilogue else self.root.results[0]
+
+
+def is_contraction(op: Operation) -> bool:
+    """Whether the contraction family has code for `op`: f32 or f64, convolutions channels-last of rank 1 or 2."""
+    if not isinstance(op, MatmulOp | ConvOp) or element_type_of_value(op.results[0]) not in (f32, f64) or _is_empty(op):
+        return False
+    return isinstance(op, MatmulOp) or (op.layout.data == "NHWC" and len(shape_of(op.result)) in (3, 4))
+
+
+def is_depthwise(op: Operation) -> bool:
+    """Whether the depthwise family has code for `op`: f32, channels-last of rank 2, one small filter per channel."""
+    if not is_contraction(op) or not isinstance(op, ConvOp):
+        return False
+    if element_type_of_value(op.result) != f32 or len(shape_of(op.result)) != 4:
+        return False
+    filters, _, *kernel = shape_of(op.weight)
+    return op.groups.value.data == shape_of(op.x)[-1] == filters > 1 and prod(kernel) <= DEPTHWISE_TAPS
+
+
+def _is_empty(op: Operation) -> bool:
+    """Whether nothing is multiplied: tiles have elements, and only the general code knows what sums of nothing are."""
+    return any(0 in shape_of(value) for value in (*op.operands, *op.results))
+
+
+def contraction_form(kernel: KernelOp) -> ContractionForm:
+    """The form of a kernel of the contraction or depthwise family; CompileError where the body has another."""
+    ops = [op for op in kernel.body.block.ops if not isinstance(op, YieldOp)]
+    roots = [op for op in ops if isinstance(op, MatmulOp | ConvOp)]
+    if len(roots) != 1:
+        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {len(roots)} roots in one contraction")
+    root = roots[0]
+    after = ops[ops.index(root) + 1 :]
+    before = ops[: ops.index(root)]
+    prologue = tuple(op for op in before if isinstance(op, ElementwiseOp))
+    pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
+    epilogue = tuple(op for op in after if not isinstance(op, ConstantOp))
+    for op in epilogue:
+        if not isinstance(op, ElementwiseOp) or shape_of(op.results[0]) != shape_of(root.results[0]):
+            raise CompileError(f"{describe(op)}: cannot be fused into a contraction")
+    weight = root.rhs if isinstance(root, MatmulOp) else root.weight
+    unpack = weight.owner if isinstance(weight.owner, UnpackOp) else None
+    lhs = root.lhs if isinstance(root, MatmulOp) else root.x
+    bias = root.bias if isinstance(root, ConvOp) else None
+    rhs = unpack.packed if unpack is not None else weight
+    pooled = pool if isinstance(pool, MaxPoolOp) else None
+    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled)
+
+
+@dataclass(frozen=True)
+class ConvGeometry:
+    """A channels-last convolution seen with two spatial dimensions (a 1-D one has height 1)."""
+
+    batch: int
+    height: int
+    width: int
+    channels: int
+    out_height: int
+    out_width: int
+    filters: int
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    pad: tuple[int, int]  # before the first row and column
+    dilation: tuple[int, int]
+    groups: int
+
+    @property
+    def depth(self) -> int:
+        """Length of the inner sum: taps times channels of a group."""
+        return self.kernel[0] * self.kernel[1] * self.channels // self.groups
+
+    @property
+    def pointwise(self) -> bool:
+        """One tap that never leaves the picture."""
+        last = ((self.out_height - 1) * self.stride[0], (self.out_width - 1) * self.stride[1])
+        inside = last[0] < self.height and last[1] < self.width
+        return self.kernel == (1, 1) and self.pad == (0, 0) and inside
+
+
+def conv_geometry(op: ConvOp) -> ConvGeometry:
+    """The sizes of a channels-last convolution of rank 1 or 2."""
+    x, w, y = shape_of(op.x), shape_of(op.weight), shape_of(op.results[0])
+    spatial = len(x) - 2
+
+    def pair(values: tuple[int, ...], fill: int) -> tuple[int, int]:
+        return (values[0], values[1]) if spatial == 2 else (fill, values[0])
+
+    height, width = pair(x[1:-1], 1)
+    out_height, out_width = pair(y[1:-1], 1)
+    return ConvGeometry(
+        batch=x[0],
+        height=height,
+        width=width,
+        channels=x[-1],
+        out_height=out_height,
+        out_width=out_width,
+        filters=w[0],
+        kernel=pair(w[2:], 1),
+        stride=pair(ints(op.strides), 1),
+        pad=pair(ints(op.pads)[:spatial], 0),
+        dilation=pair(ints(op.dilations), 1),
+        groups=op.groups.value.data,
+    )

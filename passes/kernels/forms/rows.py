@@ -1,0 +1,129 @@
+"""The shape of a row kernel's body: one reduction, softmax or normalisation, and what is fused around it.
+
+In front of the root there may be elementwise and movement ops; behind it elementwise ops that keep the shape,
+transposes and reshapes. choose-schedule and the code generator read kernels through this one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from ....dialects.graph import (
+    ArgExtremumOp,
+    CumsumOp,
+    InstanceNormOp,
+    KernelOp,
+    LayerNormOp,
+    LogSoftmaxOp,
+    ReduceOp,
+    ReshapeOp,
+    RmsNormOp,
+    SoftmaxOp,
+    TransposeOp,
+    YieldOp,
+    ints,
+    shape_of,
+)
+from ....dialects.graph.base import ElementwiseOp, MovementOp
+
+_Normalisation: TypeAlias = "LayerNormOp | RmsNormOp | InstanceNormOp"
+RowOp: TypeAlias = "ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumsumOp | _Normalisation"
+ROW_OPS = (
+    ReduceOp,
+    ArgExtremumOp,
+    SoftmaxOp,
+    LogSoftmaxOp,
+    LayerNormOp,
+    RmsNormOp,
+    InstanceNormOp,
+    CumsumOp,
+)
+
+
+@dataclass(frozen=True)
+class RowForm:
+    """A kernel's root: what it reduces along which axes."""
+
+    root: RowOp
+    axes: tuple[int, ...]  # of root.x, ascending
+
+    @property
+    def keeps_shape(self) -> bool:
+        """Whether the result has an element for each element of x, not one per row."""
+        return not isinstance(self.root, ReduceOp | ArgExtremumOp)
+
+    @property
+    def along(self) -> bool:
+        """Whether rows run along the innermost axis: then lanes share a row, else each has its own."""
+        long = [axis for axis, size in enumerate(shape_of(self.root.x)) if size != 1]
+        return not long or long[-1] in self.axes
+
+    @property
+    def length(self) -> int:
+        """Elements of a row."""
+        return prod(shape_of(self.root.x)[axis] for axis in self.axes)
+
+    @property
+    def plain(self) -> bool:
+        """Whether x is an operand of the kernel, perhaps rearranged: then it is read again, not kept."""
+        value = self.root.x
+        while isinstance(owner := value.owner, MovementOp):
+            value = owner.operands[0]
+        return isinstance(value, BlockArgument)
+
+    @property
+    def keeps_row(self) -> bool:
+        """Whether a row is kept in scratch between its passes."""
+        if isinstance(self.root, ReduceOp | CumsumOp):
+            return False
+        return isinstance(self.root, SoftmaxOp) or not self.plain
+
+
+def row_form(kernel: KernelOp) -> RowForm | None:
+    """The form of a kernel; None where its body has another."""
+    roots = [op for op in kernel.body.block.ops if isinstance(op, ROW_OPS)]
+    if len(roots) != 1 or any(not _fits(op, roots[0]) for op in kernel.body.block.ops):
+        return None
+    form = RowForm(roots[0], _axes(roots[0]))
+    # How elements have been rearranged on the way from the root to each value behind it.
+    behind: dict[SSAValue, tuple[Attribute, ...]] = dict.fromkeys(roots[0].results, ())
+    for op in kernel.body.block.ops:
+        fed = [operand for operand in op.operands if operand in behind]
+        if not fed or isinstance(op, YieldOp):
+            continue
+        way = behind[fed[0]]
+        if isinstance(op, TransposeOp | ReshapeOp):
+            way = (*way, op.permutation if isinstance(op, TransposeOp) else op.result.type)
+        elif not isinstance(op, ElementwiseOp) or any(
+            shape_of(value) != shape_of(op.results[0]) or behind[value] != way for value in fed
+        ):
+            return None
+        behind.update(dict.fromkeys(op.results, way))
+    return form if all(_is_written(value, behind, form) for value in kernel.terminator.arguments) else None
+
+
+def _fits(op: Operation, root: Operation) -> bool:
+    return op is root or isinstance(op, ElementwiseOp | MovementOp | YieldOp) or op.name == "graph.constant"
+
+
+def _is_written(value: SSAValue, behind: Container[SSAValue], form: RowForm) -> bool:
+    """Whether a result is written with the root's: it comes from it, or has an element per element of x."""
+    return value in behind or (form.keeps_shape and shape_of(value) == shape_of(form.root.x))
+
+
+def _axes(root: RowOp) -> tuple[int, ...]:
+    rank = len(shape_of(root.x))
+    match root:
+        case ReduceOp():
+            return ints(root.axes)
+        case LayerNormOp() | RmsNormOp():
+            return tuple(range(root.axis.value.data, rank))
+        case InstanceNormOp():
+            return tuple(range(2, rank))
+        case _:
+            return (root.axis.value.data,)

@@ -1,0 +1,34 @@
+"""Facts about a kernel's operands that several schedules ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.graph import KernelOp, ints
+
+
+def argument_index(kernel: KernelOp, value: SSAValue) -> int:
+    """Which operand of the kernel a block argument is."""
+    return next(i for i, argument in enumerate(kernel.arguments) if argument is value)
+
+
+def constant_operands(kernel: KernelOp) -> tuple[int, ...]:
+    """Operands that are weights in every call (`constant_operands`, written by form-kernels)."""
+    attribute = kernel.attributes.get("constant_operands")
+    if not isinstance(attribute, DenseArrayBase):
+        return ()
+    return ints(cast("DenseArrayBase[IntegerType]", attribute))
+
+
+def plain_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[int]:
+    """Operands that are no weights and that only `ops` read, as they are and not through views."""
+    inside, constants = set(ops), constant_operands(kernel)
+    return [
+        position
+        for position, argument in enumerate(kernel.arguments)
+        if position not in constants and all(use.operation in inside for use in argument.uses)
+    ]

@@ -1,0 +1,47 @@
+"""limit-threads: a model gets no more threads than its work is worth.
+
+before:  builtin.module attributes {kernel.target = #kernel.target<"cpu", ..., threads = 8>}
+after:   builtin.module attributes {kernel.target = #kernel.target<"cpu", ..., threads = 1>}
+
+An inference of a few microseconds is over before a second thread has woken up. So there is a thread for each `grain`
+nanoseconds that the kernels take together, as passes/kernels/work.py estimates it, and one at least. Comes before
+choose-schedule, which cuts the work for the threads there are. Needs form-kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects.graph import CallOp
+from ...dialects.kernel import target_of
+from ..memory.analysis.buffers import kernels_of, main_of
+from ..statistics import count
+from .work import MODEL_GRAIN, nanoseconds
+
+
+@dataclass(frozen=True)
+class LimitThreads(ModulePass):
+    """A model gets no more threads than its work is worth."""
+
+    name = "limit-threads"
+
+    grain: int = MODEL_GRAIN
+    """Nanoseconds of work for each thread."""
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
+        threads = target.threads.data
+        if threads == 1 or not self.grain:
+            return
+        times = {name: nanoseconds(kernel, target) for name, kernel in kernels_of(op).items()}
+        calls = (call for call in main_of(op, self.name).body.walk() if isinstance(call, CallOp))
+        worth = max(1, sum(times[call.callee.string_value()] for call in calls) // self.grain)
+        if worth < threads:
+            op.attributes["kernel.target"] = target.with_threads(worth)
+            count(ctx, self.name, "thread left out", threads - worth)

@@ -1,0 +1,110 @@
+"""How long a kernel takes on one core, roughly: what it is worth to share it among threads hangs on that.
+
+An estimate from shapes alone, for a core of three to four GHz that reaches half of what its vectors allow. It has not
+been compared with profiles yet, and need only tell work far below the grains from work far above them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.graph import (
+    AttentionOp,
+    ConstantOp,
+    ConvOp,
+    ConvTransposeOp,
+    ElementwiseOp,
+    KernelOp,
+    LstmOp,
+    MatmulOp,
+    ReductionOp,
+    numpy_dtype,
+    shape_of,
+)
+from ...dialects.graph.packing import UnpackOp
+from ...dialects.graph.windows import PoolOp
+from ...dialects.kernel import TargetAttr
+
+STAGE_GRAIN = 2000
+"""Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is
+awake is expected to take (a few cache lines between two cores). Chosen, not tuned."""
+
+MODEL_GRAIN = 50_000
+"""Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so
+that below it an inference is over before help has come. Chosen, not tuned."""
+
+_MULTIPLICATIONS = 8  # per nanosecond and lane of 32 bits, counting a multiplication and an addition as two
+_OPERATIONS = 1.0  # of other arithmetic, per nanosecond and lane
+_BYTES = 15.0  # per nanosecond: between a core's share of memory and its second-level cache
+
+_Products = Callable[[Operation], int]
+
+
+def _matmul(op: Operation) -> int:
+    assert isinstance(op, MatmulOp)
+    depth = shape_of(op.lhs)[-2 if op.transpose_a is not None else -1]
+    return prod(shape_of(op.result)) * depth
+
+
+def _conv(op: Operation) -> int:
+    assert isinstance(op, ConvOp)
+    return prod(shape_of(op.result)) * prod(shape_of(op.weight)[1:])
+
+
+def _conv_transpose(op: Operation) -> int:
+    assert isinstance(op, ConvTransposeOp)
+    return prod(shape_of(op.x)) * prod(shape_of(op.weight)[1:])
+
+
+def _attention(op: Operation) -> int:
+    assert isinstance(op, AttentionOp)
+    return prod(shape_of(op.query)) * shape_of(op.key)[-2] + prod(shape_of(op.result)) * shape_of(op.value)[-2]
+
+
+def _lstm(op: Operation) -> int:
+    assert isinstance(op, LstmOp)
+    steps, batch, _ = shape_of(op.x)
+    return steps * batch * (prod(shape_of(op.weight)) + prod(shape_of(op.recurrence)))
+
+
+_PRODUCTS: dict[type[Operation], _Products] = {
+    MatmulOp: _matmul,
+    ConvOp: _conv,
+    ConvTransposeOp: _conv_transpose,
+    AttentionOp: _attention,
+    LstmOp: _lstm,
+}
+# Operations per element, where it is not one: polynomials and divisions.
+_STEPS = dict.fromkeys(
+    ("exp", "log", "erf", "tanh", "sigmoid", "gelu", "softplus", "sin", "cos", "elu", "softmax", "log_softmax", "lrn"),
+    16,
+) | {"pow": 40, "tan": 40, "asin": 40, "acos": 40, "sinh": 40, "cosh": 40, "div": 4, "sqrt": 4}
+
+
+def nanoseconds(kernel: KernelOp, target: TargetAttr) -> int:
+    """What one call of a kernel takes on one core of the target, roughly."""
+    lanes = target.lanes(32)
+    time = _bytes([*kernel.arguments, *kernel.terminator.operands]) / _BYTES
+    for op in kernel.body.block.ops:
+        if isinstance(op, UnpackOp | ConstantOp):
+            continue
+        count = _PRODUCTS.get(type(op))
+        if count is not None:
+            time += 2 * count(op) / (_MULTIPLICATIONS * lanes)
+        elif isinstance(op, ElementwiseOp | ReductionOp):
+            elements = max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
+            if isinstance(op, PoolOp):
+                elements = prod(shape_of(op.result)) * prod(op.kernel.get_values())
+            steps = _STEPS.get(op.name.removeprefix("graph."), 1)
+            time += elements * steps / (_OPERATIONS * lanes)
+    return round(time)
+
+
+def _bytes(values: list[SSAValue]) -> int:
+    types = [cast("TensorType[Attribute]", value.type) for value in values]
+    return sum(prod(type.get_shape()) * numpy_dtype(type.element_type).itemsize for type in types)

@@ -1,0 +1,1 @@
+"""Memory passes: where every value of `main` lies."""

@@ -1,0 +1,1 @@
+"""What the memory passes ask of a module: calls, buffers, lifetimes, sharing."""

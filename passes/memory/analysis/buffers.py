@@ -1,0 +1,266 @@
+"""What the memory passes ask of a module on buffers: its main, its kernels, and where each memref value lies.
+
+A value's place is a box on its root: an allocation, an argument of main, a weight. Views (reinterpret_cast,
+subview, collapse and expand_shape, cast, and memref.view at a constant offset) are seen through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias, cast
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StridedLayoutAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from ....dialects.errors import ConfigError, InvalidModelError, PlanError
+from ....dialects.graph import KernelOp, named_location, node_name, numpy_dtype
+from ....dialects.kernel import CallOp, InterfaceAttr
+from ...geometry.boxes import Box, reshaped
+
+AnyMemRef: TypeAlias = MemRefType[Attribute]
+ALIGNMENT = 256  # bytes between places in the arena, unless plan-arena is told otherwise
+INPLACE = "inplace"
+SCRATCH = "kernel.scratch"
+PLAN = "kernel.plan"
+VIEWS = (
+    memref.ReinterpretCastOp,
+    memref.SubviewOp,
+    memref.CollapseShapeOp,
+    memref.ExpandShapeOp,
+    memref.CastOp,
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a memref value lies: `box` counts elements of `itemsize` bytes from byte `shift` of the root."""
+
+    root: SSAValue
+    shift: int
+    itemsize: int
+    box: Box
+
+    @property
+    def bytes(self) -> Box:
+        """The bytes of the root that the value names."""
+        return self.box.in_bytes(self.itemsize).moved(self.shift)
+
+
+def main_of(module: ModuleOp, pass_name: str) -> func.FuncOp:
+    """The function @main; the error names the pass that needs it."""
+    for op in module.body.block.ops:
+        if isinstance(op, func.FuncOp) and op.sym_name.data == "main" and op.body.blocks:
+            return op
+    raise InvalidModelError(f"{pass_name}: the module has no function @main")
+
+
+def kernels_of(module: ModuleOp) -> dict[str, KernelOp]:
+    """The kernels by name: one walk, where a look-up per call would be quadratic."""
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
+
+
+def interface_of(kernel: KernelOp) -> InterfaceAttr:
+    """What the kernel allows with its buffers; nothing where choose-schedule has not run."""
+    return kernel.interface if isinstance(kernel.interface, InterfaceAttr) else InterfaceAttr.of()
+
+
+@lru_cache(maxsize=4096)
+def buffer_type(element_type: Attribute, shape: tuple[int, ...]) -> AnyMemRef:
+    """A dense memref type; equal ones are one object, because building them is slow."""
+    return MemRefType(element_type, shape)
+
+
+def is_memref(value: SSAValue) -> bool:
+    """Whether the value is a buffer or a view of one."""
+    return isinstance(value.type, MemRefType)
+
+
+def memref_type(value: SSAValue) -> AnyMemRef:
+    """The type of a buffer or a view of one."""
+    type: Attribute = value.type
+    if not isinstance(type, MemRefType):
+        raise PlanError(f"expected a buffer, got {type}")
+    return cast(AnyMemRef, type)
+
+
+def itemsize_of(type: AnyMemRef) -> int:
+    """Bytes of one element."""
+    return numpy_dtype(type.element_type).itemsize
+
+
+def nbytes_of(type: AnyMemRef) -> int:
+    """Bytes of a dense buffer of this type."""
+    return Box.dense(type.get_shape()).count * itemsize_of(type)
+
+
+def check_alignment(pass_name: str, alignment: int) -> None:
+    """Raises ConfigError for an alignment at which not every element type would be aligned."""
+    if alignment < 8 or alignment & (alignment - 1):
+        raise ConfigError(f"{pass_name}: alignment is {alignment}; it must be a power of two of at least 8 bytes")
+
+
+def padded(nbytes: int, alignment: int) -> int:
+    """Bytes that so many take in the arena: whole units of its alignment."""
+    return -(-nbytes // alignment) * alignment
+
+
+def view_type(element_type: Attribute, box: Box) -> AnyMemRef:
+    """The type of a view: plain where it is dense from the start of its buffer, strided where it is not."""
+    if box.offset == 0 and box.is_dense:
+        return buffer_type(element_type, box.sizes)
+    return MemRefType(element_type, box.sizes, StridedLayoutAttr(box.strides, box.offset))
+
+
+def cast_to(source: SSAValue, box: Box, name: str = "") -> memref.ReinterpretCastOp:
+    """A view of a dense buffer: `box` counts its elements."""
+    element_type = memref_type(source).element_type
+    type = view_type(element_type, box)
+    op = memref.ReinterpretCastOp(source, [], [], [], [box.offset], box.sizes, box.strides, type)
+    if name:
+        op.attributes["name"] = StringAttr(name)
+        op.location = named_location(name)
+    return op
+
+
+def label(op: Operation) -> str:
+    """How reports and errors call the buffer that an op makes."""
+    name = op.attributes.get("name")
+    return name.data if isinstance(name, StringAttr) else node_name(op)
+
+
+def int_attribute(op: Operation, key: str) -> int | None:
+    """An integer attribute of an op, None where it has none."""
+    value = op.attributes.get(key)
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def argument_texts(main: func.FuncOp, key: str) -> list[str]:
+    """The attribute `key` of each argument of main, "" where it has none: `graph.name`, `graph.role`."""
+    texts: list[str] = []
+    given: Sequence[DictionaryAttr] = main.arg_attrs.data if main.arg_attrs is not None else ()
+    for position in range(len(main.args)):
+        value = given[position].data.get(key) if position < len(given) else None
+        texts.append(value.data if isinstance(value, StringAttr) else "")
+    return texts
+
+
+def add_argument(
+    main: func.FuncOp, type: AnyMemRef, role: str, more: Mapping[str, Attribute] | None = None
+) -> BlockArgument:
+    """A new last argument of main with the attribute `graph.role`, and `more` of them."""
+    block = main.body.block
+    before = main.arg_attrs.data if main.arg_attrs is not None else [DictionaryAttr({})] * len(block.args)
+    argument = block.insert_arg(type, len(block.args))
+    main.function_type = FunctionType.from_lists([value.type for value in block.args], [])
+    main.arg_attrs = ArrayAttr([*before, DictionaryAttr({"graph.role": StringAttr(role), **(more or {})})])
+    argument.name_hint = role
+    return argument
+
+
+def argument_with_role(main: func.FuncOp, role: str) -> BlockArgument | None:
+    """The argument of main whose `graph.role` is `role`."""
+    for argument, found in zip(main.args, argument_texts(main, "graph.role"), strict=True):
+        if found == role:
+            return argument
+    return None
+
+
+def calls_of(main: func.FuncOp) -> Iterator[CallOp]:
+    """The calls of main in order, nested regions included: call number i is step i."""
+    for op in main.body.walk():
+        if isinstance(op, CallOp):
+            yield op
+
+
+class Places:
+    """Finds the places of memref values; each value is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[SSAValue, Place] = {}
+
+    def __getitem__(self, value: SSAValue) -> Place:
+        known = self._known.get(value)
+        if known is None:
+            known = self._known[value] = self._find(value)
+        return known
+
+    def _find(self, value: SSAValue) -> Place:
+        type = memref_type(value)
+        op = value.owner
+        if isinstance(op, memref.ViewOp):
+            base = self[op.source]
+            start = base.bytes.offset + constant_of(op.byte_shift)
+            return Place(base.root, start, itemsize_of(type), Box.dense(type.get_shape()))
+        if not isinstance(op, VIEWS):
+            return Place(value, 0, itemsize_of(type), Box.dense(type.get_shape()))
+        base = self[op.operands[0]]
+        box = _window(op, base.box, type.get_shape())
+        if box is None:
+            raise PlanError(f"{label(op) or op.name}: {type} is not a view with constant strides")
+        return Place(base.root, base.shift, base.itemsize, box)
+
+
+def _window(op: Operation, base: Box, shape: Sequence[int]) -> Box | None:
+    """The box of a view's result, given that of its source."""
+    match op:
+        case memref.ReinterpretCastOp() if not (op.offsets or op.sizes or op.strides):
+            offset = op.static_offsets.get_values()[0]
+            return Box(offset, op.static_sizes.get_values(), op.static_strides.get_values())
+        case memref.SubviewOp() if not (op.offsets or op.sizes or op.strides):
+            starts = zip(op.static_offsets.get_values(), base.strides, strict=True)
+            steps = zip(op.static_strides.get_values(), base.strides, strict=True)
+            offset = base.offset + sum(start * stride for start, stride in starts)
+            sizes = op.static_sizes.get_values()
+            window = Box(offset, sizes, tuple(step * stride for step, stride in steps))
+            return window if sizes == tuple(shape) else reshaped(window, shape)
+        case memref.CollapseShapeOp() | memref.ExpandShapeOp():
+            return reshaped(base, shape)
+        case memref.CastOp():
+            return base
+        case _:
+            return None
+
+
+def constant_of(value: SSAValue) -> int:
+    """The number behind a constant index."""
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    raise PlanError(f"expected a constant index, got the result of {op.name if isinstance(op, Operation) else op}")
+
+
+def insert_before(op: Operation, place: Operation) -> None:
+    """Puts a new op directly in front of another."""
+    block = place.parent
+    assert block is not None
+    block.insert_op_before(op, place)
+
+
+class IndexConstants:
+    """Index constants at the top of main, each made once."""
+
+    def __init__(self, main: func.FuncOp) -> None:
+        self.block = main.body.block
+        self.made: dict[int, SSAValue] = {}
+
+    def __getitem__(self, value: int) -> SSAValue:
+        if value not in self.made:
+            op = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            first = self.block.first_op
+            assert first is not None
+            self.block.insert_op_before(op, first)
+            self.made[value] = op.result
+        return self.made[value]

@@ -1,0 +1,52 @@
+"""Kernels that only copy, made where buffers have to agree and no kernel of the model does it.
+
+    graph.kernel @copy_0(%a: tensor<2x3xf32>) -> tensor<6xf32> {
+      %r = graph.reshape %a ...
+      graph.yield %r
+    }
+
+There is one for each pair of types; where the types are equal the body yields its argument.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Attribute
+
+from ....dialects.graph import AnyTensor, KernelOp, ReshapeOp, YieldOp
+from ....dialects.kernel import target_of
+from ...kernels.choose_schedule import schedule_kernel
+from .buffers import kernels_of
+
+
+class CopyKernels:
+    """The copying kernels of a module; asks for one add it where it is missing."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self.module = module
+        self.kernels = kernels_of(module)
+        self.names: dict[tuple[Attribute, Attribute], str] = {}
+
+    def get(self, source: AnyTensor, result: AnyTensor, location: LocationAttr | None = None) -> str:
+        """The name of the kernel that copies a `source` to a `result` with as many elements."""
+        name = self.names.get((source, result))
+        if name is None:
+            kernel = self._make(source, result, location)
+            name = self.names[source, result] = kernel.sym_name.data
+            self.kernels[name] = kernel
+            self.module.body.block.add_op(kernel)
+        return name
+
+    def _make(self, source: AnyTensor, result: AnyTensor, location: LocationAttr | None) -> KernelOp:
+        number = len(self.names)
+        while f"copy_{number}" in self.kernels:
+            number += 1
+        kernel = KernelOp(f"copy_{number}", [source], [result], location=location)
+        value = kernel.arguments[0]
+        if source != result:
+            reshape = ReshapeOp(value, result.get_shape(), location=location)
+            kernel.body.block.add_op(reshape)
+            value = reshape.result
+        kernel.body.block.add_op(YieldOp(value, location=location))
+        schedule_kernel(kernel, "map", target_of(self.module))
+        return kernel

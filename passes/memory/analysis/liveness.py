@@ -1,0 +1,165 @@
+"""When the bytes of each buffer are in use: half-open lifetimes on the steps of main.
+
+Call number i of main, nested regions included and counted in the order of the text, is step i. A buffer is
+born at its first access and dead one step after its last; a call that takes a view accesses what it views.
+Inside its lifetime it has a gap from its last read to a call that overwrites all of it without reading it.
+
+- A buffer from outside of a loop that the loop touches lives through the whole loop.
+- The branches of an scf.if exclude each other: their steps follow each other, so that what lives only in one
+  of them may share bytes with what lives only in the other.
+- A memref that a branch or a loop hands on (yield, iter_args) may be any of the buffers that were handed to
+  it: these form one alias group and live together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, memref, scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects.errors import PlanError
+from ....dialects.kernel import CallOp, WeightOp
+from .buffers import VIEWS, Places, is_memref
+
+_NO_ACCESS = (memref.AllocOp, memref.ViewOp, WeightOp, scf.YieldOp, func.ReturnOp, *VIEWS)
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """Steps [birth, death) at which a buffer holds bytes that count, but for the gaps [from, to)."""
+
+    birth: int
+    death: int
+    gaps: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass
+class Liveness:
+    """The lifetimes of main's buffers by root (allocation, argument, weight), and its calls in order."""
+
+    lifetimes: dict[SSAValue, Lifetime] = field(default_factory=dict[SSAValue, Lifetime])
+    calls: list[CallOp] = field(default_factory=list[CallOp])
+
+
+@dataclass
+class _Uses:
+    """What the walk has seen of one root."""
+
+    first: int
+    last: int
+    depth: int  # how many loops the root was made in
+    gaps: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+
+class _Walk:
+    def __init__(self, places: Places) -> None:
+        self.places = places
+        self.calls: list[CallOp] = []
+        self.step = 0
+        self.loops = 0
+        self.uses: dict[SSAValue, _Uses] = {}
+        self.made_at: dict[SSAValue, int] = {}
+        self.group: dict[SSAValue, SSAValue] = {}  # union-find over roots that may be the same buffer
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            if isinstance(op, CallOp):
+                self.call(op)
+            elif isinstance(op, scf.IfOp):
+                self.branches(op)
+            elif isinstance(op, scf.ForOp):
+                self.loop(op)
+            elif op.regions:
+                raise PlanError(f"{op.name} in main: lifetimes are known for scf.for and scf.if only")
+            elif isinstance(op, _NO_ACCESS):
+                for result in op.results:
+                    if is_memref(result):
+                        self.made_at.setdefault(result, self.loops)
+            elif any(map(is_memref, op.operands)):
+                raise PlanError(f"{op.name} in main touches a buffer: only kernel.call may")
+
+    def call(self, op: CallOp) -> None:
+        written = {self.places[value].root for value in op.outs if self.covers(value)}
+        overwritten = written - {self.places[value].root for value in op.ins}
+        for value in (*op.ins, *op.outs, *op.scratch):
+            root = self.places[value].root
+            uses = self.uses.get(root)
+            if uses is None:
+                self.uses[root] = _Uses(self.step, self.step, self.made_at.get(root, 0))
+                continue
+            if root in overwritten and uses.last + 1 < self.step:
+                uses.gaps.append((uses.last + 1, self.step))
+            uses.last = self.step
+        self.calls.append(op)
+        self.step += 1
+
+    def covers(self, value: SSAValue) -> bool:
+        """Whether the value names all of its root, so that writing it leaves nothing of what was there."""
+        place = self.places[value]
+        return place.box.is_dense and place.box.count == self.places[place.root].box.count
+
+    def branches(self, op: scf.IfOp) -> None:
+        for region in op.regions:
+            if not region.blocks:
+                continue
+            start = self.step
+            self.block(region.block)
+            self.hand_on(op.results, _yielded(region.block))
+            # What a branch overwrites is still needed where the other branch is taken.
+            for uses in self.uses.values():
+                uses.gaps = [gap for gap in uses.gaps if gap[1] < start or gap[0] >= start]
+
+    def loop(self, op: scf.ForOp) -> None:
+        start = self.step
+        self.loops += 1
+        carried = op.body.block.args[1:]
+        self.block(op.body.block)
+        self.loops -= 1
+        for values in (op.iter_args, carried, _yielded(op.body.block)):
+            self.hand_on(op.results, values)
+        if start == self.step:
+            return
+        for uses in self.uses.values():
+            if uses.last >= start and uses.depth <= self.loops:
+                uses.first = min(uses.first, start)
+                uses.last = self.step - 1
+                uses.gaps = [gap for gap in uses.gaps if gap[1] < start]
+
+    def hand_on(self, results: Sequence[SSAValue], values: Iterable[SSAValue]) -> None:
+        for result, value in zip(results, values, strict=True):
+            if is_memref(value):
+                self.group[self.find(self.places[value].root)] = self.find(result)
+
+    def find(self, root: SSAValue) -> SSAValue:
+        while (above := self.group.get(root, root)) is not root:
+            root = above
+        return root
+
+
+def _yielded(block: Block) -> Sequence[SSAValue]:
+    last = block.last_op
+    return last.operands if isinstance(last, Operation) and isinstance(last, scf.YieldOp) else ()
+
+
+def liveness(main: func.FuncOp, places: Places | None = None) -> Liveness:
+    """The lifetimes of all roots that main's calls touch.
+
+    Raises PlanError for an op that touches buffers in a way that isn't known.
+    """
+    walk = _Walk(places or Places())
+    walk.block(main.body.block)
+    grouped: dict[SSAValue, list[SSAValue]] = {}
+    for root in {**walk.made_at, **walk.uses}:
+        if root in walk.group:
+            grouped.setdefault(walk.find(root), []).append(root)
+    for top, members in grouped.items():
+        together = [walk.uses[root] for root in (*members, top) if root in walk.uses]
+        for root in members if together else ():
+            own = walk.uses.setdefault(root, _Uses(together[0].first, together[0].last, 0))
+            own.first = min(uses.first for uses in together)
+            own.last = max(uses.last for uses in together)
+            own.gaps = []
+    lifetimes = {root: Lifetime(uses.first, uses.last + 1, tuple(uses.gaps)) for root, uses in walk.uses.items()}
+    return Liveness(lifetimes, walk.calls)

@@ -1,0 +1,99 @@
+"""check-indices: calls of kernels that take indices note those that are out of range, in a buffer of main's own.
+
+before:  func.func @main(%x: ..., %i: ..., %y: ..., %arena: ...) {
+           kernel.call @gather_0 ins(%x, %i : ...) outs(%y : ...)
+after:   func.func @main(%x: ..., %i: ..., %y: ..., %arena: ..., %status: memref<8xi8>
+             {graph.role = "status", graph.checks = [["the_node (graph.gather)", 3]]}) {
+           %s = memref.view %status[%c0][] : memref<8xi8> to memref<1xi64>
+           kernel.call @gather_0 ins(%x, %i : ...) outs(%y : ...) status(%s : memref<1xi64>)
+
+There is a place of 8 bytes for every dimension that indices of a gather or scatter count in. It stays as it is where
+they all lie inside, and gets one that does not: never 0, which is inside of every dimension that can be indexed.
+`graph.checks` tells of each place who indexes there and how many elements the dimension has. Where no kernel takes
+indices, main stays as it is; those that are constants in a kernel's body were judged when they were folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, i8, i64
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ...dialects.graph import ConstantOp, KernelOp, int_attr, node_name
+from ...dialects.graph.indexing import IndexedOp
+from ...dialects.kernel import CallOp
+from ..statistics import count
+from .analysis.buffers import (
+    IndexConstants,
+    add_argument,
+    argument_with_role,
+    buffer_type,
+    calls_of,
+    kernels_of,
+    main_of,
+)
+
+STATUS = "status"
+CHECKS = "graph.checks"
+
+
+@dataclass(frozen=True)
+class IndexCheck:
+    """Indices that must be in range: those of `op` that count in dimension `number` of `op.indexed()`."""
+
+    op: IndexedOp
+    number: int
+
+    @property
+    def size(self) -> int:
+        """How many elements the dimension has."""
+        return self.op.indexed()[self.number]
+
+
+def checks_of(kernel: KernelOp) -> Iterator[IndexCheck]:
+    """The checks that a kernel makes, one for each place in the status of its calls."""
+    for op in kernel.body.block.ops:
+        if isinstance(op, IndexedOp) and not isinstance(op.indices.owner, ConstantOp):
+            for number in range(len(op.indexed())):
+                yield IndexCheck(op, number)
+
+
+@dataclass(frozen=True)
+class CheckIndices(ModulePass):
+    """Calls of kernels that take indices note those that are out of range."""
+
+    name = "check-indices"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = main_of(op, self.name)
+        if argument_with_role(main, STATUS) is not None:
+            return
+        checks = {name: list(checks_of(kernel)) for name, kernel in kernels_of(op).items()}
+        checked = [call for call in calls_of(main) if checks[call.callee.string_value()]]
+        told: list[Attribute] = []
+        starts = [0]
+        for call in checked:
+            for check in checks[call.callee.string_value()]:
+                # A kernel is shared by nodes: the call knows whose it is.
+                node = node_name(call) or node_name(check.op)
+                subject = f"{node} ({check.op.name})" if node else check.op.name
+                told.append(ArrayAttr([StringAttr(subject), int_attr(check.size)]))
+            starts.append(len(told))
+        if not told:
+            return
+        status = add_argument(main, buffer_type(i8, (8 * len(told),)), STATUS, {CHECKS: ArrayAttr(told)})
+        constants = IndexConstants(main)
+        for call, start, end in zip(checked, starts, starts[1:], strict=False):
+            view = memref.ViewOp(status, constants[8 * start], [], buffer_type(i64, (end - start,)))
+            noting = CallOp(call.callee, call.ins, call.outs, call.scratch, [view.result], call.attributes)
+            noting.location = call.location
+            Rewriter.replace_op(call, [view, noting], [])
+        count(ctx, self.name, "check", len(told))

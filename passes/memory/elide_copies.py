@@ -1,0 +1,285 @@
+"""elide-copies: copies between buffers go where one buffer can be a part of the other.
+
+before:  kernel.call @relu_0 ins(%x) outs(%a)
+         kernel.call @relu_1 ins(%x) outs(%b)
+         kernel.call @concat_0 ins(%a, %b) outs(%c)          // along axis 0: two parts of %c
+after:   %a = memref.reinterpret_cast %c to offset: [0], sizes: [4], strides: [1]
+         kernel.call @relu_0 ins(%x) outs(%a)
+         %b = memref.reinterpret_cast %c to offset: [4], sizes: [4], strides: [1]
+         kernel.call @relu_1 ins(%x) outs(%b)
+
+A call copies if its kernel only reshapes, slices, splits, concatenates or transposes unit axes. Each copy
+vanishes if every kernel that touches the smaller buffer takes it with the strides it would have (their
+interfaces say which operands and results may be strided; dense parts of the arena are taken by all), if
+nobody overwrites what is still to be read, and if the bytes live at the worst step don't rise. Of a
+concatenation as many parts vanish as can; the others remain as copies of their own. Inputs, weights and
+outputs stay where they are and can hold others.
+
+Needs bufferize. A main with branches or loops is left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.graph import tensor
+from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
+from ..geometry.boxes import Box, placed
+from ..statistics import count
+from .analysis.buffers import (
+    ALIGNMENT,
+    VIEWS,
+    Places,
+    argument_texts,
+    calls_of,
+    cast_to,
+    check_alignment,
+    insert_before,
+    interface_of,
+    kernels_of,
+    label,
+    main_of,
+    memref_type,
+    nbytes_of,
+    padded,
+)
+from .analysis.copy_kernels import CopyKernels
+from .analysis.elision import Access, Buffer, Elision, Kind
+from .analysis.moves import Move, moves_of
+
+
+@dataclass(frozen=True)
+class ElideCopies(ModulePass):
+    """Copies between buffers go where one buffer can be a part of the other."""
+
+    name = "elide-copies"
+    alignment: int = ALIGNMENT
+    """Bytes; that of plan-arena, which decides how much a buffer takes."""
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_alignment(self.name, self.alignment)
+        main = main_of(op, self.name)
+        if any(each.regions for each in main.body.block.ops):
+            return
+        program = _Reader(op, main, self.alignment).read()
+        for copy in sorted(program.copies, key=lambda copy: copy.rank):
+            _try(program.model, copy)
+        gone = sum(len(copy.vanished) for copy in program.copies)
+        if gone:
+            count(ctx, self.name, "vanished-copy", gone)
+            _rewrite(op, program)
+
+
+@dataclass
+class _Copy:
+    """A call that only copies: its moves by number, and which of them have vanished."""
+
+    call: CallOp
+    step: int
+    rank: int  # whole copies first, which never cost anything, then parts of operands, then parts of results
+    moves: dict[int, Move]
+    strided: bool  # whether the kernel takes strides on all sides
+    vanished: set[int] = field(default_factory=set[int])
+
+
+@dataclass
+class _Program:
+    """Main as the model of its buffers, and the calls that might vanish."""
+
+    main: func.FuncOp
+    places: Places
+    calls: list[CallOp]
+    model: Elision
+    copies: list[_Copy]
+
+
+class _Reader:
+    def __init__(self, module: ModuleOp, main: func.FuncOp, alignment: int) -> None:
+        self.main = main
+        self.alignment = alignment
+        self.places = Places()
+        self.calls = list(calls_of(main))
+        self.kernels = kernels_of(module)
+        self.known_moves: dict[str, list[Move] | None] = {}
+        self.copies: list[_Copy] = []
+        self.buffers: dict[SSAValue, Buffer] = {}
+        self.number = 0
+        self.kinds: dict[SSAValue, Kind] = {
+            argument: "output" if role == "output" else "input"
+            for argument, role in zip(main.args, argument_texts(main, "graph.role"), strict=True)
+        }
+
+    def read(self) -> _Program:
+        scratch: list[int] = []
+        for step, call in enumerate(self.calls):
+            scratch.append(sum(self.taken(value) for value in call.scratch))
+            if not self.copy(step, call):
+                interface = interface_of(self.kernels[call.callee.string_value()])
+                self.accesses(step, call, interface)
+        model = Elision(scratch)
+        for buffer in self.buffers.values():
+            model.add(buffer)
+        for copy in self.copies:
+            for number, move in copy.moves.items():
+                sides = (copy.call.ins[move.operand], copy.call.outs[move.result])
+                model.add_move(number, *(self.places[value].root for value in sides))
+        return _Program(self.main, self.places, self.calls, model, self.copies)
+
+    def accesses(self, step: int, call: CallOp, interface: InterfaceAttr) -> None:
+        strided = ({n.data for n in interface.strided_operands}, {n.data for n in interface.strided_results})
+        for writes, values in ((False, call.ins), (True, call.outs)):
+            for position, value in enumerate(values):
+                box = self.places[value].box
+                self.touch(value, Access(step, box, writes, position in strided[writes], value))
+
+    def copy(self, step: int, call: CallOp) -> bool:
+        """Reads a call that only copies as its moves; False where it is none."""
+        name = call.callee.string_value()
+        if name not in self.known_moves:
+            self.known_moves[name] = moves_of(self.kernels[name])
+        moves = self.known_moves[name]
+        if moves is None or set(call.ins) & set(call.outs):
+            return False
+        sides: list[tuple[Box, Box]] = []
+        for move in moves:
+            source = placed(move.source, self.places[call.ins[move.operand]].box)
+            target = placed(move.target, self.places[call.outs[move.result]].box)
+            if source is None or target is None:
+                return False
+            sides.append((source, target))
+        interface = interface_of(self.kernels[name])
+        everywhere = {move.operand for move in moves}, {move.result for move in moves}
+        strided = everywhere[0] <= {n.data for n in interface.strided_operands}
+        strided = strided and everywhere[1] <= {n.data for n in interface.strided_results}
+        rank = 0
+        numbered: dict[int, Move] = {}
+        for move, (source, target) in zip(moves, sides, strict=True):
+            reads, writes = call.ins[move.operand], call.outs[move.result]
+            if move.target.count < self.places[writes].box.count:
+                rank = 2
+            elif move.source.count < self.places[reads].box.count:
+                rank = max(rank, 1)
+            numbered[self.number] = move
+            self.touch(reads, Access(step, source, False, strided, reads, self.number))
+            self.touch(writes, Access(step, target, True, strided, writes, self.number))
+            self.number += 1
+        self.copies.append(_Copy(call, step, rank, numbered, strided))
+        return True
+
+    def touch(self, value: SSAValue, access: Access) -> None:
+        root = self.places[value].root
+        buffer = self.buffers.get(root)
+        if buffer is None:
+            type = memref_type(root)
+            kind = self.kinds.get(root, "input" if isinstance(root.owner, WeightOp) else "arena")
+            buffer = Buffer(root, kind, self.taken(root), type.element_type, type.get_shape())
+            self.buffers[root] = buffer
+        buffer.accesses.append(access)
+
+    def taken(self, root: SSAValue) -> int:
+        """Bytes that a buffer will take in the arena."""
+        return padded(nbytes_of(memref_type(root)), self.alignment)
+
+
+def _try(model: Elision, copy: _Copy) -> None:
+    """Lets as many moves of the copy vanish as can, without more bytes at the worst step."""
+    before, mark = model.peak, len(model.journal)
+    wanted = sorted(copy.moves, key=lambda move: -model.stretch(move))
+    while wanted:
+        merged = {move for move in wanted if model.merge(move)}
+        left = [move for move in copy.moves if move not in merged]
+        if model.peak <= before and (copy.strided or not merged or all(map(model.is_plain, left))):
+            copy.vanished = merged
+            return
+        model.undo(mark)
+        # What stretches a lifetime most costs most: leave it out and try again.
+        wanted = wanted[1:]
+
+
+def _rewrite(module: ModuleOp, program: _Program) -> None:
+    """Carries out what was decided."""
+    _raise_allocations(program)
+    copies = CopyKernels(module)
+    views: dict[SSAValue, SSAValue] = {}
+    by_step = {copy.step: copy for copy in program.copies}
+    for step, call in enumerate(program.calls):
+        places = [_located(program, value) for value in call.operands]
+        copy = by_step.get(step)
+        # A copy touches windows of what it is given, and nothing but the windows is sure to have a place.
+        if copy is not None and (copy.vanished or None in places):
+            _rewrite_copy(program, copies, copy)
+            continue
+        for index, (value, place) in enumerate(zip(call.operands, places, strict=True)):
+            assert place is not None, "buffers are merged only where all that is accessed has a place"
+            root, box = place
+            if root is program.places[value].root:
+                continue
+            if value not in views:
+                view = cast_to(root, box, _name(value))
+                view.result.name_hint = value.name_hint
+                insert_before(view, call)
+                views[value] = view.result
+            call.operands[index] = views[value]
+    _sweep(program)
+
+
+def _located(program: _Program, value: SSAValue) -> tuple[SSAValue, Box] | None:
+    """The root whose bytes a call's operand now is, and which; None where that is no box."""
+    place = program.places[value]
+    if place.root not in program.model.buffers:
+        return place.root, place.box
+    found = program.model.locate(place.root, place.box)
+    return None if found is None else (found[0].root, found[1])
+
+
+def _rewrite_copy(program: _Program, copies: CopyKernels, copy: _Copy) -> None:
+    """A call whose moves have vanished goes; each that has not becomes a copy of its own."""
+    for number, move in copy.moves.items():
+        if number in copy.vanished:
+            continue
+        ends: list[SSAValue] = []
+        for writes in (False, True):
+            buffer, access = program.model.side(number, writes=writes)
+            value, box = buffer.root, access.box
+            if box != Box.dense(memref_type(value).get_shape()):
+                view = cast_to(value, box, _name(access.value))
+                insert_before(view, copy.call)
+                value = view.result
+            ends.append(value)
+        type = tensor(memref_type(ends[0]).element_type, move.source.sizes)
+        call = CallOp(copies.get(type, type, copy.call.location), ends[:1], ends[1:])
+        call.location = copy.call.location
+        insert_before(call, copy.call)
+    copy.call.detach()
+    copy.call.erase()
+
+
+def _raise_allocations(program: _Program) -> None:
+    """Allocations stand in front of the first call that touches them or a part of them."""
+    for buffer in program.model.buffers.values():
+        op = buffer.root.owner
+        if buffer.part_of is None and buffer.accesses and isinstance(op, memref.AllocOp):
+            op.detach()
+            insert_before(op, program.calls[buffer.accesses[0].step])
+
+
+def _sweep(program: _Program) -> None:
+    """Views and allocations that nobody uses any more go."""
+    block = program.main.body.block
+    for op in reversed(list(block.ops)):
+        if isinstance(op, (memref.AllocOp, *VIEWS)) and not op.results[0].uses:
+            op.detach()
+            op.erase()
+
+
+def _name(value: SSAValue | None) -> str:
+    """The name of the buffer or view behind a value, "" for main's arguments."""
+    return label(value.owner) if value is not None and isinstance(value.owner, Operation) else ""

@@ -1,0 +1,65 @@
+"""place-weights: every weight gets its place in one segment of memory.
+
+before:  func.func @main(%x: ..., %y: ..., %arena: ...) {
+           %w = kernel.weight #graph.blob<"m.onnx", 4096, 1000, "d1"> : memref<250xf32>
+           %v = kernel.weight #graph.blob<"m.onnx", 8192, 40, "d2"> : memref<10xf32>
+after:   builtin.module attributes {kernel.weights = [[#graph.blob<...>, 0], [#graph.blob<...>, 1024]]}
+         func.func @main(%x: ..., %y: ..., %arena: ..., %weights: memref<1064xi8> {graph.role = "weights"}) {
+           %w = memref.view %weights[%0][] : memref<1064xi8> to memref<250xf32>
+           %v = memref.view %weights[%1][] : memref<1064xi8> to memref<10xf32>
+
+The module's `kernel.weights` says which blob goes where. Weights with equal bytes (one digest) share a place;
+places start at multiples of 64 bytes. A model without weights gets an empty segment. Needs plan-arena.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, i8
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ...dialects.errors import PlanError
+from ...dialects.graph import int_attr
+from ...dialects.kernel import WeightOp
+from .analysis.buffers import IndexConstants, add_argument, argument_with_role, main_of, memref_type
+
+PLACE = 64  # bytes between places: a cache line, and the widest vector
+WEIGHTS = "kernel.weights"
+
+
+@dataclass(frozen=True)
+class PlaceWeights(ModulePass):
+    """Every weight gets its place in one segment of memory."""
+
+    name = "place-weights"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = main_of(op, self.name)
+        if argument_with_role(main, "arena") is None:
+            raise PlanError("place-weights: main has no argument with the role 'arena'; run plan-arena first")
+        weights = [each for each in main.body.walk() if isinstance(each, WeightOp)]
+        offsets: dict[str, int] = {}
+        entries: list[Attribute] = []
+        end = 0
+        for weight in weights:
+            digest = weight.blob.digest.data
+            if digest not in offsets:
+                start = -(-end // PLACE) * PLACE
+                offsets[digest] = start
+                entries.append(ArrayAttr([weight.blob, int_attr(start)]))
+                end = start + weight.blob.nbytes.data
+        segment = add_argument(main, MemRefType(i8, [end]), "weights")
+        constants = IndexConstants(main)
+        for weight in weights:
+            shift = constants[offsets[weight.blob.digest.data]]
+            view = memref.ViewOp(segment, shift, [], memref_type(weight.result))
+            view.location = weight.location
+            Rewriter.replace_op(weight, view)
+        op.attributes[WEIGHTS] = ArrayAttr(entries)

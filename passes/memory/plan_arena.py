@@ -1,0 +1,228 @@
+"""plan-arena: every allocation gets its place in one arena.
+
+before:  func.func @main(%x: ..., %y: ...) {
+           %a = memref.alloc() {name = "conv1"} : memref<16x8xf32>
+           %p = memref.reinterpret_cast %a to offset: [64], sizes: [8, 8], ... : memref<8x8xf32, strided<...>>
+after:   func.func @main(%x: ..., %y: ..., %arena: memref<1024xi8> {graph.role = "arena"})
+             attributes {kernel.plan = {strategy = "auto", arena_bytes = 1024, lower_bound = 1024, ...}} {
+           %0 = arith.constant 512 : index
+           %a = memref.view %arena[%0][] {buffer = 0, name = "conv1", birth = 0, death = 3} : ...
+           %1 = arith.constant 768 : index
+           %p = memref.view %arena[%1][] {buffer = 0, ...} : ... to memref<8x8xf32>
+
+Lifetimes come from liveness.py, places from planning/. Views into an allocation become views of the arena
+too, so that a kernel called on equal parts of different buffers sees equal types: dense ones plain, the
+others with their strides but without an offset. They carry the number of their buffer. `birth` and `death`
+are steps (calls of main), half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment
+of all places, a capacity in bytes that must not be exceeded, the width of `beam`, the search budget of
+`exact` and `auto`.
+
+Raises PlanError where the buffers can't fit, naming those to blame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DictionaryAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    i8,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects import errors
+from ...dialects.graph import int_attr
+from ...dialects.kernel import CallOp
+from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
+from ..statistics import measure
+from .analysis.buffers import (
+    ALIGNMENT,
+    PLAN,
+    SCRATCH,
+    VIEWS,
+    IndexConstants,
+    Place,
+    Places,
+    add_argument,
+    buffer_type,
+    calls_of,
+    cast_to,
+    check_alignment,
+    insert_before,
+    label,
+    main_of,
+    memref_type,
+    nbytes_of,
+    padded,
+)
+from .analysis.liveness import Lifetime, liveness
+
+
+@dataclass(frozen=True)
+class PlanArena(ModulePass):
+    """Every allocation gets its place in one arena."""
+
+    name = "plan-arena"
+    strategy: str = "auto"
+    alignment: int = ALIGNMENT
+    capacity: int | None = None
+    width: int | None = None
+    budget: int | None = None
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_alignment(self.name, self.alignment)
+        main = main_of(op, self.name)
+        places = Places()
+        lifetimes = liveness(main, places).lifetimes
+        _drop_unused(main, lifetimes)
+        allocations = [each for each in main.body.walk() if isinstance(each, memref.AllocOp)]
+        problem, plan = self._solve(allocations, lifetimes)
+        total = _total(main, places, self.alignment)
+        _carry_out(main, places, allocations, lifetimes, plan)
+        main.attributes[PLAN] = _summary(problem, plan, total)
+        measure(ctx, self.name, "bytes of all tensors", total)
+        measure(ctx, self.name, "bytes of the arena", plan.height)
+        measure(ctx, self.name, "bytes saved", total - plan.height)
+
+    def _solve(self, allocations: list[memref.AllocOp], lifetimes: dict[SSAValue, Lifetime]) -> tuple[Problem, Plan]:
+        try:
+            problem = problem_of(allocations, lifetimes, self.alignment, self.capacity)
+            options = {"width": self.width, "budget": self.budget}
+            given = {key: value for key, value in options.items() if value is not None}
+            return problem, solve(problem, self.strategy, **given)
+        except PlanError as error:
+            raise errors.PlanError(f"plan-arena: {error}") from error
+
+
+def problem_of(
+    allocations: list[memref.AllocOp],
+    lifetimes: dict[SSAValue, Lifetime],
+    alignment: int,
+    capacity: int | None = None,
+) -> Problem:
+    """The planning problem of a main on buffers: allocation number i is buffer i."""
+    buffers: list[Buffer] = []
+    for number, op in enumerate(allocations):
+        life = lifetimes[op.memref]
+        buffers.append(
+            Buffer(
+                id=number,
+                size=nbytes_of(memref_type(op.memref)),
+                birth=life.birth,
+                death=life.death,
+                gaps=life.gaps,
+                name=label(op),
+                role="scratch" if SCRATCH in op.attributes else "intermediate",
+            )
+        )
+    return Problem(tuple(buffers), capacity, alignment)
+
+
+def most_live(main: func.FuncOp, alignment: int) -> int:
+    """The most bytes live at one step of a main on buffers: what any plan of its arena needs."""
+    lifetimes = liveness(main).lifetimes
+    touched = [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref in lifetimes]
+    return lower_bound(problem_of(touched, lifetimes, alignment)).height
+
+
+def _total(main: func.FuncOp, places: Places, alignment: int) -> int:
+    """Bytes of the arena if all that a call writes, and all its scratch, had bytes of its own."""
+    written = (places[value] for call in calls_of(main) for value in (*call.outs, *call.scratch))
+    return sum(padded(place.bytes.count, alignment) for place in written if place.root not in main.args)
+
+
+def _drop_unused(main: func.FuncOp, lifetimes: dict[SSAValue, Lifetime]) -> None:
+    """Erases the allocations that no call touches, with their views."""
+    for op in [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref not in lifetimes]:
+        for use in list(op.memref.uses):
+            use.operation.detach()
+            use.operation.erase()
+        op.detach()
+        op.erase()
+
+
+def _carry_out(
+    main: func.FuncOp,
+    places: Places,
+    allocations: list[memref.AllocOp],
+    lifetimes: dict[SSAValue, Lifetime],
+    plan: Plan,
+) -> None:
+    """Replaces allocations, and views of them, by views of the arena."""
+    arena = add_argument(main, MemRefType(i8, [plan.height]), "arena")
+    pools = {member: pool.id for pool in plan.pools for member in pool.members}
+    constants = IndexConstants(main)
+    number: dict[SSAValue, int] = {op.memref: index for index, op in enumerate(allocations)}
+    views = [op for op in main.body.walk() if isinstance(op, VIEWS) and places[op.results[0]].root in number]
+    for op in [*reversed(views), *allocations]:
+        result = op.results[0]
+        place = places[result]
+        if isinstance(op, VIEWS) and not all(isinstance(use.operation, CallOp) for use in result.uses):
+            continue
+        if result.uses:
+            buffer = number[place.root]
+            made = _view(arena, constants[plan.offsets[buffer] + place.bytes.offset], place)
+            attributes = _attributes(allocations[buffer], buffer, lifetimes[place.root], pools.get(buffer))
+            attributes["name"] = StringAttr(label(op) or label(allocations[buffer]))
+            for each in made:
+                each.attributes.update(attributes)
+                each.location = op.location
+                insert_before(each, op)
+            made[-1].results[0].name_hint = result.name_hint
+            result.replace_all_uses_with(made[-1].results[0])
+        op.detach()
+        op.erase()
+
+
+def _attributes(allocation: memref.AllocOp, number: int, life: Lifetime, pool: int | None) -> dict[str, Attribute]:
+    """What a view of the arena says of its buffer."""
+    found: dict[str, Attribute] = {"buffer": int_attr(number)}
+    found |= {"birth": int_attr(life.birth), "death": int_attr(life.death)}
+    if life.gaps:
+        found["gaps"] = ArrayAttr([ArrayAttr([int_attr(step) for step in gap]) for gap in life.gaps])
+    if pool is not None:
+        found["pool"] = int_attr(pool)
+    if SCRATCH in allocation.attributes:
+        found[SCRATCH] = UnitAttr()
+    return found
+
+
+def _view(arena: SSAValue, shift: SSAValue, place: Place) -> list[Operation]:
+    """The ops that make a view of the arena at a byte; the last one's result is the view."""
+    box, element = place.box, memref_type(place.root).element_type
+    if box.is_dense:
+        return [memref.ViewOp(arena, shift, [], buffer_type(element, box.sizes))]
+    line = memref.ViewOp(arena, shift, [], buffer_type(element, (box.end - box.offset,)))
+    return [line, cast_to(line.result, box.moved(-box.offset))]
+
+
+def _summary(problem: Problem, plan: Plan, total: int) -> DictionaryAttr:
+    """The certificate of the plan, for reports; sizes in bytes."""
+    entries: dict[str, Attribute] = {
+        "strategy": StringAttr(plan.strategy),
+        "method": StringAttr(plan.method),
+        "alignment": int_attr(problem.alignment),
+        "arena_bytes": int_attr(plan.height),
+        "lower_bound": int_attr(plan.lower_bound),
+        "proven_bound": int_attr(plan.proven_bound),
+        "optimal": BoolAttr.from_bool(plan.optimal),
+        "binding_step": int_attr(plan.bound.step),
+        "total_bytes": int_attr(total),
+        "original_bytes": int_attr(sum(problem.padded(buffer) for buffer in problem.buffers)),
+    }
+    if plan.exhausted:
+        entries["exhausted"] = StringAttr(plan.exhausted)
+    if plan.pools:
+        entries["pools"] = ArrayAttr([ArrayAttr([int_attr(pool.offset), int_attr(pool.size)]) for pool in plan.pools])
+    return DictionaryAttr(entries)

@@ -1,0 +1,131 @@
+"""poison-dead: bytes of the arena are overwritten once nobody is to read them any more.
+
+before:  kernel.call @relu_0 ins(%a : ...) outs(%b : ...)             %a dies here
+after:   kernel.call @relu_0 ins(%a : ...) outs(%b : ...)
+         kernel.barrier
+         %d = memref.view %arena[%at][] : memref<8192xi8> to memref<1024xi8>
+         kernel.call @poison_1024 outs(%d : memref<1024xi8>)
+         kernel.barrier
+
+For checking memory: a kernel that reads a buffer after its death as planned finds 0xFF, which is NaN in every float
+type, and whoever writes to dead bytes leaves something else there. A gap in a lifetime is a death too. What dies in a
+loop is overwritten in each of its rounds, what lives through it behind it; what dies in one branch is overwritten at
+the start of those that don't touch it. Runs after plan-arena, whose lifetimes stand on the views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp, i8
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.graph import BroadcastToOp, ConstantOp, KernelOp, YieldOp, tensor
+from ...dialects.kernel import BarrierOp, CallOp, target_of
+from ..kernels.schedules.cpu import map as map_schedule
+from .analysis.buffers import calls_of, constant_of, int_attribute, main_of
+
+
+@dataclass
+class _Buffer:
+    """Bytes [low, high) of the arena, the intervals of steps at which they are live, and the calls that touch them."""
+
+    arena: SSAValue
+    low: int
+    high: int
+    live: list[tuple[int, int]]
+    calls: list[CallOp] = field(default_factory=list[CallOp])
+
+
+@dataclass(frozen=True)
+class PoisonDead(ModulePass):
+    """Bytes of the arena are overwritten once nobody is to read them any more."""
+
+    name = "poison-dead"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = main_of(op, self.name)
+        steps = {call: step for step, call in enumerate(calls_of(main))}
+        kernels: dict[int, str] = {}
+        for buffer in _buffers(main):
+            size = buffer.high - buffer.low
+            if not size:
+                continue
+            if size not in kernels:
+                kernels[size] = _fill_kernel(op, size)
+            for birth, death in buffer.live:
+                calls = {call for call in buffer.calls if birth <= steps[call] < death}
+                for place in _ends(main.body.block, calls, (birth, death), steps):
+                    at = arith.ConstantOp(IntegerAttr(buffer.low, IndexType()))
+                    view = memref.ViewOp(buffer.arena, at.result, [], MemRefType(i8, [size]))
+                    fill = CallOp(kernels[size], [], [view.result])
+                    Rewriter.insert_op([BarrierOp(), at, view, fill, BarrierOp()], place)
+
+
+def _ends(block: Block, calls: set[CallOp], life: tuple[int, int], steps: dict[CallOp, int]) -> Iterator[InsertPoint]:
+    """Where the last of the calls has been, on every way through the block."""
+    inside = [call for call in calls if block.find_ancestor_op_in_block(call) is not None]
+    last = block.find_ancestor_op_in_block(max(inside, key=steps.__getitem__)) if inside else None
+    if last is None:
+        yield InsertPoint.at_start(block)
+        return
+    inner = [steps[call] for call in last.walk() if isinstance(call, CallOp) and call in steps]
+    through = isinstance(last, scf.ForOp) and life[0] <= min(inner) and max(inner) < life[1]
+    if isinstance(last, CallOp) or through:
+        yield InsertPoint.after(last)
+        return
+    for region in last.regions:
+        if not region.blocks:  # an scf.if without the other branch
+            region.add_block(Block([scf.YieldOp()]))
+        yield from _ends(region.block, calls, life, steps)
+
+
+def _buffers(main: func.FuncOp) -> list[_Buffer]:
+    """The planned buffers: what their views cover."""
+    found: dict[int, _Buffer] = {}
+    for op in main.body.walk():
+        number = int_attribute(op, "buffer")
+        if number is None:
+            continue
+        if isinstance(op, memref.ViewOp):
+            low = constant_of(op.byte_shift)
+            buffer = found.setdefault(number, _Buffer(op.source, low, low, _live(op)))
+            buffer.low, buffer.high = min(buffer.low, low), max(buffer.high, low + _extent(op.result))
+        found[number].calls += [use.operation for use in op.results[0].uses if isinstance(use.operation, CallOp)]
+    return list(found.values())
+
+
+def _live(view: memref.ViewOp) -> list[tuple[int, int]]:
+    gaps = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", view.attributes.get("gaps", ArrayAttr([])))
+    ends = (int_attribute(view, "birth") or 0, int_attribute(view, "death") or 0)
+    edges = [ends[0], *(step.value.data for gap in gaps for step in gap), ends[1]]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _extent(buffer: SSAValue) -> int:
+    """Bytes from a view's first element to its last."""
+    type = cast("MemRefType[IntegerType]", buffer.type)
+    strides = type.get_strides() or ()
+    pairs = zip(type.get_shape(), strides, strict=True)
+    elements = 1 + sum((size - 1) * (stride or 0) for size, stride in pairs)
+    return elements * max(1, type.element_type.size)
+
+
+def _fill_kernel(module: ModuleOp, size: int) -> str:
+    """A kernel that writes 0xFF to `size` bytes."""
+    kernel = KernelOp(f"poison_{size}", [], [tensor(i8, (size,))])
+    ones = ConstantOp.from_numpy(np.array([-1], np.int8))
+    fill = BroadcastToOp(ones.results[0], (size,))
+    kernel.body.block.add_ops([ones, fill, YieldOp(fill.results[0])])
+    kernel.schedule, kernel.interface = map_schedule.schedule(kernel, target_of(module))
+    module.body.block.add_op(kernel)
+    return kernel.sym_name.data

@@ -1,0 +1,1 @@
+"""The memory plan as records, for reports, tools and the runtime."""

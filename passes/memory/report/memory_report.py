@@ -1,0 +1,325 @@
+"""The memory plan of a module: its tensors, read from the IR at the arena level.
+
+What each call writes is one tensor, from that call to its last read before anything is written over it. A
+name that is read, but that no call writes, is a view: a copy that vanished. Inputs and weights are there from
+the first step to the last; an output is what was last written to its bytes. memory_plan.py holds the records.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TypedDict, cast
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.errors import PlanError
+from ....dialects.graph import node_name, numpy_dtype
+from ....dialects.kernel import CallOp, WeightOp
+from ...geometry.boxes import Box
+from ..analysis.buffers import (
+    PLAN,
+    SCRATCH,
+    Places,
+    argument_texts,
+    calls_of,
+    int_attribute,
+    label,
+    main_of,
+    memref_type,
+    nbytes_of,
+)
+from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord
+
+__all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_summary"]
+
+_NUMBERS = (
+    "alignment",
+    "arena_bytes",
+    "lower_bound",
+    "proven_bound",
+    "optimal",
+    "binding_step",
+    "total_bytes",
+    "original_bytes",
+)
+_TEXTS = ("strategy", "method")
+
+
+@dataclass
+class _Tensor:
+    """A tensor while its life is being followed."""
+
+    name: str
+    value: SSAValue
+    box: Box
+    birth: int
+    death: int
+    role: Role
+    inplace: bool = False
+    node: str = ""
+    kernel: str = ""
+
+
+@dataclass(frozen=True)
+class _Access:
+    step: int
+    box: Box
+    writes: bool
+
+
+@dataclass
+class _Buffer:
+    accesses: list[_Access] = field(default_factory=list[_Access])
+    tensors: list[_Tensor] = field(default_factory=list[_Tensor])
+    named: dict[Box, tuple[str, ...]] = field(default_factory=dict[Box, tuple[str, ...]])
+
+    def overlapping(self, box: Box) -> tuple[str, ...]:
+        """The tensors with bytes in the box: once for all that lie in the same one, as chains in place are long."""
+        if box not in self.named:
+            self.named[box] = tuple(
+                tensor.name
+                for tensor in self.tensors
+                if tensor.box.offset < box.end and box.offset < tensor.box.end and tensor.box.overlaps(box)
+            )
+        return self.named[box]
+
+
+def memory_plan(module: ModuleOp) -> MemoryPlan:
+    """The plan of a module at the arena level. Raises PlanError at any other."""
+    main = main_of(module, "memory plan")
+    calls = list(calls_of(main))
+    if not calls and _has_kernels_lowered(main):
+        raise PlanError("memory plan: the module is not at the arena level")
+    places = Places()
+    return replace(
+        plan_summary(main),
+        tensors=tuple(_records(main, calls, places)),
+        steps=tuple(call.callee.string_value() for call in calls),
+        buffers=tuple(_buffers(main, places)),
+    )
+
+
+def plan_summary(main: Operation) -> MemoryPlan:
+    """What `main` says of its plan from the arena level on; the tensors are not in it. Raises PlanError without one."""
+    summary = main.attributes.get(PLAN)
+    if not isinstance(summary, DictionaryAttr):
+        raise PlanError("memory plan: the module is not at the arena level")
+    numbers = {key: each.value.data for key, each in summary.data.items() if isinstance(each, IntegerAttr)}
+    texts = {key: each.data for key, each in summary.data.items() if isinstance(each, StringAttr)}
+    if unsaid := [key for key in _NUMBERS if key not in numbers] + [key for key in _TEXTS if key not in texts]:
+        raise PlanError(f"memory plan: the kernel.plan of main says no {unsaid[0]}")
+    return MemoryPlan(
+        arena_bytes=numbers["arena_bytes"],
+        lower_bound_bytes=numbers["lower_bound"],
+        tensors=(),
+        strategy=texts["strategy"],
+        optimal=numbers["optimal"] != 0,
+        binding_step=numbers["binding_step"],
+        method=texts["method"],
+        alignment=numbers["alignment"],
+        total_bytes=numbers["total_bytes"],
+        original_bytes=numbers["original_bytes"],
+        proven_bound_bytes=numbers["proven_bound"],
+        exhausted=texts.get("exhausted", ""),
+        pools=tuple(_pools(summary)),
+    )
+
+
+def _has_kernels_lowered(main: func.FuncOp) -> bool:
+    return any(isinstance(op, func.CallOp) for op in main.body.walk())
+
+
+def _pools(summary: DictionaryAttr) -> Iterator[tuple[int, int]]:
+    pools = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", summary.data.get("pools", ArrayAttr([])))
+    for pool in pools:
+        offset, size = (number.value.data for number in pool)
+        yield offset, size
+
+
+def _buffers(main: func.FuncOp, places: Places) -> Iterator[BufferRecord]:
+    """What plan-arena placed: each reaches as far as the views of the arena that carry its number."""
+    views: dict[int, list[Operation]] = {}
+    for op in main.body.walk():
+        number = int_attribute(op, "buffer")
+        if number is not None:
+            views.setdefault(number, []).append(op)
+    for number, ops in sorted(views.items()):
+        boxes = [places[op.results[0]].bytes for op in ops]
+        start, end = min(box.offset for box in boxes), max(box.end for box in boxes)
+        first = ops[boxes.index(max(boxes, key=lambda box: box.count))]
+        gaps = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", first.attributes.get("gaps", ArrayAttr([])))
+        yield BufferRecord(
+            number=number,
+            name=label(first),
+            bytes=end - start,
+            offset=start,
+            birth=int_attribute(first, "birth") or 0,
+            death=int_attribute(first, "death") or 0,
+            gaps=tuple((low.value.data, high.value.data) for low, high in gaps),
+            scratch=SCRATCH in first.attributes,
+            pool=int_attribute(first, "pool"),
+        )
+
+
+class _Reader:
+    """Follows the tensors of main through its calls."""
+
+    def __init__(self, main: func.FuncOp, calls: list[CallOp], places: Places) -> None:
+        self.main = main
+        self.calls = calls
+        self.places = places
+        self.buffers: dict[object, _Buffer] = {}
+        self.used = Counter(argument_texts(main, "graph.name"))
+        self.made: set[tuple[object, str]] = set()  # (buffer, name as in the IR) of what calls write
+
+    def read(self) -> None:
+        """Finds the tensors that calls write, and the views that they read instead of a copy."""
+        for step, call in enumerate(self.calls):
+            for writes, values in ((False, call.ins), (True, (*call.outs, *call.scratch))):
+                for value in values:
+                    access = _Access(step, self.places[value].bytes, writes)
+                    self.buffers.setdefault(self.key(value), _Buffer()).accesses.append(access)
+            for value in (*call.outs, *call.scratch):
+                inplace = value in call.ins
+                own = inplace or value in self.main.args  # what lies in an output need not be the output
+                name = (own and node_name(call)) or self.label(value)
+                tensor = self.tensor(value, step, "scratch" if value in call.scratch else "intermediate", name)
+                tensor.inplace = inplace
+                tensor.node, tensor.kernel = node_name(call), call.callee.string_value()
+                self.made.add((self.key(value), self.label(value)))
+        for step, call in enumerate(self.calls):
+            for value in call.ins:
+                known = (self.key(value), self.label(value))
+                if isinstance(known[0], int) and known not in self.made:
+                    self.made.add(known)
+                    self.tensor(value, step, "view", known[1])
+        for buffer in self.buffers.values():
+            for tensor in buffer.tensors:
+                tensor.death = _death(tensor, buffer)
+
+    def key(self, value: SSAValue) -> object:
+        """The buffer that a value lies in: of the arena by its number, else its root."""
+        op = value.owner
+        number = int_attribute(op, "buffer") if isinstance(op, Operation) else None
+        return self.places[value].root if number is None else number
+
+    def label(self, value: SSAValue) -> str:
+        op = value.owner
+        return (label(op) if isinstance(op, Operation) else value.name_hint) or "tensor"
+
+    def unique(self, name: str) -> str:
+        """The name, numbered where another tensor has it."""
+        self.used[name] += 1
+        return f"{name}#{self.used[name]}" if self.used[name] > 1 else name
+
+    def tensor(self, value: SSAValue, birth: int, role: Role, name: str) -> _Tensor:
+        """A new tensor, under a name of its own."""
+        name = self.unique(f"{name} scratch" if role == "scratch" else name)
+        tensor = _Tensor(name, value, self.places[value].bytes, birth, birth + 1, role)
+        self.buffers[self.key(value)].tensors.append(tensor)
+        return tensor
+
+    def output(self, argument: SSAValue, name: str) -> TensorRecord:
+        """An output: what was last written to all of it, or its parts together."""
+        buffer, box = self.buffers.setdefault(argument, _Buffer()), self.places[argument].bytes
+        birth = min((tensor.birth for tensor in buffer.tensors), default=0)
+        made = _Tensor(name, argument, box, birth, len(self.calls), "output")
+        whole = [tensor for tensor in buffer.tensors if tensor.box.count == box.count]
+        if whole:
+            last = whole[-1]
+            buffer.tensors.remove(last)
+            made = replace(last, name=name, value=argument, box=box, death=made.death, role=made.role)
+        buffer.tensors.append(made)
+        return self.record(made, buffer)
+
+    def outside(self, value: SSAValue, name: str, role: Role) -> TensorRecord:
+        """An input or a weight: there all the time."""
+        size = nbytes_of(memref_type(value))
+        return TensorRecord(name, size, 0, len(self.calls), True, role, None, **_layout(self.places, value))
+
+    def record(self, tensor: _Tensor, buffer: _Buffer) -> TensorRecord:
+        """The record of a tensor whose life is known."""
+        op = tensor.value.owner
+        key = self.key(tensor.value)
+        inside = isinstance(key, int)
+        return TensorRecord(
+            name=tensor.name,
+            bytes=tensor.box.count,
+            birth=tensor.birth,
+            death=tensor.death,
+            persistent=not inside,
+            role=tensor.role,
+            offset=tensor.box.offset if inside else None,
+            pool=int_attribute(op, "pool") if isinstance(op, Operation) else None,
+            overlapping=buffer.overlapping(tensor.box),
+            inplace=tensor.inplace,
+            node=tensor.node,
+            kernel=tensor.kernel,
+            buffer=key if inside else None,
+            extent=tensor.box.end - tensor.box.offset,
+            **_layout(self.places, tensor.value),
+        )
+
+
+class _Layout(TypedDict):
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+
+
+def _layout(places: Places, value: SSAValue) -> _Layout:
+    """How the elements of a memref lie, as a record tells it."""
+    place = places[value]
+    strides = tuple(stride * place.itemsize for stride in place.box.strides)
+    dtype = numpy_dtype(memref_type(value).element_type)
+    return {"shape": place.box.sizes, "strides": strides, "dtype": dtype.name}
+
+
+def _death(tensor: _Tensor, buffer: _Buffer) -> int:
+    """One past the last step that reads the tensor before anything is written over it."""
+    death = tensor.birth + 1
+    overwritten = None
+    first = tensor.birth if tensor.role == "view" else tensor.birth + 1
+    start = bisect_left(buffer.accesses, first, key=lambda access: access.step)
+    for access in islice(buffer.accesses, start, None):
+        if overwritten is not None and access.step > overwritten:
+            break
+        if access.box.overlaps(tensor.box):
+            if access.writes:
+                overwritten = access.step
+            else:
+                death = access.step + 1
+    return death
+
+
+def _records(main: func.FuncOp, calls: list[CallOp], places: Places) -> list[TensorRecord]:
+    """Inputs and outputs, weights, then what the calls write, in the order of the calls."""
+    reader = _Reader(main, calls, places)
+    reader.read()
+    records: list[TensorRecord] = []
+    names, roles = argument_texts(main, "graph.name"), argument_texts(main, "graph.role")
+    for argument, name, role in zip(main.args, names, roles, strict=True):
+        name = name or reader.label(argument)
+        if role == "output":
+            records.append(reader.output(argument, name))
+        elif role == "input":
+            records.append(reader.outside(argument, name, role))
+    for op in main.body.walk():
+        weights = isinstance(op, memref.ViewOp) and int_attribute(op, "buffer") is None
+        if weights or isinstance(op, WeightOp):
+            own = op.attributes.get("name")
+            name = own.data if isinstance(own, StringAttr) else f"{node_name(op)} weight".strip()
+            records.append(reader.outside(op.results[0], reader.unique(name), "weight"))
+    found = [
+        (tensor.birth, reader.record(tensor, buffer))
+        for buffer in reader.buffers.values()
+        for tensor in buffer.tensors
+        if tensor.role != "output"
+    ]
+    return records + [record for _, record in sorted(found, key=lambda pair: pair[0])]

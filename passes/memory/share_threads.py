@@ -1,0 +1,143 @@
+"""share-threads: the calls between two barriers become a stage, whose shares any thread may take.
+
+before:  func.func @main(%x: ..., %y: ..., %arena: ...) {
+           kernel.call @conv_0 ins(%x : ...) outs(%a : ...)
+           kernel.barrier
+           kernel.call @add_0 ins(%a : ...) outs(%y : ...)
+after:   func.func @main(%x: ..., %y: ..., %arena: ..., %team: memref<2xi64> {graph.role = "team"}) {
+           func.call @share_stage_0(%team, %c4)                        // in four shares, done when it returns
+           kernel.call @add_0 ins(%a : ...) outs(%y : ...)             // little work: by the caller alone
+         func.func @stage_0(%x: ..., %y: ..., %arena: ..., %share: index, %shares: index) {
+           kernel.call @conv_0 ins(%x : ...) outs(%a : ...)
+
+`main` is run by one thread. Its stages ask for help, and whoever comes first takes a share, so that a thread that
+gets no processor holds nobody up unless it has begun. There is a share for each `grain` nanoseconds of work, as
+passes/kernels/work.py estimates it, and at most one for each of the target's threads. `share_stage_0` is the
+runtime's: it calls `stage_0` for every share. With `apart` every call is a stage of its own. Needs insert-barriers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.errors import PlanError
+from ...dialects.kernel import BarrierOp, CallOp, target_of
+from ..kernels.work import STAGE_GRAIN, nanoseconds
+from ..statistics import count
+from .analysis.buffers import (
+    VIEWS,
+    IndexConstants,
+    add_argument,
+    argument_with_role,
+    insert_before,
+    kernels_of,
+    main_of,
+)
+
+TEAM = "team"
+TEAM_TYPE = MemRefType(i64, [2])
+STAGE = "stage_"
+SHARE = "share_"  # before the name of a stage: the runtime's function that has it done
+
+
+@dataclass(frozen=True)
+class ShareThreads(ModulePass):
+    """The calls between two barriers become a stage, whose shares any thread may take."""
+
+    name = "share-threads"
+
+    grain: int = STAGE_GRAIN
+    """Nanoseconds of work for each share; 0: a share for each thread always."""
+    apart: bool = False
+    """Whether every call is a stage of its own, so that it can be timed."""
+    watched: bool = False
+    """Whether what one thread does alone is a stage too, so that whoever has stages done sees all there is."""
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        main = main_of(op, self.name)
+        if argument_with_role(main, "arena") is None:
+            raise PlanError("share-threads: main has no argument with the role 'arena'; run plan-arena first")
+        target, kernels = target_of(op), kernels_of(op)
+        threads = target.threads.data
+        team = add_argument(main, TEAM_TYPE, TEAM)
+        constants = IndexConstants(main)
+        made = 0
+        for stage in list(self._stages(main.body.block)) if threads > 1 or self.watched else ():
+            shares = threads
+            if self.grain:
+                work = sum(nanoseconds(kernels[call.callee.string_value()], target) for call in stage)
+                shares = max(1, min(threads, work // self.grain))
+            if shares > 1 or self.watched:
+                name = f"{STAGE}{made}"
+                share = func.CallOp(SHARE + name, [team, constants[shares]], ())
+                insert_before(share, stage[0])
+                op.body.block.add_op(_outlined(main, name, stage))
+                op.body.block.add_op(func.FuncOp.external(SHARE + name, [TEAM_TYPE, IndexType()], []))
+                made += 1
+        _sweep(main.body.block)
+        count(ctx, self.name, "stage", made)
+
+    def _stages(self, block: Block) -> Iterator[list[CallOp]]:
+        """The calls of a block and of the regions in it, from barrier to barrier."""
+        stage: list[CallOp] = []
+        for op in block.ops:
+            ends = isinstance(op, BarrierOp) or op.regions or self.apart
+            if stage and ends:
+                yield stage
+                stage = []
+            if isinstance(op, CallOp):
+                stage.append(op)
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from self._stages(inner)
+        if stage:
+            yield stage
+
+
+def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
+    """A function with the arguments of main, a share and their number, that makes the calls of a stage."""
+    given = main.args[:-1]
+    function = func.FuncOp(name, ([*(argument.type for argument in given), IndexType(), IndexType()], []))
+    block = function.body.block
+    inside: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=False))
+
+    def bring(value: SSAValue) -> None:
+        """A copy of what makes `value`, if it isn't there yet."""
+        made = value.owner
+        if value in inside:
+            return
+        if not isinstance(made, (memref.ViewOp, arith.ConstantOp, *VIEWS)):
+            raise PlanError(f"share-threads: a buffer of @{name} hangs on what {_what(made)} computes")
+        for operand in made.operands:
+            bring(operand)
+        block.add_op(made.clone(inside))
+
+    for call in stage:
+        for operand in call.operands:
+            bring(operand)
+        block.add_op(call.clone(inside))
+        call.detach()
+        call.erase()
+    block.add_op(func.ReturnOp())
+    return function
+
+
+def _what(made: Operation | Block) -> str:
+    return made.name if isinstance(made, Operation) else "a loop"
+
+
+def _sweep(block: Block) -> None:
+    """Views that nobody in main looks through any more go."""
+    for op in reversed(list(block.ops)):
+        if isinstance(op, (memref.ViewOp, arith.ConstantOp, *VIEWS)) and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()

@@ -1,0 +1,373 @@
+"""verify-arena: rejects a main on an arena in which anything is overwritten too early; changes nothing.
+
+Judges the final IR, and shares no code with the analyses and planners that made it. Main is run in the mind,
+call by call (loops twice, so that what is carried around is seen):
+
+1. Every byte bears the number of the buffer that wrote it last; with its first write a buffer takes all of
+   its bytes. A read must find its own buffer's number on all bytes between the first and the last that it
+   reads; scratch may be anything. At the end all of every output has been written.
+2. Within a call, what is written shares no byte with anything else the call is given, except that a result
+   may be the very value of an operand where the kernel's interface says so. Inputs and weights are never
+   written.
+3. All pairs of buffers: what lives together by the recorded lifetimes shares no byte. The recorded lifetimes
+   are those of the accesses, or of the loops around them; the gaps are those of the accesses where main is
+   straight.
+4. Views lie inside the arena, buffers start at multiples of the alignment, and the certificate
+   `kernel.plan` agrees with the IR: the arena ends with its highest buffer; the lower bound is what is live
+   at the binding step, and no step has more; the plan is called optimal exactly where what is proven meets
+   the size. That nothing is between the lower bound and a higher proven one is the planner's word.
+
+Needs plan-arena. Raises PlanError with the names of the buffers and the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import prod
+from typing import cast
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ...dialects.errors import InvalidModelError, PlanError
+from ...dialects.graph import KernelOp, describe, numpy_dtype
+from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
+from .analysis.byte_map import ByteMap, Region
+
+_CLAIMS = ("alignment", "arena_bytes", "lower_bound", "binding_step", "proven_bound", "optimal")
+_VIEWS = (
+    memref.ReinterpretCastOp,
+    memref.SubviewOp,
+    memref.CollapseShapeOp,
+    memref.ExpandShapeOp,
+    memref.CastOp,
+)
+
+
+@dataclass(frozen=True)
+class VerifyArena(ModulePass):
+    """Rejects a main on an arena in which anything is overwritten too early."""
+
+    name = "verify-arena"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        interfaces: dict[str, InterfaceAttr] = {}
+        main: func.FuncOp | None = None
+        for each in op.body.block.ops:
+            if isinstance(each, KernelOp) and isinstance(each.interface, InterfaceAttr):
+                interfaces[each.sym_name.data] = each.interface
+            elif isinstance(each, func.FuncOp) and each.sym_name.data == "main":
+                main = each
+        if main is None:
+            raise InvalidModelError("verify-arena: the module has no function @main")
+        _Checker(main, interfaces).run()
+
+
+@dataclass
+class _Buffer:
+    """A buffer of the arena: what its views record, the bytes they reach, and the steps that touch them."""
+
+    name: str
+    birth: int
+    death: int
+    gaps: list[tuple[int, int]]
+    start: int
+    end: int
+    steps: list[int] = field(default_factory=list[int])
+    seen_gaps: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    def touch(self, step: int, *, overwritten: bool) -> None:
+        """Notes an access; what was there counts no more since the access before where all is overwritten."""
+        if overwritten and self.steps and self.steps[-1] + 1 < step:
+            self.seen_gaps.append((self.steps[-1] + 1, step))
+        self.steps.append(step)
+
+    def live(self) -> list[tuple[int, int]]:
+        edges = [self.birth, *(step for gap in self.gaps for step in gap), self.death]
+        return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+class _Checker:
+    def __init__(self, main: func.FuncOp, interfaces: dict[str, InterfaceAttr]) -> None:
+        self.main = main
+        self.interfaces = interfaces
+        self.memory: dict[SSAValue, ByteMap] = {}
+        self.regions: dict[SSAValue, Region] = {}
+        self.buffers: dict[object, _Buffer] = {}
+        self.steps: dict[Operation, int] = {}
+        self.outputs: list[SSAValue] = []
+        self.read_only: set[SSAValue] = set()
+        self.arena = self.arguments()
+        self.plan = self.certificate()
+
+    def certificate(self) -> dict[str, int]:
+        """The numbers in `kernel.plan`."""
+        plan = self.main.attributes.get("kernel.plan")
+        if not isinstance(plan, DictionaryAttr):
+            raise PlanError("verify-arena: main has no kernel.plan; run plan-arena first")
+        numbers = {key: each.value.data for key, each in plan.data.items() if isinstance(each, IntegerAttr)}
+        for key in _CLAIMS:
+            if key not in numbers:
+                raise PlanError(f"verify-arena: the kernel.plan of main says no {key}")
+        return numbers
+
+    def arguments(self) -> SSAValue:
+        """Sorts main's arguments by their roles; the one with the role "arena"."""
+        arena: SSAValue | None = None
+        attributes = self.main.arg_attrs or ArrayAttr([DictionaryAttr({})] * len(self.main.args))
+        for argument, given in zip(self.main.args, attributes, strict=True):
+            match given.data.get("graph.role"):
+                case StringAttr(data="arena"):
+                    arena = argument
+                case StringAttr(data="output"):
+                    self.outputs.append(argument)
+                case _:
+                    self.read_only.add(argument)
+        if arena is None:
+            raise PlanError("verify-arena: main has no argument with the role 'arena'; run plan-arena first")
+        return arena
+
+    def run(self) -> None:
+        """Checks everything; returns where nothing is wrong."""
+        self.steps = {op: step for step, op in enumerate(self.calls(self.main.body.block, 1))}
+        for call in self.steps:
+            for value in call.operands:
+                self.region(value)  # which also tells how far each buffer reaches
+        for call in self.calls(self.main.body.block, 2):
+            self.call(call)
+        for output in self.outputs:
+            region = self.region(output)
+            for position, _ in self.memory.get(output, ByteMap()).strangers(region.start, region.end, output):
+                raise PlanError(f"byte {position} of output {_name(output)} is never written")
+        self.check_lifetimes()
+        self.check_pairs()
+        self.check_certificate()
+
+    def calls(self, block: Block, rounds: int) -> Iterator[CallOp]:
+        """The calls as they would run: bodies of loops so many times, one branch after the other."""
+        for op in block.ops:
+            if isinstance(op, CallOp):
+                yield op
+            for region in op.regions:
+                if not isinstance(op, scf.ForOp | scf.IfOp):
+                    raise PlanError(f"{describe(op)}: verify-arena knows no other regions than loops and branches")
+                for _ in range(rounds if isinstance(op, scf.ForOp) else 1):
+                    for inner in region.blocks:
+                        yield from self.calls(inner, rounds)
+
+    def call(self, op: CallOp) -> None:
+        self.check_sharing(op)
+        step = self.steps[op]
+        reads = {self.region(value).owner for value in op.ins}
+        overwritten = {region.owner for region in map(self.region, op.outs) if self.is_whole(region)} - reads
+        for owner in {*reads, *(self.region(value).owner for value in (*op.outs, *op.scratch))}:
+            buffer = self.buffers.get(owner)
+            if buffer is not None:
+                buffer.touch(step, overwritten=owner in overwritten)
+        for value in op.ins:
+            region = self.region(value)
+            if region.space is not self.arena:
+                continue  # an input, a weight, or an output, which nobody else can write
+            found = self.memory.setdefault(region.space, ByteMap())
+            for position, owner in found.strangers(region.start, region.end, region.owner):
+                writer = "nobody has written" if owner is None else f"{self.title(owner)} has written"
+                raise PlanError(
+                    f"{describe(op)}, step {step}: reads {self.title(region.owner)}, but {writer} byte {position}"
+                )
+        for value in (*op.scratch, *op.outs):
+            region = self.region(value)
+            if region.space in self.read_only:
+                raise PlanError(f"{describe(op)}, step {step}: writes {_name(region.space)}, which is read-only")
+            start, end = region.start, region.end
+            buffer = self.buffers.get(region.owner)
+            if buffer is not None and buffer.birth == step:
+                start, end = buffer.start, buffer.end
+            self.memory.setdefault(region.space, ByteMap()).write(start, end, region.owner)
+
+    def check_sharing(self, op: CallOp) -> None:
+        """Within one call only what the interface allows may be the same bytes."""
+        interface = self.interfaces.get(op.callee.string_value())
+        allowed = set(interface.inplace_pairs) if interface is not None else set[tuple[int, int]]()
+        written = [("result", number, value) for number, value in enumerate(op.outs)]
+        written += [("scratch", number, value) for number, value in enumerate(op.scratch)]
+        for index, (kind, number, value) in enumerate(written):
+            region = self.region(value)
+            others = [("operand", position, other) for position, other in enumerate(op.ins)]
+            for what, position, other in (*others, *written[:index]):
+                same = what == "operand" and kind == "result" and value is other
+                if same and (position, number) in allowed:
+                    continue
+                if region.meets(self.region(other)):
+                    raise PlanError(
+                        f"{describe(op)}, step {self.steps[op]}: {kind} {number} and {what} {position} share "
+                        f"bytes, which @{op.callee.string_value()} does not allow"
+                    )
+
+    def is_whole(self, region: Region) -> bool:
+        """Whether these are all bytes of a buffer of the arena."""
+        buffer = self.buffers.get(region.owner)
+        return buffer is not None and not region.dims and (region.start, region.end) == (buffer.start, buffer.end)
+
+    def region(self, value: SSAValue) -> Region:
+        """The bytes that a value names."""
+        if value not in self.regions:
+            self.regions[value] = self.find_region(value)
+        return self.regions[value]
+
+    def find_region(self, value: SSAValue) -> Region:
+        type = cast("MemRefType[Attribute]", value.type)
+        size = numpy_dtype(type.element_type).itemsize
+        strides, offset = type.get_strides(), type.get_offset()
+        op = value.owner
+        base = value
+        shift, owner = 0, cast(object, value)
+        while isinstance(op, Operation) and not isinstance(op, memref.ViewOp | WeightOp):
+            if not isinstance(op, _VIEWS):
+                raise PlanError(f"verify-arena can't see through {op.name}")
+            base = op.operands[0]
+            op, owner = base.owner, base
+        if isinstance(op, memref.ViewOp) and op.source in self.read_only:
+            base = owner = op.source
+        elif isinstance(op, memref.ViewOp):
+            shift, owner = self.arena_view(op)
+            base = op.source
+        elif isinstance(op, WeightOp):
+            self.read_only.add(base)
+        elif base not in self.main.args:
+            raise PlanError("verify-arena can't tell which buffer a loop or a branch hands on")
+        if strides is None or offset is None or None in strides:
+            raise PlanError(f"{type} is not a buffer with constant strides")
+        pairs = zip(type.get_shape(), cast("tuple[int, ...]", strides), strict=True)
+        axes = sorted(((count, stride * size) for count, stride in pairs if count != 1), key=lambda axis: -axis[1])
+        run = size if _count(type) else 0
+        while run and axes and axes[-1][1] == run:
+            run *= axes.pop()[0]
+        return Region(base, owner, shift + offset * size, tuple(axes) if run else (), run)
+
+    def arena_view(self, op: memref.ViewOp) -> tuple[int, object]:
+        """The first byte of a view of the arena, and the number of the buffer that it belongs to."""
+        constant = op.byte_shift.owner
+        if op.source is not self.arena or not isinstance(constant, arith.ConstantOp):
+            raise PlanError(f"{describe(op)}: not a view of the arena at a constant byte")
+        shift = cast("IntegerAttr", constant.value).value.data
+        type = op.result.type
+        end = shift + numpy_dtype(type.element_type).itemsize * _count(type)
+        numbers = {key: op.attributes.get(key) for key in ("buffer", "birth", "death")}
+        found = [number.value.data for number in numbers.values() if isinstance(number, IntegerAttr)]
+        if len(found) != 3:
+            raise PlanError(f"{describe(op)}: a view of the arena needs the attributes {', '.join(numbers)}")
+        if shift < 0 or end > _count(cast("MemRefType[Attribute]", self.arena.type)):
+            raise PlanError(f"{_name(op.result)}: bytes [{shift}, {end}) lie outside of the arena")
+        gaps = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", op.attributes.get("gaps", ArrayAttr([])))
+        steps = [(gap.data[0].value.data, gap.data[1].value.data) for gap in gaps]
+        buffer = self.buffers.get(found[0])
+        if buffer is None:
+            buffer = _Buffer(_name(op.result), found[1], found[2], steps, shift, end)
+            self.buffers[found[0]] = buffer
+        if (buffer.birth, buffer.death, buffer.gaps) != (found[1], found[2], steps):
+            raise PlanError(f"{_name(op.result)}: the views of buffer {found[0]} disagree about its lifetime")
+        buffer.start, buffer.end = min(buffer.start, shift), max(buffer.end, end)
+        return shift, found[0]
+
+    def check_lifetimes(self) -> None:
+        """The recorded lifetimes are those of the accesses; what is touched in a loop may live through it."""
+        straight = not any(op.regions for op in self.main.body.block.ops)
+        loops = [self.steps_in(op) for op in self.main.body.walk() if isinstance(op, scf.ForOp)]
+        for buffer in self.buffers.values():
+            first, last = min(buffer.steps), max(buffer.steps)
+            births = {first, *(loop.start for loop in loops if first in loop)}
+            deaths = {last + 1, *(loop.stop for loop in loops if last in loop)}
+            if buffer.birth not in births or buffer.death not in deaths:
+                raise PlanError(
+                    f"{buffer.name}: recorded as live in [{buffer.birth}, {buffer.death}), "
+                    f"but accessed in [{first}, {last + 1})"
+                )
+            if straight and buffer.gaps != buffer.seen_gaps:
+                raise PlanError(
+                    f"{buffer.name}: recorded as free in {_intervals(buffer.gaps)}, "
+                    f"but its bytes count for nothing in {_intervals(buffer.seen_gaps)}"
+                )
+
+    def steps_in(self, op: Operation) -> range:
+        """The steps of the calls inside of an op."""
+        steps = [self.steps[inner] for inner in op.walk() if isinstance(inner, CallOp)]
+        return range(min(steps), max(steps) + 1) if steps else range(0)
+
+    def check_pairs(self) -> None:
+        """All pairs: buffers that live together share no byte."""
+        ordered = sorted(self.buffers.values(), key=lambda buffer: buffer.start)
+        for index, a in enumerate(ordered):
+            for b in ordered[index + 1 :]:
+                if b.start >= a.end:
+                    break
+                if b.start == b.end or b.birth >= a.death or a.birth >= b.death:
+                    continue
+                for birth, death in a.live():
+                    for other_birth, other_death in b.live():
+                        if birth < other_death and other_birth < death:
+                            raise PlanError(
+                                f"{a.name} and {b.name} are live together at step "
+                                f"{max(birth, other_birth)} and share bytes [{b.start}, {min(a.end, b.end)})"
+                            )
+
+    def check_certificate(self) -> None:
+        """What `kernel.plan` claims agrees with the IR."""
+        plan = self.plan
+        size, alignment = _count(cast("MemRefType[Attribute]", self.arena.type)), plan["alignment"]
+        if alignment < 1 or alignment & (alignment - 1):
+            raise PlanError(f"the plan's alignment {alignment} is not a power of two")
+        if size != plan["arena_bytes"]:
+            raise PlanError(f"the arena has {size} bytes, the plan claims {plan['arena_bytes']}")
+        changes = [0] * (len(self.steps) + 1)
+        highest = 0
+        for buffer in self.buffers.values():
+            if buffer.start % alignment:
+                raise PlanError(f"{buffer.name} starts at {buffer.start}, which is not aligned to {alignment}")
+            taken = (buffer.end - buffer.start + alignment - 1) // alignment * alignment
+            highest = max(highest, buffer.start + taken if taken else 0)
+            for birth, death in buffer.live():
+                changes[birth] += taken
+                changes[death] -= taken
+        if size != highest:
+            raise PlanError(f"the arena has {size} bytes, but its highest buffer ends at {highest}")
+        live = list(accumulate(changes))
+        most, binding = max(live), plan["binding_step"]
+        if plan["lower_bound"] != most:
+            raise PlanError(
+                f"{most} bytes are live at step {live.index(most)}, the plan's bound is {plan['lower_bound']}"
+            )
+        if not 0 <= binding < len(live) or live[binding] != most:
+            raise PlanError(f"the plan's bound is reached at step {live.index(most)}, not at step {binding}")
+        if not most <= plan["proven_bound"] <= size:
+            raise PlanError(f"the plan claims to prove {plan['proven_bound']}, which is not in [{most}, {size}]")
+        if bool(plan["optimal"]) != (plan["proven_bound"] == size):
+            raise PlanError(f"the arena has {size} bytes and {plan['proven_bound']} are proven: optimal is wrong")
+
+    def title(self, owner: object) -> str:
+        """The name of the buffer behind an owner."""
+        buffer = self.buffers.get(owner)
+        if buffer is not None:
+            return buffer.name
+        return _name(cast("SSAValue[Attribute]", owner)) if isinstance(owner, SSAValue) else str(owner)
+
+
+def _count(type: MemRefType[Attribute]) -> int:
+    return prod(type.get_shape())
+
+
+def _intervals(steps: list[tuple[int, int]]) -> str:
+    return " ".join(f"[{low}, {high})" for low, high in steps) or "no steps"
+
+
+def _name(value: SSAValue) -> str:
+    """What errors call a view or an argument."""
+    op = value.owner
+    name = op.attributes.get("name") if isinstance(op, Operation) else None
+    return name.data if isinstance(name, StringAttr) else value.name_hint or "an argument"
