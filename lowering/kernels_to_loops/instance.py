@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, memref
@@ -71,6 +71,19 @@ class KernelInstance:
         function, builder = define_function(f"{self.name}_{suffix}", arguments, noinline=True)
         self.helpers.append(function)
         return function, builder
+
+    def part(self, total: Index) -> tuple[Index, Index]:
+        """[first, last): which of `total` items this share of the work has, where a family must know it."""
+        first = self.b.div(self.b.mul(self.thread, total), self.threads)
+        return first, self.b.div(self.b.mul(self.b.add(self.thread, 1), total), self.threads)
+
+    def items(self, total: Index, body: Callable[[Index], None]) -> None:
+        """`body(item)` for every item of this share of `total` ones, in order.
+
+        Work is handed out here alone: what is written by different items lies in different bytes, and no item reads
+        what another one writes.
+        """
+        self.b.loop(*self.part(total), lambda item, _: body(item))
 
     def own_scratch(self, offset: int, element: Attribute, shape: Sequence[int]) -> SSAValue:
         """A window at byte `offset` of this thread's scratch."""

@@ -60,7 +60,7 @@ def _note(k: KernelInstance, v: Values, check: IndexCheck, status: SSAValue, pla
         index = v.at(indices, [*delinearize(position, shape), *last])
         return [extreme.combine(each, index) for extreme, each in zip(extremes, before, strict=True)]
 
-    low, high = b.share(total, k.thread, k.threads)
+    low, high = k.part(total)
     found = v.carry_between(low, high, total, [extreme.start() for extreme in extremes], step)
     for extreme, (_, predicate, bound) in zip(found, wrong, strict=True):
         index = convert(b, extreme, element, i64)

@@ -105,11 +105,10 @@ class _Writer:
         padded = self.panels * self.nr
         panels = k.own_scratch(0, self.element, [self.panels, s.depth, self.nr])
         scores = k.own_scratch(padded * s.depth * k.schedule.get("bytes"), self.element, [self.mr, padded])
-        lower, upper = b.share(s.batch * s.heads, k.thread, k.threads)
         pack: list[func.FuncOp] = []
         softmax: dict[str, func.FuncOp] = {}
 
-        def head(item: Index, _: Sequence[SSAValue]) -> None:
+        def head(item: Index) -> None:
             batch, index = b.delinearize(item, [s.batch, s.heads])
             group = b.div(index, max(1, s.heads // max(1, s.key_heads)))
             keys = self.key.at(b, [batch, group, 0], [s.keys, s.depth])
@@ -126,7 +125,7 @@ class _Writer:
 
                 b.loop(0, block.count, rows)
 
-        b.loop(lower, upper, head)
+        k.items(s.batch * s.heads, head)
 
     def _scores(self, block: TileClass, index: Sequence[Index], panels: SSAValue, scores: SSAValue) -> None:
         """scores[rows, keys] = q k^T, a panel of keys at a time."""

@@ -61,16 +61,15 @@ def _write_packed(k: KernelInstance, nest: Nest, calls: TileCalls) -> None:
     panels = argument_buffer(k, calls.form.rhs)
     size = nest.depth * calls.nr
     rhs_rank = len(nest.outer)
-    lower, upper = b.share(product(sizes), k.thread, k.threads)
 
-    def item(i: Index, _: Sequence[SSAValue]) -> None:
+    def item(i: Index) -> None:
         index = b.delinearize(i, sizes)
         rhs, panel = index[:rhs_rank], index[rhs_rank]
         at = b.linear(rhs, outer_steps(nest.outer, calls.panels * size), b.mul(panel, size))
         site = Site(tuple(rhs), panel, tuple(index[rhs_rank + 1 : -1]), panels, at)
         calls.chosen(nest, classes, site, index[-1])
 
-    b.loop(lower, upper, item)
+    k.items(product(sizes), item)
 
 
 def _write_computed(k: KernelInstance, nest: Nest, calls: TileCalls) -> None:
@@ -79,9 +78,8 @@ def _write_computed(k: KernelInstance, nest: Nest, calls: TileCalls) -> None:
     classes = _classes(nest, calls.mr)
     outer = [*nest.outer, calls.panels]
     inner = [*nest.pixels[:-1], sum(c.count for c in classes)]
-    lower, upper = b.share(product(outer), k.thread, k.threads)
 
-    def item(i: Index, _: Sequence[SSAValue]) -> None:
+    def item(i: Index) -> None:
         index = b.delinearize(i, outer)
         rhs, panel = tuple(index[:-1]), index[-1]
         scratch = _pack_panel(k, nest, calls, rhs, panel)
@@ -92,7 +90,7 @@ def _write_computed(k: KernelInstance, nest: Nest, calls: TileCalls) -> None:
 
         b.loop(0, product(inner), tile)
 
-    b.loop(lower, upper, item)
+    k.items(product(outer), item)
 
 
 def _pack_panel(k: KernelInstance, nest: Nest, calls: TileCalls, rhs: Sequence[Index], panel: Index) -> SSAValue:

@@ -79,15 +79,14 @@ class _Writer:
         row_groups = sum(c.count for c in self.rows)
         column_tiles = sum(c.count for c in self.columns)
         sizes = [g.batch, row_groups, column_tiles, chunks]
-        lower, upper = b.share(g.batch * row_groups * column_tiles * chunks, self.k.thread, self.k.threads)
 
-        def item(i: Index, _: Sequence[SSAValue]) -> None:
+        def item(i: Index) -> None:
             image, row, column, chunk = b.delinearize(i, sizes)
             low = b.div(b.mul(chunk, blocks), chunks)
             high = b.div(b.mul(b.add(chunk, 1), blocks), chunks)
             self._by_row(self.rows, image, row, column, low, high)
 
-        b.loop(lower, upper, item)
+        self.k.items(g.batch * row_groups * column_tiles * chunks, item)
 
     def _by_row(
         self, classes: Sequence[TileClass], image: Index, row: Index, column: Index, low: Index, high: Index

@@ -9,8 +9,6 @@ A power of 0.75, the usual one, is two square roots; another one is an exponenti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
@@ -41,7 +39,6 @@ def lower(k: KernelInstance) -> None:
     sizes, (x_steps, out_steps) = collapse(
         shape[:-1], [strides_of(memref_type(x))[:-1], strides_of(memref_type(out))[:-1]]
     )
-    lower, upper = b.share(product(sizes), k.thread, k.threads)
     zero, whole = m.constant(0.0), channels // lanes * lanes
     for at in range(0, padded - lanes + 1, lanes):
         b.vstore(zero, squares, [at])
@@ -55,7 +52,7 @@ def lower(k: KernelInstance) -> None:
         base = m.add(m.mul(total, factor), m.constant(root.bias.value.data))
         return m.div(value, _power(m, base, root.beta.value.data))
 
-    def pixel(i: Index, _: Sequence[SSAValue]) -> None:
+    def pixel(i: Index) -> None:
         index = b.delinearize(i, sizes)
         source = b.view(x, b.linear(index, x_steps), [channels], [1])
         target = b.view(out, b.linear(index, out_steps), [channels], [1])
@@ -72,7 +69,7 @@ def lower(k: KernelInstance) -> None:
             if whole < channels:
                 step(whole, channels - whole)
 
-    b.loop(lower, upper, pixel)
+    k.items(product(sizes), pixel)
 
 
 def _power(m: Arithmetic, base: SSAValue, exponent: float) -> SSAValue:

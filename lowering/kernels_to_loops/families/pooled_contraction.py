@@ -41,9 +41,8 @@ def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, p
     calls = TileCalls(k, form, epilogue, nest.columns)
     pooling = _PoolRows(k, pool, scratch)
     bands = -(-height // band)
-    lower, upper = b.share(g.batch * bands, k.thread, k.threads)
 
-    def item(i: Index, _: Sequence[SSAValue]) -> None:
+    def item(i: Index) -> None:
         image, index = b.delinearize(i, [g.batch, bands])
         first = b.mul(index, band)
         count = band if height % band == 0 else b.min(band, b.sub(height, first))
@@ -53,7 +52,7 @@ def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, p
         _rows(k, nest, calls, scratch, image, low, high, b.mul(top, -row))
         b.loop(0, count, lambda pooled, _: pooling.write(image, b.add(first, pooled), top))
 
-    b.loop(lower, upper, item)
+    k.items(g.batch * bands, item)
 
 
 def _rows(

@@ -71,13 +71,12 @@ class _Writer:
         b, k = self.b, self.k
         blocks = tile_classes(self.nest.pixels[-1], self.block)
         sizes = [*self.nest.pixels[:-1], sum(c.count for c in blocks)]
-        lower, upper = b.share(product(sizes), k.thread, k.threads)
 
-        def item(i: Index, _: Sequence[SSAValue]) -> None:
+        def item(i: Index) -> None:
             index = b.delinearize(i, sizes)
             self._by_class(blocks, tuple(index[:-1]), index[-1])
 
-        b.loop(lower, upper, item)
+        k.items(product(sizes), item)
 
     def _by_class(self, blocks: Sequence[TileClass], row: tuple[Index, ...], index: Index) -> None:
         first, b = blocks[0], self.b

@@ -84,9 +84,8 @@ class _Writer:
             k.own_scratch(row + (four + self.hidden) * self.bytes, self.element, [self.hidden]),
         )
         bias = self._optional(self.root.bias)
-        lower, upper = b.share(self.directions * self.batch, k.thread, k.threads)
 
-        def sequence(item: Index, _: Sequence[SSAValue]) -> None:
+        def sequence(item: Index) -> None:
             direction, element = b.delinearize(item, [self.directions, self.batch])
             self._input_product(direction, element, bias, scratch)
             self._start(self._optional(self.root.initial_h), direction, element, scratch.h)
@@ -101,7 +100,7 @@ class _Writer:
             self._finish(self.root.last_h, direction, element, scratch.h)
             self._finish(self.root.last_c, direction, element, scratch.c)
 
-        b.loop(lower, upper, sequence)
+        k.items(self.directions * self.batch, sequence)
 
     def _time(self, t: Index, direction: Index) -> Index:
         """The position in the sequence of a direction's step `t`."""

@@ -41,7 +41,7 @@ def lower_scatter(k: KernelInstance, op: ScatterNdOp | ScatterElementsOp) -> Non
     out = v.line(k.results[0])
     depth = shape_of(op.indices)[-1] if isinstance(op, ScatterNdOp) else len(shape)
     rows, length = prod(shape[:depth]), prod(shape[depth:])
-    low, high = b.share(rows, k.thread, k.threads)
+    low, high = k.part(rows)
     if k.buffer_of(op.x) is not k.results[0]:
         _copy(v, op.x, out, b.mul(low, length), b.mul(high, length))
     counts = shape_of(op.indices)[:-1] if isinstance(op, ScatterNdOp) else shape_of(op.indices)

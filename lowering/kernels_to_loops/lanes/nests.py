@@ -124,7 +124,6 @@ def share_loops(
     shared = 1
     while shared < len(sizes) and prod(sizes[:shared]) < wanted:
         shared += 1
-    lower, upper = b.share(prod(sizes[:shared]), k.thread, k.threads)
 
     def inner(outer: list[Expr]) -> None:
         if len(outer) == len(ranges):
@@ -133,7 +132,7 @@ def share_loops(
         low, high = ranges[len(outer)]
         loop_over(v, low, high, lambda i: inner([*outer, i]))
 
-    def item(i: Index, _: Sequence[SSAValue]) -> None:
+    def item(i: Index) -> None:
         outer = [
             _bounded(b.add(position, low), low, high)
             for position, (low, high) in zip(b.delinearize(i, sizes[:shared]), ranges, strict=False)
@@ -141,7 +140,7 @@ def share_loops(
         with v.scope():
             inner(outer)
 
-    b.loop(lower, upper, item)
+    k.items(prod(sizes[:shared]), item)
 
 
 def loop_over(v: Values, low: int, high: int, body: Callable[[Expr], None]) -> None:
@@ -227,7 +226,7 @@ class _Nest:
 
         def level(index: list[Expr]) -> None:
             if len(index) == len(outer):
-                work(index, lambda total: k.b.share(total, k.thread, k.threads))
+                work(index, k.part)
             else:
                 loop_over(v, *outer[len(index)], lambda i: level([*index, i]))
 

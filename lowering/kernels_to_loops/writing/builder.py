@@ -148,17 +148,17 @@ class LoopBuilder:
             return b
         return a if b == 1 else self.make(arith.MuliOp, self.index(a), self.index(b))
 
-    def div(self, a: Index, b: int) -> Index:
+    def div(self, a: Index, b: Index) -> Index:
         """a // b of a non-negative a"""
-        if isinstance(a, int):
+        if isinstance(a, int) and isinstance(b, int):
             return a // b
-        return a if b == 1 else self.make(arith.DivUIOp, a, self.index(b))
+        return a if b == 1 else self.make(arith.DivUIOp, self.index(a), self.index(b))
 
-    def rem(self, a: Index, b: int) -> Index:
+    def rem(self, a: Index, b: Index) -> Index:
         """a % b of a non-negative a"""
-        if isinstance(a, int):
+        if isinstance(a, int) and isinstance(b, int):
             return a % b
-        return 0 if b == 1 else self.make(arith.RemUIOp, a, self.index(b))
+        return 0 if b == 1 else self.make(arith.RemUIOp, self.index(a), self.index(b))
 
     def min(self, a: Index, b: Index) -> Index:
         """The smaller one, signed."""
@@ -273,12 +273,6 @@ class LoopBuilder:
         op = scf.IfOp(condition, types, true_region, false_region)
         self._at.add_op(op)
         return op.results
-
-    def share(self, total: int, thread: SSAValue, threads: SSAValue) -> tuple[Index, Index]:
-        """[lower, upper): this thread's part of `total` pieces of work."""
-        lower = self.make(arith.DivUIOp, self.index(self.mul(thread, total)), threads)
-        upper = self.make(arith.DivUIOp, self.index(self.mul(self.add(thread, 1), total)), threads)
-        return lower, upper
 
     def call(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
         """Call a function without results."""
