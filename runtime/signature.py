@@ -155,7 +155,8 @@ def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:
     with memory_for(f"{total} bytes of weights"):
         segment = aligned_bytes(total, WEIGHT_ALIGNMENT)
     for blob, offset in blocks:
-        segment[offset : offset + blob.nbytes.data] = ctx.blobs.bytes(blob)
+        ctx.blobs.copy(blob, segment[offset : offset + blob.nbytes.data])
+        ctx.blobs.release()
     segment.flags.writeable = False
     return segment
 

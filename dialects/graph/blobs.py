@@ -2,15 +2,19 @@
 
 A blob lies in a file (mapped when first read) or, with the file name "", only in the memory of a BlobStore.
 Passes that make new weights add them to the store of their context; `BlobStore.write` then puts all blobs
-that exist only in memory into one file.
+that exist only in memory into one file. A large weight that is made of others is not made before somebody reads it:
+the store keeps how, so that a model's weights are never in memory twice. Its digest names what it is made of.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from typing_extensions import override
@@ -25,6 +29,9 @@ from ..errors import InvalidModelError, MiniInferError
 from .values import AnyTensor, Array, nbytes_of, numpy_dtype
 
 ALIGNMENT = 64  # bytes between the starts of blobs in a written file: a cache line
+EAGER_BYTES = 2**16  # weights up to this size are made at once
+PART_BYTES = 2**24  # of a weight that is made part by part
+MOST_REPEATED = 8  # what making a weight again may cost: bytes made on the way, for each of its own
 
 
 @irdl_attr_definition
@@ -71,6 +78,26 @@ def digest_of(data: Array) -> str:
     return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data)
 
 
+Source: TypeAlias = "tuple[BlobAttr, AnyTensor] | Array"
+"""What a blob is made of: another, or an array."""
+Fill: TypeAlias = "Callable[[Sequence[Array], Array], None]"
+"""Writes what is made of some arrays to another, which is row-major."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Recipe:
+    """How a blob is made, and the bytes that are made on the way, its own included.
+
+    Where each of its rows is made of just so many `rows` of its one source, it can be made part by part.
+    """
+
+    sources: Sequence[Source]
+    fill: Fill
+    type: AnyTensor
+    cost: int
+    rows: int
+
+
 @dataclass(eq=False)
 class BlobStore:
     """The bytes behind the blobs of a module; reading is safe from many threads."""
@@ -79,7 +106,8 @@ class BlobStore:
     """What relative file names are relative to."""
 
     _memory: dict[str, Array] = field(default_factory=dict[str, Array])
-    _files: dict[Path, Array] = field(default_factory=dict[Path, Array])
+    _recipes: dict[str, _Recipe] = field(default_factory=dict[str, _Recipe])
+    _files: dict[Path, mmap.mmap | None] = field(default_factory=dict[Path, "mmap.mmap | None"])
     _checked: set[BlobAttr] = field(default_factory=set[BlobAttr])  # those in files whose bytes are what they were
 
     def add(self, array: Array) -> BlobAttr:
@@ -89,12 +117,42 @@ class BlobStore:
         self._memory.setdefault(digest, data)
         return BlobAttr.of("", 0, data.size, digest)
 
+    def add_made(self, type: AnyTensor, sources: Sequence[Source], how: str, fill: Fill, rows: int = 0) -> BlobAttr:
+        """A blob whose array `fill` writes, given those of the sources; whenever its bytes are asked for.
+
+        `how` and the sources name it: they must tell it from all others. With `rows`, each of its rows hangs on just
+        so many of its one source. A small blob is made at once; and of sources that are made themselves, and would
+        cost too much to be made again, the store keeps the bytes.
+        """
+        nbytes = nbytes_of(type)
+        made = {each[0].digest.data for each in sources if not isinstance(each, np.ndarray)} & self._recipes.keys()
+        cost = nbytes + sum(self._recipes[digest].cost for digest in made)
+        if cost > MOST_REPEATED * nbytes:
+            for digest in made:
+                self._memory[digest] = self._made(self._recipes[digest])
+                del self._recipes[digest]
+            cost = nbytes
+        recipe = _Recipe(sources, fill, type, cost, rows)
+        if nbytes <= EAGER_BYTES:
+            return self.add(self._made(recipe))
+        names = [_name_of(source) for source in sources]
+        digest = digest_of(np.frombuffer(" ".join([how, str(type), *names]).encode(), np.uint8))
+        self._recipes.setdefault(digest, recipe)
+        return BlobAttr.of("", 0, nbytes, digest)
+
     def add_file(self, path: str | Path, offset: int, nbytes: int) -> BlobAttr:
         """A blob for part of a file (relative to `base_dir`, or absolute), which is mapped and not copied."""
         data = self._mapped(BlobAttr.of(str(path), offset, nbytes, ""))
         blob = BlobAttr.of(str(path), offset, nbytes, digest_of(data))
         self._checked.add(blob)
+        self.release()
         return blob
+
+    def release(self) -> None:
+        """Lets the system have the memory that files take which are mapped; read again, they are mapped again."""
+        for mapped in self._files.values():
+            if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+                mapped.madvise(mmap.MADV_DONTNEED)
 
     def bytes(self, blob: BlobAttr) -> Array:
         """The bytes of a blob as a read-only uint8 array.
@@ -102,7 +160,9 @@ class BlobStore:
         Raises InvalidModelError where there are none, or where a file has others than when the blob was made.
         """
         digest, nbytes = blob.digest.data, blob.nbytes.data
-        if digest not in self._memory and blob.file.data:
+        if digest in self._recipes:
+            data = self._made(self._recipes[digest])
+        elif digest not in self._memory and blob.file.data:
             data = self._mapped(blob)
             if blob not in self._checked and (found := digest_of(data)) != digest:
                 raise InvalidModelError(f"{blob.file.data} has changed: digest {found} instead of {digest}")
@@ -111,11 +171,48 @@ class BlobStore:
             raise InvalidModelError(f"blob {digest} was only in memory and is gone; write it beside the module")
         else:
             data = self._memory[digest]
-            if data.size != nbytes:
-                raise InvalidModelError(f"blob {digest} should have {nbytes} bytes, but {data.size} are there")
+        if data.size != nbytes:
+            raise InvalidModelError(f"blob {digest} should have {nbytes} bytes, but {data.size} are there")
         data = data.view()
         data.flags.writeable = False
         return data
+
+    def copy(self, blob: BlobAttr, out: Array) -> None:
+        """Writes the bytes of a blob to `out`, where they are made if that is still to be done. Raises as `bytes`."""
+        recipe = self._recipes.get(blob.digest.data)
+        if recipe is None:
+            out[...] = self.bytes(blob)
+        else:
+            self._fill(recipe, _typed(out, recipe.type))
+
+    def _made(self, recipe: _Recipe) -> Array:
+        array = _empty(recipe.type.get_shape(), recipe.type)
+        self._fill(recipe, array)
+        return array.reshape(-1).view(np.uint8)
+
+    def _fill(self, recipe: _Recipe, out: Array) -> None:
+        """Writes all of what a recipe makes; in parts, where it can be, so that little is in memory twice."""
+        if recipe.rows and out.nbytes > PART_BYTES:
+            step = max(1, PART_BYTES * len(out) // out.nbytes)
+            for first in range(0, len(out), step):
+                self._fill_rows(recipe, first, out[first : first + step])
+                self.release()
+        else:
+            sources = recipe.sources
+            recipe.fill([each if isinstance(each, np.ndarray) else self.read(*each) for each in sources], out)
+
+    def _fill_rows(self, recipe: _Recipe, first: int, out: Array) -> None:
+        """Writes as many rows as there are in `out`, from the first that is asked for."""
+        start, end = first * recipe.rows, (first + len(out)) * recipe.rows
+        (source,) = recipe.sources
+        inner = None if isinstance(source, np.ndarray) else self._recipes.get(source[0].digest.data)
+        if inner is not None and inner.rows:
+            end = min(end, inner.type.get_shape()[0])
+            rows = _empty((end - start, *inner.type.get_shape()[1:]), inner.type)
+            self._fill_rows(inner, start, rows)
+        else:
+            rows = (source if isinstance(source, np.ndarray) else self.read(*source))[start:end]
+        recipe.fill([rows], out)
 
     def _mapped(self, blob: BlobAttr) -> Array:
         """The part of a file that a blob names."""
@@ -132,7 +229,7 @@ class BlobStore:
         """The blob as a read-only array of the given type; the bytes are not copied."""
         if blob.nbytes.data != nbytes_of(type):
             raise InvalidModelError(f"a blob of {blob.nbytes.data} bytes can't be a {type}")
-        return self.bytes(blob).view(numpy_dtype(type.element_type)).reshape(type.get_shape())
+        return _typed(self.bytes(blob), type)
 
     def write(self, module: ModuleOp, path: str | Path) -> None:
         """Writes the blobs that exist only in memory to the file `path` and makes the module refer to it.
@@ -150,20 +247,25 @@ class BlobStore:
                 placed[blob.digest.data] = BlobAttr.of(path.name, offset, blob.nbytes.data, blob.digest.data)
         if not placed:
             return
-        self._write_file(path, list(placed.values()))
+        placed = self._write_file(path, placed)
         for op in module.walk():
             for attributes in (op.properties, op.attributes):
                 for name, attribute in attributes.items():
                     attributes[name] = _replace_blobs(attribute, placed)
 
-    def _write_file(self, path: Path, blobs: list[BlobAttr]) -> None:
+    def _write_file(self, path: Path, placed: dict[str, BlobAttr]) -> dict[str, BlobAttr]:
+        """Writes blobs where they are placed; the same with the digests of their bytes."""
+        written: dict[str, BlobAttr] = {}
         temporary = ""
         try:
             descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
             with os.fdopen(descriptor, "wb") as file:
-                for blob in blobs:
-                    file.write(bytes(blob.offset.data - file.tell()))
-                    file.write(self.bytes(BlobAttr.of("", 0, blob.nbytes.data, blob.digest.data)).data)
+                for digest, blob in placed.items():
+                    nbytes, offset = blob.nbytes.data, blob.offset.data
+                    data = self.bytes(BlobAttr.of("", 0, nbytes, digest))
+                    file.write(bytes(offset - file.tell()))
+                    file.write(data.data)
+                    written[digest] = BlobAttr.of(path.name, offset, nbytes, digest_of(data))
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -171,15 +273,30 @@ class BlobStore:
             if temporary and os.path.exists(temporary):
                 os.unlink(temporary)
             raise MiniInferError(f"can't write the weights to {path}: {error.strerror}") from error
+        return written
 
     def _map(self, path: Path) -> Array:
         if path not in self._files:
             try:
-                empty = path.stat().st_size == 0
-                self._files[path] = np.zeros(0, np.uint8) if empty else np.memmap(path, np.uint8, mode="r")
+                with path.open("rb") as file:
+                    empty = os.fstat(file.fileno()).st_size == 0
+                    self._files[path] = None if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
                 raise InvalidModelError(f"can't read the weights in {path}: {error.strerror}") from error
-        return self._files[path]
+        mapped = self._files[path]
+        return np.frombuffer(b"" if mapped is None else mapped, np.uint8)
+
+
+def _empty(shape: Sequence[int], type: AnyTensor) -> Array:
+    return np.empty(shape, numpy_dtype(type.element_type))
+
+
+def _name_of(source: Source) -> str:
+    return digest_of(source) if isinstance(source, np.ndarray) else f"{source[0].digest.data} {source[1]}"
+
+
+def _typed(data: Array, type: AnyTensor) -> Array:
+    return data.view(numpy_dtype(type.element_type)).reshape(type.get_shape())
 
 
 def blobs_of(module: ModuleOp) -> list[BlobAttr]:

@@ -31,13 +31,34 @@ from .values import (
 KINDS = ("panels", "conv_panels", "depthwise")
 
 
-def _columns_to_panels(matrix: Array, nr: int) -> Array:
-    """[..., K, N] -> [..., ceil(N / nr), K, nr]"""
-    *leading, depth, columns = matrix.shape
-    panels = -(-columns // nr)
-    padded = np.zeros((*leading, depth, panels * nr), matrix.dtype)
-    padded[..., :columns] = matrix
-    return np.ascontiguousarray(np.moveaxis(padded.reshape(*leading, depth, panels, nr), -2, -3))
+def packed_shape(
+    kind: str, shape: Sequence[int], nr: int, groups: int = 1, transposed: bool = False
+) -> tuple[int, ...]:
+    """The shape of a weight of that shape once it is packed."""
+    match kind:
+        case "panels":
+            depth, columns = shape[::-1] if transposed else shape
+            return (-(-columns // nr), depth, nr)
+        case "conv_panels":
+            return (groups, -(-(shape[0] // groups) // nr), prod(shape[1:]), nr)
+        case _:
+            return (-(-shape[0] // nr), prod(shape[2:]), nr)
+
+
+def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None) -> Array:
+    """[..., K, N] -> [..., ceil(N / nr), K, nr], where `leading` dimensions come first and K may be several.
+
+    However the columns lie, they are copied once, to `out` where that is given.
+    """
+    first, depth, count = columns.shape[:leading], columns.shape[leading:-1], columns.shape[-1]
+    whole, rest = divmod(count, nr)
+    packed = np.empty((*first, -(-count // nr), prod(depth), nr), columns.dtype) if out is None else out
+    panels = np.moveaxis(packed.reshape(*first, -1, *depth, nr), leading, -2)
+    panels[..., :whole, :] = columns[..., : whole * nr].reshape(*first, *depth, whole, nr)
+    if rest:
+        panels[..., whole, :rest] = columns[..., whole * nr :]
+        panels[..., whole, rest:] = 0
+    return packed
 
 
 def _panels_to_columns(packed: Array, columns: int) -> Array:
@@ -46,9 +67,9 @@ def _panels_to_columns(packed: Array, columns: int) -> Array:
     return np.moveaxis(packed, -3, -2).reshape(*leading, depth, panels * nr)[..., :columns]
 
 
-def pack_panels(array: Array, nr: int, transposed: bool = False) -> Array:
+def pack_panels(array: Array, nr: int, transposed: bool = False, out: Array | None = None) -> Array:
     """The right-hand side [K, N] of a matrix product (`transposed`: [N, K]) as [ceil(N / nr), K, nr]."""
-    return _columns_to_panels(array.T if transposed else array, nr)
+    return _columns_to_panels(array.T if transposed else array, 0, nr, out)
 
 
 def unpack_panels(packed: Array, shape: Sequence[int], transposed: bool = False) -> Array:
@@ -57,11 +78,11 @@ def unpack_panels(packed: Array, shape: Sequence[int], transposed: bool = False)
     return np.ascontiguousarray(plain.T if transposed else plain)
 
 
-def pack_conv_panels(weight: Array, groups: int, nr: int) -> Array:
+def pack_conv_panels(weight: Array, groups: int, nr: int, out: Array | None = None) -> Array:
     """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], channels last in k."""
     outputs, inputs = weight.shape[:2]
     grouped = weight.reshape(groups, outputs // groups, inputs, -1)
-    return _columns_to_panels(grouped.transpose(0, 3, 2, 1).reshape(groups, -1, outputs // groups), nr)
+    return _columns_to_panels(grouped.transpose(0, 3, 2, 1), 1, nr, out)
 
 
 def unpack_conv_panels(packed: Array, shape: Sequence[int]) -> Array:
@@ -72,9 +93,9 @@ def unpack_conv_panels(packed: Array, shape: Sequence[int]) -> Array:
     return np.ascontiguousarray(grouped).reshape(shape)
 
 
-def pack_depthwise(weight: Array, nr: int) -> Array:
+def pack_depthwise(weight: Array, nr: int, out: Array | None = None) -> Array:
     """[C, 1, kernel...] as [ceil(C / nr), kernel, nr]."""
-    return _columns_to_panels(weight.reshape(len(weight), -1).T, nr)
+    return _columns_to_panels(weight.reshape(len(weight), -1).T, 0, nr, out)
 
 
 def unpack_depthwise(packed: Array, shape: Sequence[int]) -> Array:
@@ -116,21 +137,17 @@ class UnpackOp(GraphOp):
 
     def _packed_shape(self, packed: Sequence[int]) -> tuple[int, ...]:
         """What `packed` must be, given its number of groups and its panel width."""
-        shape, width = list(ints(self.shape)), packed[-1]
-        match self.kind.data:
+        shape, width, kind = list(ints(self.shape)), packed[-1], self.kind.data
+        match kind:
             case "panels":
                 require(len(shape) == 2, f"panels hold a matrix, not shape {shape}")
-                depth, columns = shape[::-1] if self.transposed is not None else shape
-                return (-(-columns // width), depth, width)
             case "conv_panels":
                 require(len(shape) >= 3, f"conv_panels hold a convolution's weight, not shape {shape}")
-                groups, *_ = packed
-                require(shape[0] % groups == 0, f"{shape[0]} output channels in {groups} groups")
-                return (groups, -(-(shape[0] // groups) // width), prod(shape[1:]), width)
+                require(shape[0] % packed[0] == 0, f"{shape[0]} output channels in {packed[0]} groups")
             case _:
                 good = len(shape) >= 3 and shape[1] == 1
                 require(good, f"depthwise panels hold one channel per kernel, not shape {shape}")
-                return (-(-shape[0] // width), prod(shape[2:]), width)
+        return packed_shape(kind, shape, width, packed[0], self.transposed is not None)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -32,7 +32,7 @@ from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ...dialects.graph.movement import ReshapeOp, TransposeOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import Array, ints, shape_of
+from ...dialects.graph.values import Array, ints, shape_of, type_of
 from ..geometry.shape_maps import identity, inverse
 from ..statistics import count
 from .support.layout_rules import rebuild
@@ -76,14 +76,20 @@ class FlattenIntoMatmul(GraphPattern):
         rows = len(permutation) - flattened
         if not flattened or permutation[:rows] != tuple(range(rows)):
             return
-        weight = self.constants.array(op.rhs)
-        if weight is None:
+        if not self.constants.is_constant(op.rhs):
             return
         order = inverse([dim - rows for dim in permutation[rows:]])
         sizes = shape_of(reshape.x)[rows:]
-        made = self.constants.make(_reordered(weight, sizes, order, op.transpose_b is not None), op.location)
-        flat = ReshapeOp(transpose.x, shape_of(reshape.result), location=reshape.location)
         transposed = op.transpose_b is not None
+
+        def reordered(weight: Array) -> Array:
+            return _reordered(weight, sizes, order, transposed)
+
+        how = f"{sizes} in order {order}, transposed {transposed}"
+        made = self.constants.computed(
+            [op.rhs], type_of(op.rhs), how, reordered, op.location, rows=1 if transposed else 0
+        )
+        flat = ReshapeOp(transpose.x, shape_of(reshape.result), location=reshape.location)
         new = MatmulOp(flat, made, transpose_b=transposed, location=op.location)
         rewriter.replace(op, [made, flat, new])
 

@@ -22,20 +22,20 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.base import ContractionOp, GraphOp
-from ...dialects.graph.blobs import BlobAttr, blob_store
+from ...dialects.graph.blobs import EAGER_BYTES, BlobAttr, blob_store
 from ...dialects.graph.evaluation import is_cheap
 from ...dialects.graph.indexing import IndexedOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from ...dialects.graph.recurrence import LstmOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import Array, nbytes_of, type_of
+from ...dialects.graph.values import nbytes_of, type_of
 from ..statistics import count
 from .support.pattern_utils import Constants, GraphPattern
 
@@ -70,12 +70,18 @@ def folded(op: GraphOp, constants: Constants) -> list[Operation]:
     weight = op.operands[0].owner
     if isinstance(op, ReshapeOp) and isinstance(weight, WeightOp):
         return [WeightOp(weight.blob, type_of(op.result), location=weight.location)]
-    arrays: list[Array] = []
-    for operand in op.operands:
-        array = constants.array(operand)
-        assert array is not None  # is_foldable holds
-        arrays.append(array)
-    return [constants.make(array, op.location) for array in op.evaluate(*arrays)]
+    if all(nbytes_of(type_of(result)) <= EAGER_BYTES for result in op.results):
+        arrays = op.evaluate(*map(constants.known, op.operands))
+        return [constants.make(array, op.location) for array in arrays]
+    # What is evaluated later must not depend on IR that is gone by then.
+    kept = op.clone(dict(zip(op.operands, Block(arg_types=op.operand_types).args, strict=True)))
+    return [_computed(kept, op, index, constants) for index in range(len(op.results))]
+
+
+def _computed(kept: GraphOp, op: GraphOp, index: int, constants: Constants) -> Operation:
+    how = f"{op.name} {op.properties} {index}"
+    type = type_of(op.results[index])
+    return constants.computed(op.operands, type, how, lambda *arrays: kept.evaluate(*arrays)[index], op.location)
 
 
 class FoldSmallConstants(GraphPattern):

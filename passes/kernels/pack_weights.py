@@ -12,6 +12,7 @@ they lie. A weight that kernels want in the same form is packed once. One that i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -39,6 +40,7 @@ from ...dialects.graph import (
     pack_conv_panels,
     pack_depthwise,
     pack_panels,
+    packed_shape,
     tensor,
     type_of,
 )
@@ -58,16 +60,25 @@ class Packing:
     transposed: bool
     shape: tuple[int, ...] | None = None  # that it is packed as, where that isn't its own
 
-    def pack(self, array: Array) -> Array:
-        """The panels of a weight that is known."""
-        array = array if self.shape is None else array.reshape(self.shape)
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the panels of a weight of that shape."""
+        return packed_shape(self.kind, self.shape or shape, self.nr, self.groups, self.transposed)
+
+    @property
+    def rows(self) -> int:
+        """Of how many rows of the weight each of the panels is made; 0 where it is made of parts of all."""
+        return self.nr if self.kind == "panels" and self.transposed else 0
+
+    def pack(self, arrays: Sequence[Array], out: Array) -> None:
+        """Writes the panels of a weight that is known, or of some of its rows, to `out`."""
+        (array,) = arrays if self.shape is None else (arrays[0].reshape(self.shape),)
         match self.kind:
             case "panels":
-                return pack_panels(array, self.nr, self.transposed)
+                pack_panels(array, self.nr, self.transposed, out)
             case "conv_panels":
-                return pack_conv_panels(array, self.groups, self.nr)
+                pack_conv_panels(array, self.groups, self.nr, out)
             case _:
-                return pack_depthwise(array, self.nr)
+                pack_depthwise(array, self.nr, out)
 
     def pack_in(self, block: Block, value: SSAValue) -> SSAValue:
         """The panels of a weight that is computed, made by ops at the end of a block."""
@@ -155,8 +166,9 @@ class _Packer:
 
     def _weight(self, weight: WeightOp, packing: Packing) -> WeightOp:
         type = type_of(weight.result)
-        panels = packing.pack(self._store.read(weight.blob, type))
-        return WeightOp(self._store.add(panels), tensor(type.element_type, panels.shape), weight.location)
+        panels = tensor(type.element_type, packing.packed_shape(type.get_shape()))
+        blob = self._store.add_made(panels, [(weight.blob, type)], str(packing), packing.pack, packing.rows)
+        return WeightOp(blob, panels, weight.location)
 
     def _call(self, value: SSAValue, packing: Packing) -> CallOp:
         kernel = self._kernels.get((value.type, packing))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from models.build import ModelBuilder
 
 import mini_infer
 
@@ -40,6 +41,16 @@ engines({warm})
 before = resident()
 engines({count})
 print(resident() - before)
+"""
+# The high-water mark counts what is mapped of the model's file too.
+PEAK = """
+import mini_infer as mi
+mi.compile({small!r}, threads=1)
+before = resident()
+Path("/proc/self/clear_refs").write_text("5")
+engine = mi.compile({large!r}, threads=1)
+lines = Path("/proc/self/status").read_text().splitlines()
+print(next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) - before)
 """
 # Blocks of a size that glibc has learnt not to map one by one, freed below one that stays.
 FREED = """
@@ -83,3 +94,28 @@ def test_two_hundred_engines_leave_less_than_two_megabytes() -> None:
 @pytest.mark.skipif("glibc" not in platform.libc_ver()[0], reason="another C library")
 def test_free_memory_is_returned_to_the_system() -> None:
     assert kilobytes(FREED) > 50_000
+
+
+def write_model(path: Path, channels: int) -> int:
+    """A model of two convolutions with batch norms and a dense layer behind them; the bytes of its weights."""
+    builder = ModelBuilder("heavy")
+    x = builder.input("x", [1, channels, 8, 8])
+    for _ in range(2):
+        x = builder.node("Conv", x, builder.weight(channels, channels, 3, 3), pads=[1, 1, 1, 1])
+        x = builder.node(
+            "Relu", builder.node("BatchNormalization", x, *(builder.uniform(0.5, 1.5, channels) for _ in range(4)))
+        )
+    x = builder.node("Gemm", builder.node("Flatten", x), builder.weight(channels, 64 * channels), transB=1)
+    data = builder.model([x]).SerializeToString()
+    path.write_bytes(data)
+    return len(data)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="asks the system for its memory")
+def test_a_compile_holds_its_weights_once(tmp_path: Path) -> None:
+    """They are mapped, folded, reordered and packed on the way."""
+    write_model(tmp_path / "small.onnx", 16)
+    weights = write_model(tmp_path / "large.onnx", 640) >> 10
+    peak = kilobytes(PEAK.format(small=str(tmp_path / "small.onnx"), large=str(tmp_path / "large.onnx")))
+    assert weights > 100_000
+    assert peak < 1.3 * weights + 150_000

@@ -24,7 +24,17 @@ from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects import graph
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
-from mini_infer.dialects.graph import Array, BlobAttr, BlobStore, MiniContext, blob_store, interpret, tensor
+from mini_infer.dialects.graph import (
+    Array,
+    BlobAttr,
+    BlobStore,
+    MiniContext,
+    blob_store,
+    blobs,
+    blobs_of,
+    interpret,
+    tensor,
+)
 
 
 def context(folder: Path | None = None) -> MiniContext:
@@ -125,6 +135,68 @@ def test_a_blob_in_memory_is_read_back() -> None:
         store.read(blob, tensor(f32, (3,)))
 
 
+def made_of(store: BlobStore, source: BlobAttr, factor: float, calls: list[float], rows: int = 0) -> BlobAttr:
+    """[128, 256] times a factor, which is noted whenever the product is computed."""
+
+    def fill(arrays: Sequence[Array], out: Array) -> None:
+        calls.append(factor)
+        out[...] = arrays[0] * np.float32(factor)
+
+    return store.add_made(LARGE, [(source, LARGE)], f"times {factor}", fill, rows)
+
+
+LARGE = tensor(f32, (128, 256))
+
+
+def test_a_large_weight_is_made_when_it_is_read() -> None:
+    store, calls, array = BlobStore(), list[float](), random(128, 256)
+    plain = store.add(array)
+    twice = made_of(store, plain, 2, calls)
+    more = made_of(store, twice, 3, calls, rows=1)
+    assert (calls, twice.nbytes.data, twice == more) == ([], array.nbytes, False)
+    assert made_of(store, plain, 2, []) == twice
+    out = np.empty(array.nbytes, np.uint8)
+    store.copy(more, out)
+    assert calls == [2, 3]
+    np.testing.assert_array_equal(out.view(np.float32).reshape(128, 256), array * 2 * 3)
+    np.testing.assert_array_equal(store.read(more, LARGE), array * 2 * 3)
+
+
+def test_what_costs_much_to_make_again_is_kept() -> None:
+    store, calls = BlobStore(), list[float]()
+    blob = store.add(np.ones((128, 256), np.float32))
+    for _ in range(40):
+        blob = made_of(store, blob, -1, calls)
+    for _ in range(2):
+        assert (store.read(blob, LARGE) == 1).all()
+    assert len(calls) < 60
+
+
+def test_a_weight_is_made_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows that belong together, those of a weight that is made likewise included."""
+    monkeypatch.setattr(blobs, "PART_BYTES", 2**15)
+    store, calls, array = BlobStore(), list[float](), random(128, 256)
+    scaled = made_of(store, store.add(array), 2, calls, rows=1)
+    panels = tensor(f32, (6, 256, 24))
+
+    def pack(arrays: Sequence[Array], out: Array) -> None:
+        graph.pack_panels(arrays[0], 24, True, out)
+
+    packed = store.add_made(panels, [(scaled, LARGE)], "panels", pack, 24)
+    np.testing.assert_array_equal(store.read(packed, panels), graph.pack_panels(array * 2, 24, True))
+    assert len(calls) == 6
+
+
+def test_made_weights_are_written_under_the_digest_of_their_bytes(tmp_path: Path) -> None:
+    ctx, array = MiniContext(), random(128, 256)
+    made = made_of(ctx.blobs, ctx.blobs.add(array), 2, [])
+    module = ModuleOp([graph.WeightOp(made, LARGE)])
+    ctx.blobs.write(module, tmp_path / "w.bin")
+    (written,) = blobs_of(module)
+    assert written.digest == BlobStore().add(array * 2).digest
+    np.testing.assert_array_equal(BlobStore(tmp_path).read(written, LARGE), array * 2)
+
+
 def test_a_blob_in_a_file_is_mapped(tmp_path: Path) -> None:
     array = random(8)
     (tmp_path / "w.bin").write_bytes(b"abc" + array.tobytes())
@@ -170,7 +242,7 @@ def test_new_blobs_are_written_beside_the_module(tmp_path: Path) -> None:
     ctx = context()
     module = weighted_module(ctx)
     blob_store(ctx).write(module, tmp_path / "model.weights")
-    written = graph.blobs_of(module)
+    written = blobs_of(module)
     assert {blob.file.data for blob in written} == {"model.weights"}
     assert {blob.offset.data for blob in written} == {0, 64}
     elsewhere = context(tmp_path)
@@ -193,7 +265,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(MiniInferError, match=r"can't write the weights to .*: No space left on device"):
         blob_store(ctx).write(module, tmp_path / "model.weights")
     assert not list(tmp_path.iterdir())
-    assert all(not blob.file.data for blob in graph.blobs_of(module))
+    assert all(not blob.file.data for blob in blobs_of(module))
 
 
 def test_contexts_and_their_stores() -> None:

@@ -5,16 +5,18 @@ All arithmetic is in double precision; results are rounded once, to the weight's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ....dialects.graph.blobs import digest_of
 from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.spatial import channel_axis
-from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from ....dialects.graph.structure import ConstantOp, WeightOp
+from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of, type_of
 from .pattern_utils import Constants
 
 AnyConv: TypeAlias = ConvOp | ConvTransposeOp
@@ -40,38 +42,40 @@ def _rounded_product(weight: Array, factors: Array) -> Array:
     return result
 
 
-def _over_outputs(conv: AnyConv, scale: Array, weight: Array) -> Array:
-    """`scale` [Cout] in a shape that broadcasts against the weight (by group for a transposed conv)."""
-    ones = [1] * (weight.ndim - 2)
-    if isinstance(conv, ConvOp):
-        return scale.reshape(-1, 1, *ones)
-    return scale.reshape(conv.groups.value.data, 1, -1, *ones)
+def _scaled(conv: AnyConv, grouped: Sequence[int], factors: Array, constants: Constants) -> ConstantOp | WeightOp:
+    """The weight, in the shape `grouped`, times the factors."""
+    type = type_of(conv.weight)
+
+    def scaled(weight: Array) -> Array:
+        return _rounded_product(weight.reshape(grouped), factors).reshape(type.get_shape())
+
+    how = f"in groups {tuple(grouped)} times {factors.shape} {digest_of(factors)}"
+    return constants.computed([conv.weight], type, how, scaled, conv.location)
 
 
 def scale_outputs(conv: AnyConv, scale: Array, shift: Array, constants: Constants) -> list[Operation] | None:
     """conv * scale + shift (both float64 [Cout]) as weight, bias and conv ops; None for unknown weights."""
-    weight = constants.array(conv.weight)
+    shape = shape_of(conv.weight)
     bias = np.zeros(1) if conv.bias is None else constants.array(conv.bias)
-    if weight is None or bias is None:
+    if bias is None or not constants.is_constant(conv.weight):
         return None
     new_bias = bias.astype(np.float64) * scale + shift
     if (scale == 1).all():
         return with_weights(conv, None, new_bias, constants)
-    factors = _over_outputs(conv, scale, weight)
+    ones = [1] * (len(shape) - 2)
     if isinstance(conv, ConvTransposeOp):
         groups = conv.groups.value.data
-        grouped = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
-        new_weight = _rounded_product(grouped, factors).reshape(weight.shape)
+        grouped, factors = (groups, shape[0] // groups, *shape[1:]), scale.reshape(groups, 1, -1, *ones)
     else:
-        new_weight = _rounded_product(weight, factors)
-    return with_weights(conv, new_weight, new_bias, constants)
+        grouped, factors = shape, scale.reshape(-1, 1, *ones)
+    return with_weights(conv, _scaled(conv, grouped, factors, constants), new_bias, constants)
 
 
 def scale_inputs(conv: ConvOp, scale: Array, shift: Array, constants: Constants) -> list[Operation] | None:
     """conv(x * scale + shift) (both float64 [Cin]) as an op on x; right only where the conv pads nothing."""
     weight = constants.array(conv.weight)
     bias = np.zeros(shape_of(conv.weight)[0]) if conv.bias is None else constants.array(conv.bias)
-    if weight is None or bias is None:
+    if weight is None or bias is None or not constants.is_constant(conv.weight):
         return None
     groups = conv.groups.value.data
     ones = [1] * (weight.ndim - 2)
@@ -79,16 +83,17 @@ def scale_inputs(conv: ConvOp, scale: Array, shift: Array, constants: Constants)
     taps = grouped.sum(axis=tuple(range(3, grouped.ndim)), dtype=np.float64)
     shifted = np.einsum("goi,gi->go", taps, shift.reshape(groups, -1)).reshape(-1)
     factors = scale.reshape(groups, 1, -1, *ones)
-    new_weight = _rounded_product(grouped, factors).reshape(weight.shape)
+    new_weight = _scaled(conv, grouped.shape, factors, constants)
     return with_weights(conv, new_weight, bias.astype(np.float64) + shifted, constants)
 
 
-def with_weights(conv: AnyConv, weight: Array | None, bias: Array, constants: Constants) -> list[Operation]:
+def with_weights(
+    conv: AnyConv, new_weight: ConstantOp | WeightOp | None, bias: Array, constants: Constants
+) -> list[Operation]:
     """The same convolution with other weights (None keeps them), as new ops in order."""
     location: LocationAttr = conv.location
     element_type = element_type_of_value(conv.x)
     new_bias = constants.make(bias.astype(numpy_dtype(element_type)), location)
-    new_weight = None if weight is None else constants.make(weight, location)
     made: list[Operation] = [new_bias] if new_weight is None else [new_weight, new_bias]
     weight_value = conv.weight if new_weight is None else new_weight.results[0]
     properties: Mapping[str, Attribute] = dict(conv.properties)

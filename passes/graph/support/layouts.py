@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.graph.movement import ReshapeOp, TransposeOp
 from ....dialects.graph.structure import ConstantOp, WeightOp
-from ....dialects.graph.values import shape_of
+from ....dialects.graph.values import Array, shape_of, tensor, type_of
 from ...geometry.shape_maps import Permutation, compose, identity, inverse, moves_no_bytes, permuted
 from .pattern_utils import Constants
 
@@ -69,9 +69,13 @@ class HeldValues:
         return self.insert(TransposeOp(copy, step, location=location))
 
     def _constant(self, value: SSAValue, owner: Operation, permutation: Permutation) -> SSAValue:
-        array = self.constants.array(value)
-        assert array is not None
-        return self.insert(self.constants.make(array.transpose(permutation), owner.location))
+        type = tensor(type_of(value).element_type, permuted(shape_of(value), permutation))
+
+        def transposed(array: Array) -> Array:
+            return array.transpose(permutation)
+
+        how = f"transposed by {permutation}"
+        return self.insert(self.constants.computed([value], type, how, transposed, owner.location))
 
     def spread(self, value: SSAValue, permutation: Permutation) -> SSAValue:
         """An operand that broadcasts to the permutation's rank, for an op in that permutation."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import TypeVar
 
 import numpy as np
@@ -18,11 +19,20 @@ from xdsl.utils.exceptions import VerifyException
 
 from ....dialects.errors import CompileError, InvalidInputError, InvalidModelError, MiniInferError
 from ....dialects.graph.base import GraphOp, describe
-from ....dialects.graph.blobs import BlobStore, blob_store
+from ....dialects.graph.blobs import BlobStore, Source, blob_store
 from ....dialects.graph.indexing import IndexedOp
 from ....dialects.graph.movement import BroadcastToOp
 from ....dialects.graph.structure import ConstantOp, WeightOp
-from ....dialects.graph.values import Array, element_type_of, nbytes_of, numpy_dtype, shape_of, tensor, type_of
+from ....dialects.graph.values import (
+    AnyTensor,
+    Array,
+    element_type_of,
+    nbytes_of,
+    numpy_dtype,
+    shape_of,
+    tensor,
+    type_of,
+)
 from ...statistics import count
 
 SMALL_ELEMENTS = 64  # constants up to this many elements are written out in the IR; larger ones are weights
@@ -141,6 +151,37 @@ class Constants:
         if array.size <= SMALL_ELEMENTS:
             return ConstantOp.from_numpy(array, location)
         return WeightOp(self._store.add(array), tensor(element_type_of(array.dtype), array.shape), location)
+
+    def computed(
+        self,
+        operands: Sequence[SSAValue],
+        type: AnyTensor,
+        how: str,
+        compute: Callable[..., Array],
+        location: LocationAttr,
+        rows: int = 0,
+    ) -> ConstantOp | WeightOp:
+        """An op that makes what `compute` makes of constant operands; a large weight not before it is read.
+
+        `how` tells, beside operands and type, one computation from another; `rows` as in BlobStore.add_made.
+        """
+        count = prod(type.get_shape())
+        if count <= SMALL_ELEMENTS:
+            return self.make(compute(*map(self.known, operands)), location)
+
+        def fill(arrays: Sequence[Array], out: Array) -> None:
+            out[...] = compute(*arrays)
+
+        sources: list[Source] = [
+            (each.owner.blob, type_of(each)) if isinstance(each.owner, WeightOp) else self.known(each)
+            for each in operands
+        ]
+        return WeightOp(self._store.add_made(type, sources, how, fill, rows), type, location)
+
+    def known(self, value: SSAValue) -> Array:
+        array = self.array(value)
+        assert array is not None, "only constants are computed with"
+        return array
 
     def make_as(self, array: Array, element_type: Attribute, location: LocationAttr) -> ConstantOp | WeightOp:
         """The same for an array computed in a wider type, rounded to `element_type`."""
