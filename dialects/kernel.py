@@ -45,7 +45,6 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from .errors import CompileError
 from .graph.blobs import BlobAttr
 from .graph.structure import KernelOp, SpeaksOfKernel
 
@@ -165,46 +164,37 @@ class TargetAttr(ParametrizedAttribute):
         return max(1, self.vector_bits.data // element_bits)
 
 
-POSITIVE = ("mr", "nr", "lanes")  # options of schedules that are sizes of tiles; of others 0 may mean "not so"
-LARGEST_TILE = 1024  # rows, columns or lanes: far beyond what registers hold, and what code is written out for
-
-
 @irdl_attr_definition
 class ScheduleAttr(ParametrizedAttribute):
-    """`#kernel.schedule<"contraction", {mr = 14, nr = 32}>`: which code family carries a kernel out, and its
-    options (integers, in elements unless the family says otherwise)."""
+    """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: the way that a kernel is carried out, and its options.
+
+    They are integers; what each may be is said where the schedule of that kind is defined.
+    """
 
     name = "kernel.schedule"
-    family: StringAttr
+    kind: StringAttr
     options: DictionaryAttr
 
     @classmethod
-    def of(cls, family: str, **options: int) -> ScheduleAttr:
+    def of(cls, kind: str, **options: int) -> ScheduleAttr:
         """A schedule from plain values."""
         values = {key: IntegerAttr(value, i64) for key, value in options.items()}
-        return cls(StringAttr(family), DictionaryAttr(values))
+        return cls(StringAttr(kind), DictionaryAttr(values))
+
+    def numbers(self) -> dict[str, int]:
+        """The options."""
+        return {key: value.value.data for key, value in self.options.data.items() if isinstance(value, IntegerAttr)}
 
     @override
     def verify(self) -> None:
-        for key, value in self.options.data.items():
-            least = 1 if key in POSITIVE else 0
-            if isinstance(value, IntegerAttr) and value.value.data < least:
-                raise VerifyException(f"the schedule's {key} is {value.value.data}; it must be at least {least}")
-            if key in POSITIVE and isinstance(value, IntegerAttr) and value.value.data > LARGEST_TILE:
-                raise VerifyException(f"the schedule's {key} is {value.value.data}; it must be at most {LARGEST_TILE}")
-
-    def get(self, key: str) -> int:
-        """The option `key`; raises CompileError where the schedule has none."""
-        value = self.options.data.get(key)
-        if not isinstance(value, IntegerAttr):
-            raise CompileError(f"the schedule '{self.family.data}' has no number '{key}'")
-        return value.value.data
+        if wrong := [key for key, value in self.options.data.items() if not isinstance(value, IntegerAttr)]:
+            raise VerifyException(f"the schedule's {wrong[0]} is no integer")
 
     @override
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            family = StringAttr(parser.parse_str_literal())
+            kind = StringAttr(parser.parse_str_literal())
             options: dict[str, Attribute] = {}
             if parser.parse_optional_punctuation(","):
                 with parser.in_braces():
@@ -214,14 +204,14 @@ class ScheduleAttr(ParametrizedAttribute):
                         options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
                         if parser.parse_optional_punctuation(",") is None:
                             break
-        return [family, DictionaryAttr(options)]
+        return [kind, DictionaryAttr(options)]
 
     @override
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string_literal(self.family.data)
-            if self.options.data:
-                pairs = ", ".join(f"{key} = {self.get(key)}" for key in self.options.data)
+            printer.print_string_literal(self.kind.data)
+            if numbers := self.numbers():
+                pairs = ", ".join(f"{key} = {number}" for key, number in numbers.items())
                 printer.print_string(f", {{{pairs}}}")
 
 

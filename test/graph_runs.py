@@ -148,9 +148,9 @@ class Run:
         return found
 
     @property
-    def families(self) -> list[str]:
-        """The families of the kernels that run, in order."""
-        return [schedule_of(self.kernel(name)).family.data for name in self.names]
+    def schedules(self) -> list[str]:
+        """The kinds of schedules of the kernels that run, in order."""
+        return [schedule_of(self.kernel(name)).kind.data for name in self.names]
 
     def calls(self) -> list[CallOp]:
         """The calls of kernels on buffers, in order."""

@@ -1,7 +1,7 @@
-"""Kernels of every family as functions of one size, which runs over all that is left over behind whole tiles.
+"""Kernels of every schedule as functions of one size, which runs over all that is left over behind whole tiles.
 
-`CASES[family][name](n)` is a graph that becomes one kernel of the family (or a body by hand, where no pass forms it
-yet). Where the family writes results over operands, some operand of the case allows it.
+`CASES[schedule][name](n)` is a graph that becomes one kernel of that schedule (or a body by hand, where no pass forms
+it yet). Where its code writes results over operands, some operand of the case allows it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mini_infer.dialects.graph import (
     AttentionOp,
     AvgPoolOp,
     BatchNormOp,
+    BroadcastToOp,
     ConcatOp,
     ConvOp,
     CumsumOp,
@@ -135,7 +136,7 @@ def affine(m: Model, n: int) -> SSAValue:
 
 CASES: dict[str, dict[str, Sized]] = {
     "attention": {"heads": graph(attention)},
-    "contraction": {
+    "panels": {
         "columns": behind(lambda m, n: product(m, 5, n)),
         "rows": behind(lambda m, n: product(m, n, 5)),
         "one row": behind(lambda m, n: product(m, 1, n)),
@@ -157,6 +158,13 @@ CASES: dict[str, dict[str, Sized]] = {
         "width": behind(lambda m, n: conv(m, (1, 3, n, 6), 6, 3, groups=6), np.float32),
         "height": behind(lambda m, n: conv(m, (2, n, 4, 5), 5, 3, groups=5), np.float32),
         "channels": behind(lambda m, n: conv(m, (1, 2, 3, n + 1), n + 1, 3, groups=n + 1), np.float32),
+    },
+    "direct": {
+        "means around": by_hand(
+            "rows",
+            lambda w: w(AddOp(w[1], w(BroadcastToOp(w(ReduceMeanOp(w[0], [1], True)), shape_of(w[1]))))),
+            lambda n: [(3, n), (3, n)],
+        ),
     },
     "lrn": {"channels": graph(lambda m, n: m(LrnOp(m.input(2, 2, 3, n, dtype=np.float64), 3, layout="NHWC")))},
     "map": {

@@ -131,10 +131,10 @@ class Call:
     outcomes: list[list[bytes]] = field(default_factory=list[list[bytes]])
 
     @property
-    def family(self) -> str:
-        """The kernel's family."""
+    def schedule(self) -> str:
+        """The kind of the kernel's schedule."""
         assert isinstance(self.kernel.schedule, ScheduleAttr)
-        return self.kernel.schedule.family.data
+        return self.kernel.schedule.kind.data
 
     def check(self) -> None:
         """Every order of shares gives, to the bit, what the first gives on dense memory."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import MemRefType
@@ -11,9 +12,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, YieldOp, describe
-from ...dialects.kernel import ScheduleAttr, TargetAttr
+from ...dialects.kernel import InterfaceAttr, TargetAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
+from ...passes.kernels.schedules.schedule import Schedule
 from .writing.builder import Index, LoopBuilder, define_function, memref_type, strides_of
+
+S = TypeVar("S", bound=Schedule)
 
 
 @dataclass
@@ -26,7 +30,7 @@ class KernelInstance:
 
     kernel: KernelOp
     target: TargetAttr
-    schedule: ScheduleAttr
+    schedule: Schedule
     name: str
     b: LoopBuilder
     operands: list[SSAValue]
@@ -34,8 +38,6 @@ class KernelInstance:
     scratch: SSAValue | None
     thread: SSAValue
     threads: SSAValue
-    shared_scratch: int = 0  # bytes at the front of `scratch` that all threads use together
-    scratch_per_thread: int = 0  # bytes behind them for each thread
     helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
 
     @property
@@ -85,16 +87,28 @@ class KernelInstance:
         """
         self.b.loop(*self.part(total), lambda item, _: body(item))
 
-    def own_scratch(self, offset: int, element: Attribute, shape: Sequence[int]) -> SSAValue:
-        """A window at byte `offset` of this thread's scratch."""
-        at = self.b.add(self.b.mul(self.thread, self.scratch_per_thread), self.shared_scratch + offset)
-        return self._scratch(at, element, shape)
+    def schedule_as(self, kind: type[S]) -> S:
+        """The schedule, which is of the kind that the code is for."""
+        assert isinstance(self.schedule, kind)
+        return self.schedule
 
-    def common_scratch(self, offset: int, element: Attribute, shape: Sequence[int]) -> SSAValue:
-        """A window at byte `offset` of the scratch that all threads share."""
-        return self._scratch(offset, element, shape)
-
-    def _scratch(self, at: Index, element: Attribute, shape: Sequence[int]) -> SSAValue:
-        assert self.scratch is not None
-        type = MemRefType(element, list(shape))
-        return self.b.insert(memref.ViewOp(self.scratch, self.b.index(at), [], type))
+    def scratch_part(self, name: str) -> SSAValue:
+        """A part of the scratch as the schedule lays it out; CompileError where the interface asked for too little."""
+        assert isinstance(self.kernel.interface, InterfaceAttr)
+        layout, granted = self.schedule.scratch(self.kernel), self.kernel.interface
+        where = f"{describe(self.kernel)} @{self.name}: scratch '{name}'"
+        for parts, start, room in (
+            (layout.shared, 0, granted.scratch.data),
+            (layout.own, granted.scratch.data, granted.per_thread.data),
+        ):
+            for part in parts:
+                if part.name != name:
+                    continue
+                if part.end > room or self.scratch is None:
+                    raise CompileError(f"{where} ends at byte {part.end}, but the interface asks for {room}")
+                at: Index = start + part.offset
+                if parts is layout.own:
+                    at = self.b.add(self.b.mul(self.thread, room), at)
+                type = MemRefType(part.element, part.shape)
+                return self.b.insert(memref.ViewOp(self.scratch, self.b.index(at), [], type))
+        raise CompileError(f"{where} is no part of the schedule '{self.schedule.name}'")

@@ -7,9 +7,9 @@ after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index)
          func.func private @kernel_conv_0(...) { scf/vector/memref/arith/math loops }
 
 A call in `main` itself, which one thread runs, is share 0 of 1. A buffer that a call both reads and writes is one
-argument of the function. How a kernel is written is decided by its schedule alone: the family's file in this folder
-carries it out. Needs choose-schedule, bufferize and plan-arena to have run; without share-threads all is done by the
-one thread that calls `main`.
+argument of the function. How a kernel is written is decided by its schedule alone: the file of that name in
+families/ carries it out. Needs choose-schedule, bufferize and plan-arena to have run; without share-threads all is
+done by the one thread that calls `main`.
 """
 
 from __future__ import annotations
@@ -30,23 +30,22 @@ from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, describe
-from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, ScheduleAttr, TargetAttr, target_of
+from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, TargetAttr, target_of
+from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, kernels_of
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from .elements.index_checks import note_wrong_indices
 from .instance import KernelInstance
 from .writing.builder import define_function
 
-# Each family is a file here with `lower(instance)`.
-FAMILIES = ("attention", "contraction", "depthwise", "lrn", "map", "recurrence", "rows", "windows")
-
 KERNEL = "kernel_"  # before the name of a kernel: its function
 
 Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
 
-def _lowering(family: str) -> Callable[[KernelInstance], None]:
-    module = import_module(f".families.{family}", __package__)
+def code_of(schedule: str) -> Callable[[KernelInstance], None]:
+    """What writes the code of a schedule: `lower` of the file that has its name."""
+    module = import_module(f".families.{schedule}", __package__)
     return cast("Callable[[KernelInstance], None]", module.lower)
 
 
@@ -54,12 +53,9 @@ def _build(
     kernel: KernelOp, call: CallOp, name: str, target: TargetAttr, sharing: tuple[int, ...]
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
-    schedule = kernel.schedule
-    interface = kernel.interface
-    if not isinstance(schedule, ScheduleAttr) or not isinstance(interface, InterfaceAttr):
-        raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no schedule; run choose-schedule first")
-    if schedule.family.data not in FAMILIES:
-        raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no code family '{schedule.family.data}'")
+    schedule = schedule_of(kernel, target.device.data)
+    if not isinstance(kernel.interface, InterfaceAttr):
+        raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no interface; run choose-schedule first")
     buffers = [*call.ins, *call.outs]
     distinct = [i for i in range(len(buffers)) if sharing[i] == i]
     types = [_anywhere(buffers[i].type) for i in distinct]
@@ -80,12 +76,10 @@ def _build(
         scratch=arguments[len(distinct)] if call.scratch else None,
         thread=arguments[-2],
         threads=arguments[-1],
-        shared_scratch=interface.scratch.data,
-        scratch_per_thread=interface.per_thread.data,
     )
     if call.status:
         note_wrong_indices(instance, arguments[-3])
-    _lowering(schedule.family.data)(instance)
+    code_of(schedule.name)(instance)
     builder.ret()
     return [*instance.helpers, function]
 

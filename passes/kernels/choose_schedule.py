@@ -2,7 +2,7 @@
 
 before:  graph.kernel @matmul_0(%a, %w) attributes {family = "contraction"} { ... }
 after:   graph.kernel @matmul_0(%a, %w) attributes {
-           schedule = #kernel.schedule<"contraction", {mr = 14, nr = 32}>, interface = #kernel.interface<> } { ... }
+           schedule = #kernel.schedule<"panels", {mr = 14, nr = 32}>, interface = #kernel.interface<> } { ... }
 
 The family was named by form-kernels, which knew the root it fused around; how wide and how tall the tiles are, how
 much scratch the code needs and which buffers may share bytes is decided here from the module's `kernel.target`
@@ -11,10 +11,7 @@ much scratch the code needs and which buffers may share bytes is decided here fr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -23,10 +20,20 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, describe
-from ...dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr, target_of
+from ...dialects.kernel import TargetAttr, target_of
+from .schedules import schedule_class
 
-Scheduler = Callable[[KernelOp, TargetAttr], tuple[ScheduleAttr, InterfaceAttr]]
-FAMILIES = ("attention", "contraction", "depthwise", "lrn", "map", "recurrence", "rows", "windows")
+WAYS: dict[str, tuple[str, ...]] = {
+    "attention": ("attention",),
+    "contraction": ("panels",),
+    "depthwise": ("depthwise",),
+    "lrn": ("lrn",),
+    "map": ("map",),
+    "recurrence": ("recurrence",),
+    "rows": ("rows", "direct"),
+    "windows": ("windows",),
+}
+"""The schedules of each family; the first that can carry a kernel out does."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +49,14 @@ class ChooseSchedule(ModulePass):
             if not isinstance(kernel, KernelOp) or kernel.schedule is not None:
                 continue
             family = kernel.attributes.pop("family", None)
-            if not isinstance(family, StringAttr) or family.data not in FAMILIES:
+            if not isinstance(family, StringAttr) or family.data not in WAYS:
                 raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: no known kernel family")
             schedule_kernel(kernel, family.data, target)
 
 
 def schedule_kernel(kernel: KernelOp, family: str, target: TargetAttr) -> None:
     """Gives a kernel of a family its schedule and its interface."""
-    scheduler = cast("Scheduler", import_module(f".schedules.cpu.{family}", __package__).schedule)
-    kernel.schedule, kernel.interface = scheduler(kernel, target)
+    for name in WAYS[family]:
+        for schedule in schedule_class(target.device.data, name).candidates(kernel, target):
+            kernel.schedule, kernel.interface = schedule.attribute(), schedule.interface(kernel)
+            return

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph import KernelOp, ints
+from ...dialects.errors import CompileError
+from ...dialects.graph import KernelOp, describe, element_type_of_value, ints, numpy_dtype
+
+Root = TypeVar("Root", bound=Operation)
 
 
 def argument_index(kernel: KernelOp, value: SSAValue) -> int:
@@ -32,3 +35,17 @@ def plain_operands(kernel: KernelOp, ops: Sequence[Operation]) -> list[int]:
         for position, argument in enumerate(kernel.arguments)
         if position not in constants and all(use.operation in inside for use in argument.uses)
     ]
+
+
+def the_root(kernel: KernelOp, kind: type[Root]) -> Root:
+    """The one op of a kind in a kernel's body; raises CompileError where there are none or several."""
+    roots = [op for op in kernel.body.block.ops if isinstance(op, kind)]
+    if len(roots) != 1:
+        name = kind.name.removeprefix("graph.")
+        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {len(roots)} roots in one {name} kernel")
+    return roots[0]
+
+
+def item_bytes(value: SSAValue) -> int:
+    """Bytes of an element of a tensor."""
+    return numpy_dtype(element_type_of_value(value)).itemsize

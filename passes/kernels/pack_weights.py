@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -44,10 +45,14 @@ from ...dialects.graph import (
     tensor,
     type_of,
 )
-from ...dialects.kernel import InterfaceAttr, ScheduleAttr, target_of
+from ...dialects.kernel import InterfaceAttr, target_of
 from ..statistics import count
 from .choose_schedule import schedule_kernel
 from .packing_ops import packing_ops
+from .schedules import schedule_of
+from .schedules.cpu.depthwise import Depthwise
+from .schedules.cpu.panels import Panels
+from .schedules.cpu.recurrence import Recurrence
 
 
 @dataclass(frozen=True)
@@ -101,13 +106,13 @@ class PackWeights(ModulePass):
         for inner in op.walk():
             if isinstance(inner, CallOp):
                 calls.setdefault(inner.callee.string_value(), []).append(inner)
-        packer = _Packer(ctx, op)
+        packer, device = _Packer(ctx, op), target_of(op).device.data
         for kernel in list(op.body.block.ops):
             if not isinstance(kernel, KernelOp) or not isinstance(kernel.interface, InterfaceAttr):
                 continue
             for attribute in kernel.interface.packed:
                 position = attribute.data
-                packing = _packing(kernel, position)
+                packing = _packing(kernel, position, device)
                 if packing is None:
                     continue
                 panels: SSAValue | None = None
@@ -122,22 +127,21 @@ class PackWeights(ModulePass):
                 Rewriter.erase_op(weight)
 
 
-def _packing(kernel: KernelOp, position: int) -> Packing | None:
+def _packing(kernel: KernelOp, position: int, device: str) -> Packing | None:
     """What the kernel's schedule asks for; None where the operand is packed already."""
     argument = kernel.arguments[position]
     users = [use.operation for use in argument.uses]
     if any(isinstance(user, UnpackOp) for user in users):
         return None
-    schedule = kernel.schedule
-    assert isinstance(schedule, ScheduleAttr)
-    nr = schedule.get("nr")
+    schedule = schedule_of(kernel, device)
+    nr = schedule.lanes if isinstance(schedule, Depthwise) else cast("Panels | Recurrence", schedule).nr
     match users:
         case [MatmulOp() as root]:
             return Packing("panels", nr, 1, root.transpose_b is not None)
         case [LstmOp()]:
             shape = type_of(argument).get_shape()
             return Packing("conv_panels", nr, shape[0], False, (shape[0] * shape[1], shape[2], 1))
-        case [ConvOp() as root] if schedule.family.data == "depthwise":
+        case [ConvOp() as root] if isinstance(schedule, Depthwise):
             return Packing("depthwise", nr, 1, False)
         case [ConvOp() as root]:
             return Packing("conv_panels", nr, root.groups.value.data, False)

@@ -30,7 +30,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph import BroadcastToOp, ConstantOp, KernelOp, YieldOp, tensor
 from ...dialects.kernel import BarrierOp, CallOp, target_of
-from ..kernels.schedules.cpu import map as map_schedule
+from ..kernels.choose_schedule import schedule_kernel
 from .analysis.buffers import calls_of, constant_of, int_attribute, main_of
 
 
@@ -126,6 +126,6 @@ def _fill_kernel(module: ModuleOp, size: int) -> str:
     ones = ConstantOp.from_numpy(np.array([-1], np.int8))
     fill = BroadcastToOp(ones.results[0], (size,))
     kernel.body.block.add_ops([ones, fill, YieldOp(fill.results[0])])
-    kernel.schedule, kernel.interface = map_schedule.schedule(kernel, target_of(module))
+    schedule_kernel(kernel, "map", target_of(module))
     module.body.block.add_op(kernel)
     return kernel.sym_name.data

@@ -102,24 +102,3 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #ker
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<per_thread = -4>} {
   graph.yield %x : tensor<4xf32>
 }
-
-// -----
-
-// expected-error @below {{the schedule's nr is 0; it must be at least 1}}
-graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"recurrence", {nr = 0, mr = 1}>} {
-  graph.yield %x : tensor<4xf32>
-}
-
-// -----
-
-// expected-error @below {{the schedule's lanes is 99999999999; it must be at most 1024}}
-graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"map", {lanes = 99999999999}>} {
-  graph.yield %x : tensor<4xf32>
-}
-
-// -----
-
-// expected-error @below {{the schedule's block is -1; it must be at least 0}}
-graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"contraction", {block = -1}>} {
-  graph.yield %x : tensor<4xf32>
-}

@@ -21,7 +21,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // CHECK:         scf.for
   // CHECK:           vector.load %[[ROW]]
   // CHECK:         func.return
-  graph.kernel @softmax(%x: tensor<4x70xf32>) -> tensor<4x70xf32> attributes {schedule = #kernel.schedule<"rows", {rows = 1, native = 8, lanes = 32}>, interface = #kernel.interface<inplace = [[0, 0]], per_thread = 320>} {
+  graph.kernel @softmax(%x: tensor<4x70xf32>) -> tensor<4x70xf32> attributes {schedule = #kernel.schedule<"rows", {lanes = 8, vector = 32}>, interface = #kernel.interface<inplace = [[0, 0]], per_thread = 320>} {
     %r = graph.softmax %x {axis = 1 : i64} : tensor<4x70xf32>
     graph.yield %r : tensor<4x70xf32>
   }
@@ -37,7 +37,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // CHECK:           vector.load %[[ROW]]
   // CHECK:           math.absf
   // CHECK:         func.return
-  graph.kernel @norm(%x: tensor<4x70xf32>, %y: tensor<4x70xf32>, %scale: tensor<70xf32>) -> tensor<4x70xf32> attributes {schedule = #kernel.schedule<"rows", {rows = 1, native = 8, lanes = 32}>, interface = #kernel.interface<inplace = [[1, 0]], per_thread = 320>} {
+  graph.kernel @norm(%x: tensor<4x70xf32>, %y: tensor<4x70xf32>, %scale: tensor<70xf32>) -> tensor<4x70xf32> attributes {schedule = #kernel.schedule<"rows", {lanes = 8, vector = 32}>, interface = #kernel.interface<inplace = [[1, 0]], per_thread = 320>} {
     %t = graph.add %x, %y : tensor<4x70xf32>
     %n = graph.rms_norm %t, %scale {axis = 1 : i64, epsilon = 1.0e-5 : f64} : (tensor<4x70xf32>, tensor<70xf32>) -> tensor<4x70xf32>
     %r = graph.abs %n : tensor<4x70xf32>
@@ -49,7 +49,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // CHECK:         scf.for {{.*}} -> (vector<16xf32>)
   // CHECK-NOT:     vector.reduction
   // CHECK:         func.return
-  graph.kernel @columns(%x: tensor<4x70xf32>) -> tensor<70xf32> attributes {schedule = #kernel.schedule<"rows", {rows = 1, native = 8, lanes = 16}>, interface = #kernel.interface<>} {
+  graph.kernel @columns(%x: tensor<4x70xf32>) -> tensor<70xf32> attributes {schedule = #kernel.schedule<"rows", {lanes = 8, vector = 16}>, interface = #kernel.interface<>} {
     %r = graph.reduce_mean %x {axes = array<i64: 0>} : (tensor<4x70xf32>) -> tensor<70xf32>
     graph.yield %r : tensor<70xf32>
   }

@@ -7,7 +7,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
     func.return
   }
 
-  graph.kernel @attention_0(%x: tensor<1x6x2x8xf32>, %k: tensor<1x2x5x8xf32>) -> tensor<1x6x2x8xf32> attributes {schedule = #kernel.schedule<"attention", {mr = 6, nr = 8, lanes = 4, bytes = 4}>, interface = #kernel.interface<per_thread = 448>} {
+  graph.kernel @attention_0(%x: tensor<1x6x2x8xf32>, %k: tensor<1x2x5x8xf32>) -> tensor<1x6x2x8xf32> attributes {schedule = #kernel.schedule<"attention", {mr = 6, nr = 8, lanes = 4}>, interface = #kernel.interface<per_thread = 448>} {
     %q = graph.transpose %x {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x6x2x8xf32>) -> tensor<1x2x6x8xf32>
     %a = graph.attention %q, %k, %k {scale = 0.5 : f64} : (tensor<1x2x6x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>) -> tensor<1x2x6x8xf32>
     %t = graph.transpose %a {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x2x6x8xf32>) -> tensor<1x6x2x8xf32>

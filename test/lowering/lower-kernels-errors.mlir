@@ -8,7 +8,7 @@ func.func @other() {
 
 // -----
 
-// expected-error @unknown {{relu (kernel.call) @k: no schedule; run choose-schedule first}}
+// expected-error @unknown {{graph.kernel @k: no schedule; run choose-schedule first}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = graph.relu %x : tensor<4xf32>
   graph.yield %y : tensor<4xf32>
@@ -32,7 +32,7 @@ func.func @main(%x: memref<4x4xf32>, %i: memref<3x2xi64>, %y: memref<3xf32>, %s:
 
 // -----
 
-// expected-error @unknown {{kernel.call @k: no code family 'magic'}}
+// expected-error @unknown {{graph.kernel @k: there is no schedule 'magic' for cpu}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"magic">, interface = #kernel.interface<>} {
   %y = graph.relu %x : tensor<4xf32>
   graph.yield %y : tensor<4xf32>
@@ -45,7 +45,7 @@ func.func @main(%x: memref<4xf32>) {
 // -----
 
 // expected-error @unknown {{product (graph.matmul): its weight is not packed; run pack-weights first}}
-graph.kernel @k(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
   %y = graph.matmul %x, %w : tensor<4x4xf32> loc("product")
   graph.yield %y : tensor<4x4xf32>
 }
@@ -57,7 +57,7 @@ func.func @main(%x: memref<4x4xf32>, %w: memref<4x4xf32>, %y: memref<4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.conv: its weight is not packed; run pack-weights first}}
-graph.kernel @k(%x: tensor<1x4x4x8xf32>, %w: tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {rows = 1, columns = 2, nr = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<1x4x4x8xf32>, %w: tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
   %y = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x4x4x8xf32>, tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32>
   graph.yield %y : tensor<1x2x2x8xf32>
 }
@@ -68,8 +68,8 @@ func.func @main(%x: memref<1x4x4x8xf32>, %w: memref<8x1x3x3xf32>, %y: memref<1x2
 
 // -----
 
-// expected-error @unknown {{the schedule 'contraction' has no number 'inline'}}
-graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4}>, interface = #kernel.interface<>} {
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' needs a number 'nr'}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4}>, interface = #kernel.interface<>} {
   %y = graph.matmul %x, %x : tensor<4x4xf32>
   graph.yield %y : tensor<4x4xf32>
 }
@@ -81,7 +81,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @k: 0 roots in one contraction}}
-graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"contraction">, interface = #kernel.interface<>} {
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
   %y = graph.relu %x : tensor<4xf32>
   graph.yield %y : tensor<4xf32>
 }
@@ -93,7 +93,7 @@ func.func @main(%x: memref<4xf32>) {
 // -----
 
 // expected-error @unknown {{wide (graph.broadcast_to): cannot be fused into a contraction}}
-graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<2x4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {inline = 1}>, interface = #kernel.interface<>} {
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<2x4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
   %y = graph.matmul %x, %x : tensor<4x4xf32>
   %z = graph.broadcast_to %y {shape = array<i64: 2, 4, 4>} : (tensor<4x4xf32>) -> tensor<2x4x4xf32> loc("wide")
   graph.yield %z : tensor<2x4x4xf32>
@@ -106,7 +106,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<2x4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: an operand is no window on an argument}}
-graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<>} {
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
   %0 = graph.transpose %x {permutation = array<i64: 1, 0>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   %1 = graph.reshape %0 {shape = array<i64: 2, 8>} : (tensor<4x4xf32>) -> tensor<2x8xf32>
   %2 = graph.reshape %1 {shape = array<i64: 4, 4>} : (tensor<2x8xf32>) -> tensor<4x4xf32>
@@ -121,7 +121,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
-graph.kernel @k(%x: tensor<1x4x4xf32>, %p: tensor<1x1x4x8xf32>) -> tensor<1x4x8xf32> attributes {schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<1x4x4xf32>, %p: tensor<1x1x4x8xf32>) -> tensor<1x4x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
   %w = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
   %b = graph.constant dense<1.0> : tensor<8xf32>
   %y = graph.conv %x, %w, %b {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x4x4xf32>, tensor<8x4x1xf32>, tensor<8xf32>) -> tensor<1x4x8xf32>
@@ -135,7 +135,7 @@ func.func @main(%x: memref<1x4x4xf32>, %w: memref<1x1x4x8xf32>, %y: memref<1x4x8
 // -----
 
 // expected-error @unknown {{graph.kernel: only a transpose can follow attention in its kernel}}
-graph.kernel @k(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32> attributes {schedule = #kernel.schedule<"attention", {mr = 6, nr = 8, lanes = 4, bytes = 4}>, interface = #kernel.interface<>} {
+graph.kernel @k(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x4x4xf32> attributes {schedule = #kernel.schedule<"attention", {mr = 6, nr = 8, lanes = 4}>, interface = #kernel.interface<>} {
   %a = graph.attention %x, %x, %x {scale = 0.5 : f64} : tensor<1x1x4x4xf32>
   %y = graph.relu %a : tensor<1x1x4x4xf32>
   graph.yield %y : tensor<1x1x4x4xf32>
@@ -148,7 +148,7 @@ func.func @main(%x: memref<1x1x4x4xf32>, %y: memref<1x1x4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel: a kernel of this family holds one graph.lrn and nothing else}}
-graph.kernel @k(%x: tensor<4x6xf32>) -> tensor<4x6xf32> attributes {schedule = #kernel.schedule<"lrn", {lanes = 8}>, interface = #kernel.interface<per_thread = 64>} {
+graph.kernel @k(%x: tensor<4x6xf32>) -> tensor<4x6xf32> attributes {schedule = #kernel.schedule<"lrn", {vector = 8}>, interface = #kernel.interface<per_thread = 64>} {
   %0 = graph.relu %x : tensor<4x6xf32>
   %y = graph.lrn %0 {size = 3 : i64, alpha = 0.1 : f64, beta = 0.75 : f64, bias = 1.0 : f64, layout = "NHWC"} : tensor<4x6xf32>
   graph.yield %y : tensor<4x6xf32>
@@ -161,7 +161,7 @@ func.func @main(%x: memref<4x6xf32>, %y: memref<4x6xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
-graph.kernel @k(%x: tensor<1x4x4x8xf32>, %p: tensor<2x9x4xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {rows = 1, columns = 2, nr = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<1x4x4x8xf32>, %p: tensor<2x9x4xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
   %b = graph.constant dense<1.0> : tensor<8xf32>
   %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 8, 1, 3, 3>} : (tensor<2x9x4xf32>) -> tensor<8x1x3x3xf32>
   %y = graph.conv %x, %w, %b {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x4x4x8xf32>, tensor<8x1x3x3xf32>, tensor<8xf32>) -> tensor<1x2x2x8xf32>
@@ -169,5 +169,101 @@ graph.kernel @k(%x: tensor<1x4x4x8xf32>, %p: tensor<2x9x4xf32>) -> tensor<1x2x2x
 }
 func.func @main(%x: memref<1x4x4x8xf32>, %w: memref<2x9x4xf32>, %y: memref<1x2x2x8xf32>) {
   kernel.call @k ins(%x, %w : memref<1x4x4x8xf32>, memref<2x9x4xf32>) outs(%y : memref<1x2x2x8xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has nr = 0; it must be at least 1}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 0, lanes = 4, inline = 1}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has lanes = 99999999999; it must be at most 1024}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 99999999999, inline = 1}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has block = -1; it must be at least 0}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, block = -1}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has inline = 2; it must be at most 1}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 2}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: the schedule 'panels' has no option 'height'; it has mr, nr, lanes, inline, prefetch, block, band}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {height = 3}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: the schedule 'direct' has no option 'mr'; it has none}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"direct", {mr = 3}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @k: its body can't be done by rows}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"rows", {lanes = 4, vector = 16}>, interface = #kernel.interface<>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>)
+  func.return
+}
+
+// -----
+
+// expected-error @unknown {{graph.kernel @kernel_k: scratch 'panel' ends at byte 128, but the interface asks for 64}}
+graph.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<per_thread = 64>} {
+  %y = graph.matmul %x, %x : tensor<4x4xf32>
+  graph.yield %y : tensor<4x4xf32>
+}
+func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>, %s: memref<64xi8>) {
+  kernel.call @k ins(%x : memref<4x4xf32>) outs(%y : memref<4x4xf32>) scratch(%s : memref<64xi8>)
   func.return
 }

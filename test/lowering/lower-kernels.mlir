@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -p lower-kernels | filecheck %s
 
-#schedule = #kernel.schedule<"contraction", {mr = 4, nr = 8, lanes = 4, inline = 1, prefetch = 0}>
+#schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>
 
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
   // What main calls itself is the one share of one. The same kernel with another sharing is another function.

@@ -1,4 +1,4 @@
-"""The number of threads changes no bit: kernels of every family on 1, 2, 3 and 5 threads. Models: test_small_models.py.
+"""The number of threads changes no bit: every schedule on 1, 2, 3 and 5 threads. Models: test_small_models.py.
 
 Threads are arguments of a kernel, so no machine with that many cores is needed: one runs after the other.
 """
@@ -20,7 +20,7 @@ from mini_infer.runtime.engine import EngineConfig
 
 THREADS = (2, 3, 5)
 # With these, vectors of every width leave a tail, and there are shares that differ, or are empty.
-SIZES = {family: (7,) if family in ("contraction", "depthwise", "windows") else (37, 14) for family in CASES}
+SIZES = {schedule: (7,) if schedule in ("panels", "depthwise", "windows") else (37, 14) for schedule in CASES}
 
 
 def on_dense_memory(_: InterfaceAttr) -> Iterator[Memory]:
@@ -28,31 +28,31 @@ def on_dense_memory(_: InterfaceAttr) -> Iterator[Memory]:
 
 
 @cache
-def cases_of(family: str) -> list[Case | ByHand]:
+def cases_of(schedule: str) -> list[Case | ByHand]:
     """Made once: some hold random numbers."""
-    return [case(size) for case, size in zip(CASES[family].values(), cycle(SIZES[family]))]
+    return [case(size) for case, size in zip(CASES[schedule].values(), cycle(SIZES[schedule]))]
 
 
-def outcomes(family: str, threads: int, bits: int) -> list[list[bytes]]:
-    """The results of all cases of a family, at LLVM's full optimisation."""
+def outcomes(schedule: str, threads: int, bits: int) -> list[list[bytes]]:
+    """The results of all cases of a schedule, at LLVM's full optimisation."""
     target = target_attribute(EngineConfig(threads=threads, vector_bits=bits or None))
-    return [call.outcomes[0] for call in on_other_memory(cases_of(family), target, on_dense_memory, opt_level=3)]
+    return [call.outcomes[0] for call in on_other_memory(cases_of(schedule), target, on_dense_memory, opt_level=3)]
 
 
 @cache
-def alone(family: str, bits: int) -> list[list[bytes]]:
-    return outcomes(family, 1, bits)
+def alone(schedule: str, bits: int) -> list[list[bytes]]:
+    return outcomes(schedule, 1, bits)
 
 
 @pytest.mark.parametrize("threads", THREADS)
-@pytest.mark.parametrize("family", CASES)
-def test_kernels(family: str, threads: int) -> None:
-    assert outcomes(family, threads, 0) == alone(family, 0)
+@pytest.mark.parametrize("schedule", CASES)
+def test_kernels(schedule: str, threads: int) -> None:
+    assert outcomes(schedule, threads, 0) == alone(schedule, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize("bits", [128, 512])
-@pytest.mark.parametrize("family", CASES)
-def test_kernels_with_other_vectors(family: str, bits: int, threads: int) -> None:
-    assert outcomes(family, threads, bits) == alone(family, bits)
+@pytest.mark.parametrize("schedule", CASES)
+def test_kernels_with_other_vectors(schedule: str, bits: int, threads: int) -> None:
+    assert outcomes(schedule, threads, bits) == alone(schedule, bits)

@@ -112,9 +112,10 @@ func.func @main({argument}) {{
 """
 
 
-def scheduled(family: str) -> str:
-    """A module at the buffers level with a kernel that moves x, given to the code of a family."""
-    attributes = f'attributes {{schedule = #kernel.schedule<"{family}">, interface = #kernel.interface<>}}'
+def scheduled(schedule: str) -> str:
+    """A module at the buffers level with a kernel that moves x, given to the code of a schedule."""
+    options = "{mr = 6, nr = 8, lanes = 4" + (", at_once = 4}" if schedule == "recurrence" else "}")
+    attributes = f'attributes {{schedule = #kernel.schedule<"{schedule}", {options}>, interface = #kernel.interface<>}}'
     module = main_on_buffers("kernel.call @k ins(%x : memref<4x4xf32>) outs(%x : memref<4x4xf32>)")
     return module.replace("-> tensor<4x4xf32> {", f"-> tensor<4x4xf32> {attributes} {{")
 
@@ -190,9 +191,9 @@ PASSES = {
     **{
         f"{family} code for another body": ("lower-kernels", scheduled(family), fact)
         for family, fact in (
-            ("magic", "no code family 'magic'"),
+            ("magic", "there is no schedule 'magic' for cpu"),
             ("attention", "0 roots in one attention kernel"),
-            ("recurrence", "0 roots in one recurrence kernel"),
+            ("recurrence", "0 roots in one lstm kernel"),
         )
     },
 }

@@ -93,7 +93,7 @@ GROUPS = {"plain": PLAIN, "causal": CAUSAL, "float masks": FLOAT_MASKS, "bool ma
 @pytest.mark.parametrize("group", GROUPS)
 def test_attention(group: str) -> None:
     for run in spread(GROUPS[group][::2]):
-        assert set(run.families) == {"attention"}
+        assert set(run.schedules) == {"attention"}
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_what_stands_around() -> None:
         return [m(TransposeOp(result, (0, 2, 3, 1))), m(ReluOp(values))]
 
     (run,) = check([followed, turned], Target())
-    assert sorted(run.families) == ["attention", "attention", *["map"] * 5]
+    assert sorted(run.schedules) == ["attention", "attention", *["map"] * 5]
     names = {name for name in run.names if name.startswith("attention")}
     assert names == {"attention_0", "attention_1"}
     (run,) = check([HEADS[0]], Target())

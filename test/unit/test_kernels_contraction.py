@@ -138,7 +138,7 @@ def test_double_precision() -> None:
     double.append(conv((1, 9, 11, 5), 17, (3, 3), pads=(1,) * 4, dtype=np.float64))
     double.append(conv((1, 9, 11, 8), 8, (3, 3), pads=(1,) * 4, groups=8, dtype=np.float64))
     for run in spread(double, bound=1e-14):
-        assert set(run.families) == {"contraction"}
+        assert set(run.schedules) == {"panels"}
 
 
 @pytest.mark.thinned(2)
@@ -151,7 +151,7 @@ def test_other_types_are_slow_but_right(dtype: Any) -> None:
         conv((1, 5, 6, 4), 4, (3, 3), pads=(1,) * 4, groups=4, dtype=dtype),
     ]
     for run in spread(cases, bound=2e-3):
-        assert set(run.families) == {"map"}
+        assert set(run.schedules) == {"map"}
 
 
 def test_empty_operands() -> None:
@@ -169,7 +169,7 @@ def test_filters_that_are_computed_and_what_other_families_take() -> None:
     large = conv((1, 9, 9, 20), 20, (13, 13), pads=(6,) * 4, groups=20)  # too many taps for the depthwise family
     (run,) = check([computed, depthwise, conv((1, 5, 6, 4), 6, (3, 3), layout="NCHW"), large], Target())
     # Both computed filters, and what packs them; their tanh and the picture that is not channels-last.
-    assert sorted(run.families) == ["contraction", "contraction", "depthwise", *["map"] * 5]
+    assert sorted(run.schedules) == ["panels", "panels", "depthwise", *["map"] * 5]
 
 
 def test_planning_memory_changes_no_bit() -> None:

@@ -66,7 +66,7 @@ GROUPS = {"kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
 @pytest.mark.parametrize("group", GROUPS)
 def test_depthwise(group: str) -> None:
     for run in spread(GROUPS[group][::2]):
-        assert set(run.families) == {"depthwise"}
+        assert set(run.schedules) == {"depthwise"}
 
 
 @pytest.mark.slow
@@ -79,9 +79,9 @@ def test_depthwise_on_every_target(target: Target) -> None:
 def test_channels_are_shared_by_many_threads() -> None:
     """A small picture with many channels has too few tiles for the threads, so channels are cut, not always evenly."""
     (run,) = check([depthwise((1, 3, 3, 5 * 16), (3, 3))], Target(512, 5))
-    assert schedule_of(run.kernel(run.names[0])).get("chunks") == 5
+    assert schedule_of(run.kernel(run.names[0])).numbers()["chunks"] == 5
     (run,) = check([depthwise((1, 4, 4, 97), (3, 3))], Target(128, 5))
-    assert schedule_of(run.kernel(run.names[0])).get("chunks") > 5
+    assert schedule_of(run.kernel(run.names[0])).numbers()["chunks"] > 5
 
 
 def test_strided_and_shared_buffers() -> None:

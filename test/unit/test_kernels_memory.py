@@ -13,37 +13,40 @@ from kernel_cases import CASES
 from kernel_variants import Memory, every, on_other_memory, small_target, some
 
 from mini_infer.lowering.kernels_to_loops import lower_kernels
-from mini_infer.passes.kernels import choose_schedule
+from mini_infer.passes.kernels.schedules import SCHEDULES, schedule_class
 
 LARGEST = 17
-FEW = ("contraction", "depthwise", "windows")
-SPREAD = {family: (5, 3, 7) if family in FEW else (17, 11, 3, 14) for family in CASES}
+FEW = ("panels", "depthwise", "windows")
+SPREAD = {schedule: (5, 3, 7) if schedule in FEW else (17, 11, 3, 14) for schedule in CASES}
 NEVER_IN_PLACE = {"attention", "recurrence"}
 
 
-def test_every_family_has_cases() -> None:
-    assert set(CASES) == set(choose_schedule.FAMILIES) == set(lower_kernels.FAMILIES)
+def test_every_schedule_has_cases_and_code() -> None:
+    assert set(CASES) == set(SCHEDULES["cpu"])
+    for name in CASES:
+        assert schedule_class("cpu", name).name == name
+        assert callable(lower_kernels.code_of(name))
 
 
-@pytest.mark.parametrize("family", CASES)
-def test_some_sizes(family: str) -> None:
-    cases = [case(size) for case, size in zip(CASES[family].values(), cycle(SPREAD[family]))]
+@pytest.mark.parametrize("schedule", CASES)
+def test_some_sizes(schedule: str) -> None:
+    cases = [case(size) for case, size in zip(CASES[schedule].values(), cycle(SPREAD[schedule]))]
     calls = on_other_memory(cases, small_target(threads=3), some)
     for call in calls:
         call.check()
-    mine = [call for call in calls if call.family == family]
+    mine = [call for call in calls if call.schedule == schedule]
     assert mine
-    assert any(call.memory.inplace for call in mine) != (family in NEVER_IN_PLACE)
-    assert {call.memory != Memory() for call in mine} == {False, True} or family in NEVER_IN_PLACE
+    assert any(call.memory.inplace for call in mine) != (schedule in NEVER_IN_PLACE)
+    assert {call.memory != Memory() for call in mine} == {False, True} or schedule in NEVER_IN_PLACE
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize(("family", "name"), [(family, name) for family in CASES for name in CASES[family]])
-def test_every_size(family: str, name: str, threads: int) -> None:
+@pytest.mark.parametrize(("schedule", "name"), [(schedule, name) for schedule in CASES for name in CASES[schedule]])
+def test_every_size(schedule: str, name: str, threads: int) -> None:
     for first in range(1, LARGEST + 1, 6):
         sizes = range(first, min(first + 6, LARGEST + 1))
         for call in on_other_memory(
-            [CASES[family][name](size) for size in sizes], small_target(threads=threads), every
+            [CASES[schedule][name](size) for size in sizes], small_target(threads=threads), every
         ):
             call.check()

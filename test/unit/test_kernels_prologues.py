@@ -119,9 +119,9 @@ PROLOGUE_GROUPS = {"products": PRODUCTS, "convolutions": CONVOLUTIONS}
 @pytest.mark.parametrize("group", PROLOGUE_GROUPS)
 def test_prologues(group: str) -> None:
     for run in spread(PROLOGUE_GROUPS[group][::2], small_l2(*THREE)):
-        for name, family in zip(run.names, run.families, strict=True):
+        for name, family in zip(run.names, run.schedules, strict=True):
             if family == "contraction":
-                assert schedule_of(run.kernel(name)).get("block") >= 1
+                assert schedule_of(run.kernel(name)).numbers()["block"] >= 1
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_what_is_computed_once_is_no_prologue() -> None:
         return [m(MatmulOp(x, m.weight(64, 32))), m(GeluOp(x))]
 
     (run,) = check([read_twice, product(normalised, plain, (9, 128), 200)], *small_l2(Target()))
-    assert sorted(run.families) == ["contraction", "contraction", "map", "map", "map"]
+    assert sorted(run.schedules) == ["panels", "panels", "map", "map", "map"]
     (run,) = check([product(normalised, plain, (9, 128), 200)], Target(l2=1024 * KIB))
     assert run.names == ["matmul_0"]
 
@@ -189,7 +189,7 @@ POOLS = [
 
 def test_pools() -> None:
     for run in spread(POOLS[::2], small_l2(*THREE)):
-        assert "windows" not in run.families
+        assert "windows" not in run.schedules
 
 
 @pytest.mark.slow
@@ -202,7 +202,7 @@ def test_pools_that_stay_apart() -> None:
     """Grouped convolutions, depthwise ones, and pictures that fit the cache."""
     apart = [pooled((1, 40, 30, 4), 64, groups=2), pooled((1, 40, 30, 64), 64, groups=64), pooled((1, 8, 8, 3), 16)]
     (run,) = check(apart, *small_l2(Target()))
-    assert sorted(run.families) == ["contraction", "contraction", "depthwise", "windows", "windows", "windows"]
+    assert sorted(run.schedules) == ["panels", "panels", "depthwise", "windows", "windows", "windows"]
 
 
 def normalisation(shape: tuple[int, ...], size: int, beta: float, dtype: Any = np.float32) -> Case:
@@ -230,4 +230,4 @@ def test_lrn_of_a_part() -> None:
         return m(LrnOp(m(SliceOp(x, (0, 0, 3), (2, 5, 23), (1, 1, 1))), 3, layout="NHWC"))
 
     for run in check([case], Target(512, 1), Target(128, 2)):
-        assert run.families[-1] == "lrn"
+        assert run.schedules[-1] == "lrn"

@@ -86,7 +86,7 @@ DIRECTIONS = ("forward", "reverse", "bidirectional")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_lstm(direction: str) -> None:
     for run in spread(cases(direction)):
-        assert set(run.families) == {"recurrence"}
+        assert set(run.schedules) == {"recurrence"}
 
 
 @pytest.mark.slow

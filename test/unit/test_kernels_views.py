@@ -55,7 +55,7 @@ def partly_a_window(m: Model) -> SSAValue:
 
 def test_views_of_operands() -> None:
     for run in spread([*VIEWS[::8], *VIEWS[3::16], heads, backwards]):
-        assert set(run.families) <= {"contraction"}
+        assert set(run.schedules) <= {"panels"}
     (run,) = check([partly_a_window], Target())
     assert run.names == ["transpose_0", "matmul_0"]
 

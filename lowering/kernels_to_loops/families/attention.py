@@ -31,7 +31,8 @@ from ....dialects.graph import (
     is_bool,
     shape_of,
 )
-from ....passes.kernels.schedules.cpu.attention import AttentionSizes, attention_sizes
+from ....passes.kernels.kernel_facts import the_root
+from ....passes.kernels.schedules.cpu.attention import Attention, AttentionSizes, attention_sizes
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.microkernel import Tile, chains_of, tile_function
@@ -56,10 +57,7 @@ class Window:
 
 def lower(k: KernelInstance) -> None:
     """Write the kernel's loops."""
-    roots = [op for op in k.body if isinstance(op, AttentionOp)]
-    if len(roots) != 1:
-        raise CompileError(f"{describe(k.kernel)}: {len(roots)} roots in one attention kernel")
-    _Writer(k, roots[0]).write()
+    _Writer(k, the_root(k.kernel, AttentionOp)).write()
 
 
 def _operand_window(k: KernelInstance, value: SSAValue) -> Window:
@@ -91,7 +89,8 @@ class _Writer:
         self.k, self.b, self.root = k, k.b, root
         self.sizes: AttentionSizes = attention_sizes(root)
         self.element = element_type_of_value(root.result)
-        self.mr, self.nr, self.lanes = (k.schedule.get(key) for key in ("mr", "nr", "lanes"))
+        options = k.schedule_as(Attention)
+        self.mr, self.nr, self.lanes = options.mr, options.nr, options.lanes
         self.panels = -(-self.sizes.keys // self.nr)
         self.chains = chains_of(self.sizes.queries)
         self.query, self.key, self.value = (_operand_window(k, v) for v in (root.query, root.key, root.value))
@@ -102,9 +101,7 @@ class _Writer:
 
     def write(self) -> None:
         s, b, k = self.sizes, self.b, self.k
-        padded = self.panels * self.nr
-        panels = k.own_scratch(0, self.element, [self.panels, s.depth, self.nr])
-        scores = k.own_scratch(padded * s.depth * k.schedule.get("bytes"), self.element, [self.mr, padded])
+        panels, scores = k.scratch_part("keys"), k.scratch_part("scores")
         pack: list[func.FuncOp] = []
         softmax: dict[str, func.FuncOp] = {}
 

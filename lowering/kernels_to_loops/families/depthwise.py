@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.graph import ConvOp, describe, shape_of
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
+from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.tiles import TileClass, tile_classes
@@ -47,7 +48,7 @@ def lower(k: KernelInstance) -> None:
     assert isinstance(form.root, ConvOp)
     if form.unpack is None:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
-    _Writer(k, form.root, form.rhs, form.bias, Epilogue.of(k, form), form.lhs).write()
+    _Writer(k, form.root, form.rhs, form.bias, Epilogue.of(k, form, k.schedule_as(Depthwise).inline), form.lhs).write()
 
 
 class _Writer:
@@ -62,11 +63,12 @@ class _Writer:
     ) -> None:
         self.k, self.b, self.epilogue = k, k.b, epilogue
         self.g: ConvGeometry = conv_geometry(root)
-        self.lanes = k.schedule.get("nr")
+        options = k.schedule_as(Depthwise)
+        self.lanes, self.chunks = options.lanes, options.chunks
         g = self.g
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-        self.rows = tile_classes(g.out_height, k.schedule.get("rows"), kh, sh, ph, dh, g.height)
-        self.columns = tile_classes(g.out_width, k.schedule.get("columns"), kw, sw, pw, dw, g.width)
+        self.rows = tile_classes(g.out_height, options.tile_rows, kh, sh, ph, dh, g.height)
+        self.columns = tile_classes(g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
         self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}
@@ -75,7 +77,7 @@ class _Writer:
     def write(self) -> None:
         b, g = self.b, self.g
         blocks = -(-g.channels // self.lanes)
-        chunks = min(self.k.schedule.get("chunks"), blocks)
+        chunks = min(self.chunks, blocks)
         row_groups = sum(c.count for c in self.rows)
         column_tiles = sum(c.count for c in self.columns)
         sizes = [g.batch, row_groups, column_tiles, chunks]

@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph import LrnOp, describe, shape_of
+from ....passes.kernels.schedules.cpu.lrn import Lrn
 from ..instance import KernelInstance
 from ..tiles.tiles import collapse
 from ..writing.arithmetic import Arithmetic
@@ -29,12 +30,12 @@ def lower(k: KernelInstance) -> None:
     root, b = roots[0], k.b
     shape = shape_of(root.x)
     channels, size = shape[-1], root.size.value.data
-    lanes = k.schedule.get("lanes")
+    lanes = k.schedule_as(Lrn).vector
     before = (size - 1) // 2
     x, out = k.operands[0], k.results[0]
     element = memref_type(x).element_type
     padded = channels + size - 1 + lanes
-    squares = k.own_scratch(0, element, [padded])
+    squares = k.scratch_part("squares")
     m = Arithmetic(b, VectorType(element, [lanes]))
     sizes, (x_steps, out_steps) = collapse(
         shape[:-1], [strides_of(memref_type(x))[:-1], strides_of(memref_type(out))[:-1]]

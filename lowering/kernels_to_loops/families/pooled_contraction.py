@@ -16,8 +16,9 @@ from math import inf
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import ConvOp, MaxPoolOp, element_type_of_value, ints, shape_of
+from ....dialects.graph import ConvOp, MaxPoolOp, ints, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
+from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.tiles import tile_classes
@@ -31,12 +32,11 @@ def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, p
     """Write the kernel's loops."""
     assert isinstance(form.root, ConvOp)
     b, g = k.b, conv_geometry(form.root)
-    band = k.schedule.get("band")
+    band = k.schedule_as(Panels).band
     (window, _), (stride, _), pad = ints(pool.kernel), ints(pool.strides), ints(pool.pads)[0]
     height = shape_of(pool.result)[1]
-    held = (band - 1) * stride + window  # rows of the convolution that a band looks at
     row = g.out_width * g.filters
-    scratch = k.own_scratch(0, element_type_of_value(form.root.results[0]), [held, g.out_width, g.filters])
+    scratch = k.scratch_part("band")
     nest = conv_nest(k, form, epilogue, form.root, Access(scratch, 0, (), (0, row, g.filters), 1))
     calls = TileCalls(k, form, epilogue, nest.columns)
     pooling = _PoolRows(k, pool, scratch)
@@ -87,7 +87,7 @@ class _PoolRows:
 
     def __init__(self, k: KernelInstance, pool: MaxPoolOp, scratch: SSAValue) -> None:
         self.k, self.pool, self.scratch = k, pool, scratch
-        self.lanes = k.schedule.get("lanes")
+        self.lanes = k.schedule_as(Panels).lanes
         _, self.in_height, self.in_width, self.channels = shape_of(pool.x)
         self.width = shape_of(pool.result)[2]
 

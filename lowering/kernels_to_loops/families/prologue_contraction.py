@@ -15,8 +15,9 @@ from dataclasses import replace
 from xdsl.dialects import func
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.graph import element_type_of_value, shape_of
+from ....dialects.graph import shape_of
 from ....passes.kernels.forms.contraction import ContractionForm
+from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue, arguments_of
 from ..tiles.tiles import TileClass, collapse, tile_classes
@@ -37,8 +38,8 @@ class _Writer:
         self.depth, rank = shape[-1], len(shape)
         self.operands = arguments_of(k, form.prologue)
         self.prologue = Epilogue(self.operands[0], form.lhs, form.prologue, self.operands, True)
-        self.block = k.schedule.get("block")
-        self.scratch = k.own_scratch(0, element_type_of_value(form.lhs), [self.block, self.depth])
+        self.block = k.schedule_as(Panels).block
+        self.scratch = k.scratch_part("block")
         out = list(strides_of(memref_type(k.results[0])))
         after = [aligned_strides(k, value, rank) for value in epilogue.operands]
         before = [aligned_strides(k, value, rank) for value in self.operands]

@@ -20,6 +20,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph import LstmOp, ReshapeOp, UnpackOp, describe, element_type_of_value, shape_of
+from ....passes.kernels.kernel_facts import the_root
+from ....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.microkernel import Tile, chains_of, tile_function
@@ -30,10 +32,7 @@ from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 
 def lower(k: KernelInstance) -> None:
     """Write the kernel's loops."""
-    roots = [op for op in k.body if isinstance(op, LstmOp)]
-    if len(roots) != 1:
-        raise CompileError(f"{describe(k.kernel)}: {len(roots)} roots in one recurrence kernel")
-    _Writer(k, roots[0]).write()
+    _Writer(k, the_root(k.kernel, LstmOp)).write()
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,8 @@ class _Writer:
         self.hidden = root.hidden.value.data
         self.directions = shape_of(root.weight)[0]
         self.element = element_type_of_value(root.y)
-        self.mr, self.nr, self.lanes, self.at_once, self.bytes = (
-            k.schedule.get(key) for key in ("mr", "nr", "lanes", "panels", "bytes")
-        )
+        options = k.schedule_as(Recurrence)
+        self.mr, self.nr, self.lanes, self.at_once = options.mr, options.nr, options.lanes, options.at_once
         self.panels = -(-4 * self.hidden // self.nr)
         self.tail = 4 * self.hidden - (self.panels - 1) * self.nr
         self.weight, self.recurrence = self._packed(root.weight), self._packed(root.recurrence)
@@ -75,14 +73,8 @@ class _Writer:
         return None if value is None else self.k.buffer_of(value)
 
     def write(self) -> None:
-        b, k, four = self.b, self.k, 4 * self.hidden
-        row = self.steps * four * self.bytes
-        scratch = _Scratch(
-            k.own_scratch(0, self.element, [self.steps, four]),
-            k.own_scratch(row, self.element, [four]),
-            k.own_scratch(row + four * self.bytes, self.element, [self.hidden]),
-            k.own_scratch(row + (four + self.hidden) * self.bytes, self.element, [self.hidden]),
-        )
+        b, k = self.b, self.k
+        scratch = _Scratch(*map(k.scratch_part, ("from_input", "gates", "h", "c")))
         bias = self._optional(self.root.bias)
 
         def sequence(item: Index) -> None:

@@ -26,7 +26,8 @@ from ....dialects.graph import (
     shape_of,
 )
 from ....passes.geometry.boxes import row_major
-from ....passes.kernels.forms.rows import RowForm, row_form
+from ....passes.kernels.forms.rows import RowForm, the_row_form
+from ....passes.kernels.schedules.cpu.rows import Rows
 from ..elements.values import Values, aligned
 from ..instance import KernelInstance
 from ..lanes.domain import Canvas, Domain, Trial, plan
@@ -36,17 +37,14 @@ from ..writing.arithmetic import convert, signless, wide_float
 from ..writing.builder import memref_type, strides_of
 from ..writing.index_expr import Expr, delinearize, linear
 from ..writing.reductions import Reduction
-from .map import write_elements
 from .row_ops import Row, result_at, write_row
 from .row_sweep import Sweep
 
 
 def lower(k: KernelInstance) -> None:
     """Write the kernel's loops."""
-    form = row_form(k.kernel)
-    if form is None or not k.schedule.get("rows"):
-        write_elements(k)
-    elif all(0 not in shape_of(value) for value in k.yielded):
+    form = the_row_form(k.kernel)
+    if all(0 not in shape_of(value) for value in k.yielded):
         _RowWriter(k, form).write()
 
 
@@ -68,7 +66,7 @@ class _RowWriter:
         values = Values(k.b, k.kernel, k.operands)
         values.lanes_are_settled = form.along and lanes is not None
         canvas = Canvas(values, [values.line(buffer) for buffer in k.results])
-        kept = self._scratch() if form.keeps_row else None
+        kept = k.scratch_part("row") if form.keeps_row else None
         along = lanes if form.along else None
         rows, row = domain.part(0), domain.part(1)
         sweep = Sweep(values, row.groups[0], row.pieces(), along, kept)
@@ -95,19 +93,12 @@ class _RowWriter:
         mixed = plan(actual, sizes, self._once).with_part(1, domain)
         return mixed, self._lanes(plain, domain) if self.form.along else self._lanes(actual, mixed)
 
-    def _scratch(self) -> SSAValue:
-        k = self.k
-        element = signless(wide_float(element_type_of_value(self.form.root.x)))
-        native = k.schedule.get("native")
-        along = -(-self.form.length // native) * native
-        return k.own_scratch(0, element, [along if self.form.along else self.form.length * k.schedule.get("lanes")])
-
     def _lanes(self, trial: Trial, domain: Domain) -> Lanes | None:
         """Lanes along the last axis of the row, or of the rows; None where elements need their own code."""
         k, form = self.k, self.form
         rows = len(domain.groups[0])
         last = len(domain.axes()) - 1 if form.along else rows - 1
-        native, most = k.schedule.get("native"), k.schedule.get("lanes")
+        options = k.schedule_as(Rows)
         if isinstance(form.root, CumsumOp) and form.along:
             return None
         if domain.size(domain.axes()[last]) < 2:
@@ -118,7 +109,7 @@ class _RowWriter:
             return None
         if any(values.lanes.one_by_one for _, values in written):
             return None
-        return Lanes(last - rows if form.along else last, native, most)
+        return Lanes(last - rows if form.along else last, options.lanes, options.vector)
 
     def _x_index(self, outer: Expr, position: Expr) -> list[Expr]:
         """An index of x from a row's number and a position in the row."""

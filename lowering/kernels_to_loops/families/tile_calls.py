@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph import ConvOp, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
+from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.microkernel import Tile, chains_of, tile_function
@@ -36,8 +37,8 @@ class TileCalls:
     def __init__(self, k: KernelInstance, form: ContractionForm, epilogue: Epilogue, columns: int) -> None:
         self.k, self.form, self.epilogue = k, form, epilogue
         self.b: LoopBuilder = k.b
-        self.nr, self.mr = k.schedule.get("nr"), k.schedule.get("mr")
-        self.lanes = k.schedule.get("lanes")
+        self.options = k.schedule_as(Panels)
+        self.nr, self.mr, self.lanes = self.options.nr, self.options.mr, self.options.lanes
         self.panels = -(-columns // self.nr)
         self.tail = columns - (self.panels - 1) * self.nr
         self.chains = chains_of(_rows(form))
@@ -78,7 +79,7 @@ class TileCalls:
         run = nest.run * taps if merged else nest.run
         lanes = -(-valid // self.lanes) * self.lanes
         tap_rows = ((0, shape.rows),) if merged else shape.taps
-        prefetch = self.k.schedule.get("prefetch") if self.panels > 1 else 0
+        prefetch = self.options.prefetch if self.panels > 1 else 0
         rows = nest.rows
         tile = Tile(shape.rows, lanes, valid, tap_rows, run, rows.count, rows.clipped, self.chains, prefetch)
         pixels = [*site.row, pixel]

@@ -29,9 +29,8 @@ class Epilogue:
     inline: bool
 
     @classmethod
-    def of(cls, k: KernelInstance, form: ContractionForm) -> Epilogue:
+    def of(cls, k: KernelInstance, form: ContractionForm, inline: bool) -> Epilogue:
         """The epilogue of a kernel."""
-        inline = bool(k.schedule.get("inline"))
         operands = arguments_of(k, form.epilogue)
         return cls(form.root.results[0], form.stored, form.epilogue, operands, inline)
 

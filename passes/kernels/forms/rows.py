@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from ....dialects.errors import CompileError
 from ....dialects.graph import (
     ArgExtremumOp,
     CumsumOp,
@@ -26,6 +27,7 @@ from ....dialects.graph import (
     SoftmaxOp,
     TransposeOp,
     YieldOp,
+    describe,
     ints,
     shape_of,
 )
@@ -105,6 +107,14 @@ def row_form(kernel: KernelOp) -> RowForm | None:
             return None
         behind.update(dict.fromkeys(op.results, way))
     return form if all(_is_written(value, behind, form) for value in kernel.terminator.arguments) else None
+
+
+def the_row_form(kernel: KernelOp) -> RowForm:
+    """The form of a kernel; raises CompileError where its body has another."""
+    form = row_form(kernel)
+    if form is None:
+        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: its body can't be done by rows")
+    return form
 
 
 def _fits(op: Operation, root: Operation) -> bool:

@@ -6,13 +6,19 @@ and not with its square.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
+from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 
 from .....dialects.errors import CompileError
 from .....dialects.graph import AttentionOp, KernelOp, describe, element_type_of_value, shape_of
-from .....dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ...kernel_facts import item_bytes, the_root
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
 
 
 @dataclass(frozen=True)
@@ -35,20 +41,44 @@ def attention_sizes(op: AttentionOp) -> AttentionSizes:
     return AttentionSizes(batch, heads, key_heads, queries, keys, depth, shape_of(op.value)[3])
 
 
-def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]:
-    """Tile sizes from the target's registers; scratch for one head's keys and a block of scores per thread."""
-    root = next(op for op in kernel.body.block.ops if isinstance(op, AttentionOp))
-    element = element_type_of_value(root.result)
-    if element not in (f32, f64):
-        raise CompileError(f"{describe(root)}: attention on {element} has no code; only f32 and f64 do")
-    sizes = attention_sizes(root)
-    if 0 in (sizes.keys, sizes.depth):
-        raise CompileError(f"{describe(root)}: {sizes.keys} keys of {sizes.depth} elements leave nothing to attend to")
-    size = 4 if element == f32 else 8
-    lanes = target.lanes(8 * size)
-    nr = 2 * lanes
-    mr = max(1, (target.registers.data - 3) // 2)
-    padded = -(-sizes.keys // nr) * nr
-    per_thread = -(-(padded * sizes.depth + mr * padded) * size // 64) * 64
-    options = {"mr": mr, "nr": nr, "lanes": lanes, "bytes": size}
-    return ScheduleAttr.of("attention", **options), InterfaceAttr.of(per_thread=per_thread)
+@dataclass(frozen=True)
+class Attention(Schedule):
+    """A head at a time, its keys in panels and whole rows of scores."""
+
+    name = "attention"
+
+    mr: TileSize
+    """Rows of a tile: queries."""
+    nr: TileSize
+    """Columns of a tile, and keys of a panel."""
+    lanes: TileSize
+    """Elements of one register."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+        """Tile sizes from the target's registers; CompileError where there is no code."""
+        root = the_root(kernel, AttentionOp)
+        element = element_type_of_value(root.result)
+        if element not in (f32, f64):
+            raise CompileError(f"{describe(root)}: attention on {element} has no code; only f32 and f64 do")
+        sizes = attention_sizes(root)
+        if 0 in (sizes.keys, sizes.depth):
+            raise CompileError(
+                f"{describe(root)}: {sizes.keys} keys of {sizes.depth} elements leave nothing to attend to"
+            )
+        lanes = target.lanes(8 * item_bytes(root.result))
+        yield cls(max(1, (target.registers.data - 3) // 2), 2 * lanes, lanes)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return InterfaceAttr.of(per_thread=self.scratch(kernel).per_thread)
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        """One head's keys in panels, and a tile's rows of scores."""
+        root = the_root(kernel, AttentionOp)
+        sizes, element = attention_sizes(root), element_type_of_value(root.result)
+        panels = -(-sizes.keys // self.nr)
+        keys, scores = (panels, sizes.depth, self.nr), (self.mr, panels * self.nr)
+        return ScratchLayout.of([("keys", element, keys), ("scores", element, scores)])

@@ -8,43 +8,71 @@ variants of code and is preferred where the picture is tall.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
 from .....dialects.graph import ConvOp, KernelOp
-from .....dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import same_place_pairs
 from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import argument_index, plain_operands
-from .contraction import runs_inline
+from ..schedule import Schedule, TileSize
+from .panels import runs_inline
 
 COLUMNS = 7
 TALL = 8  # output rows from which on only row counts that divide the height are taken
 ITEMS_PER_THREAD = 4  # pieces of work that balance the threads to within a quarter
 
 
-def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]:
-    """The tile that fits the target's registers, and how finely channels are cut for the threads."""
-    form = contraction_form(kernel)
-    assert isinstance(form.root, ConvOp)
-    g = conv_geometry(form.root)
-    taps = g.kernel[0] * g.kernel[1]
-    lanes = target.lanes(32)
-    registers = target.registers.data
-    held = taps if taps < registers // 2 else g.kernel[1]
-    columns = min(COLUMNS, g.out_width, max(1, registers - held - 2))
-    rows = max(1, min(3, g.out_height, (registers - held - 1) // columns))
-    if g.out_height > TALL:
-        rows = max(candidate for candidate in range(1, rows + 1) if g.out_height % candidate == 0)
-    tiles = g.batch * -(-g.out_height // rows) * -(-g.out_width // columns)
-    blocks = -(-g.channels // lanes)
-    wanted = ITEMS_PER_THREAD * target.threads.data
-    chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // tiles))
-    inline = runs_inline(form)
-    packed = argument_index(kernel, form.rhs)
-    plain = plain_operands(kernel, [form.root, *form.epilogue])
-    interface = InterfaceAttr.of(
-        strided_operands=[operand for operand in plain if operand != packed],
-        strided_results=[0],
-        inplace=same_place_pairs(kernel) if inline else [],
-        packed=[packed],
-    )
-    options = {"rows": rows, "columns": columns, "nr": lanes, "chunks": chunks, "inline": int(inline)}
-    return ScheduleAttr.of("depthwise", **options), interface
+@dataclass(frozen=True)
+class Depthwise(Schedule):
+    """A tile of pixels by one register of channels at a time."""
+
+    name = "depthwise"
+
+    tile_rows: TileSize
+    """Rows of pixels of a tile."""
+    tile_columns: TileSize
+    """Pixels of each row of a tile."""
+    lanes: TileSize
+    """Channels of one register and of a panel of the filter."""
+    chunks: TileSize
+    """Parts that the channels of a tile are cut into for the threads."""
+    inline: bool
+    """Whether the epilogue runs on the sums in registers, not in a second pass over the stored tile."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+        """The tile that fits the target's registers, and how finely channels are cut for the threads."""
+        form = contraction_form(kernel)
+        assert isinstance(form.root, ConvOp)
+        g = conv_geometry(form.root)
+        taps = g.kernel[0] * g.kernel[1]
+        lanes = target.lanes(32)
+        registers = target.registers.data
+        held = taps if taps < registers // 2 else g.kernel[1]
+        columns = min(COLUMNS, g.out_width, max(1, registers - held - 2))
+        rows = max(1, min(3, g.out_height, (registers - held - 1) // columns))
+        if g.out_height > TALL:
+            rows = max(candidate for candidate in range(1, rows + 1) if g.out_height % candidate == 0)
+        tiles = g.batch * -(-g.out_height // rows) * -(-g.out_width // columns)
+        blocks = -(-g.channels // lanes)
+        wanted = ITEMS_PER_THREAD * target.threads.data
+        chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // tiles))
+        yield cls(rows, columns, lanes, chunks, runs_inline(form))
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        form = contraction_form(kernel)
+        packed = argument_index(kernel, form.rhs)
+        plain = plain_operands(kernel, [form.root, *form.epilogue])
+        return InterfaceAttr.of(
+            strided_operands=[operand for operand in plain if operand != packed],
+            strided_results=[0],
+            inplace=same_place_pairs(kernel) if self.inline else [],
+            packed=[packed],
+        )

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
 from .....dialects.graph import KernelOp, ScatterElementsOp, ScatterNdOp
-from .....dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import pure_views, same_place_pairs
+from ..schedule import Schedule
 
 
-def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]:
-    """In place where elements are read just before they are written, or where a scatter changes some."""
-    ops = [op for op in kernel.body.block.ops if isinstance(op, ScatterNdOp | ScatterElementsOp)]
-    scatter = ops[0] if ops else None
-    inplace = _scatter_pairs(kernel, scatter) if scatter is not None else same_place_pairs(kernel)
-    operands = range(len(kernel.arguments))
-    interface = InterfaceAttr.of(
-        inplace=inplace,
-        views=pure_views(kernel),
-        strided_operands=list(operands),
-        strided_results=[] if scatter is not None else list(range(len(kernel.terminator.arguments))),
-    )
-    return ScheduleAttr.of("map"), interface
+@dataclass(frozen=True)
+class Map(Schedule):
+    """Every element of the results on its own."""
+
+    name = "map"
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+        """The one there is."""
+        yield cls()
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        """In place where elements are read just before they are written, or where a scatter changes some."""
+        ops = [op for op in kernel.body.block.ops if isinstance(op, ScatterNdOp | ScatterElementsOp)]
+        scatter = ops[0] if ops else None
+        return InterfaceAttr.of(
+            inplace=_scatter_pairs(kernel, scatter) if scatter is not None else same_place_pairs(kernel),
+            views=pure_views(kernel),
+            strided_operands=list(range(len(kernel.arguments))),
+            strided_results=[] if scatter is not None else list(range(len(kernel.terminator.arguments))),
+        )
 
 
 def _scatter_pairs(kernel: KernelOp, scatter: ScatterNdOp | ScatterElementsOp) -> list[tuple[int, int]]:

@@ -6,41 +6,69 @@ across rows, and a kept row is as many vectors as it has elements.
 
 from __future__ import annotations
 
-from .....dialects.graph import KernelOp, element_type_of_value
-from .....dialects.graph.values import numpy_dtype
-from .....dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self, cast
+
+from typing_extensions import override
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, f32
+from xdsl.ir import Attribute
+
+from .....dialects.graph import KernelOp, element_type_of_value, numpy_dtype
+from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import same_place_pairs
-from ...forms.rows import RowForm, row_form
+from ...forms.rows import RowForm, row_form, the_row_form
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
 
 # Registers that one vector takes: 4 keep enough sums in flight to hide the additions' latency. Where many values of
 # each row are alive, and a row is kept for each lane, it is 2.
 SUMMING, KEEPING = 4, 2
 
 
-def schedule(kernel: KernelOp, target: TargetAttr) -> tuple[ScheduleAttr, InterfaceAttr]:
-    """Whole rows at a time where the body allows it (`rows` = 1), else element by element."""
-    form = row_form(kernel)
-    per_thread = 0
-    if form is None:
-        inplace: list[tuple[int, int]] = []
-        chosen = ScheduleAttr.of("rows", rows=0)
-    else:
-        native = target.lanes(8 * _item_bytes(form))
-        lanes = native * (KEEPING if form.keeps_row and not form.along else SUMMING)
-        if form.keeps_row:
-            elements = form.length if form.along else form.length * lanes
-            per_thread = -(-elements * _item_bytes(form) // 64) * 64  # whole cache lines, so whole registers
-        inplace = same_place_pairs(kernel, (form.root,) if form.keeps_shape else ())
-        chosen = ScheduleAttr.of("rows", rows=1, native=native, lanes=lanes)
-    interface = InterfaceAttr.of(
-        inplace=inplace,
-        strided_operands=list(range(len(kernel.arguments))),
-        strided_results=list(range(len(kernel.terminator.arguments))),
-        per_thread=per_thread,
-    )
-    return chosen, interface
+@dataclass(frozen=True)
+class Rows(Schedule):
+    """Whole rows at a time."""
+
+    name = "rows"
+
+    lanes: TileSize
+    """Elements of one register."""
+    vector: TileSize
+    """Elements of one vector: several registers."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+        """Where the body allows it."""
+        form = row_form(kernel)
+        if form is not None:
+            lanes = target.lanes(8 * max(4, numpy_dtype(_kept(form)).itemsize))
+            yield cls(lanes, lanes * (KEEPING if form.keeps_row and not form.along else SUMMING))
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        form = the_row_form(kernel)
+        return InterfaceAttr.of(
+            inplace=same_place_pairs(kernel, (form.root,) if form.keeps_shape else ()),
+            strided_operands=list(range(len(kernel.arguments))),
+            strided_results=list(range(len(kernel.terminator.arguments))),
+            per_thread=self.scratch(kernel).per_thread,
+        )
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        """A row that is computed, in whole registers; or one for each element of a vector."""
+        form = the_row_form(kernel)
+        if not form.keeps_row:
+            return ScratchLayout()
+        elements = -(-form.length // self.lanes) * self.lanes if form.along else form.length * self.vector
+        return ScratchLayout.of([("row", _kept(form), (elements,))])
 
 
-def _item_bytes(form: RowForm) -> int:
-    """Bytes of a number as it is computed: 16-bit floats as 32 bits."""
-    return max(4, numpy_dtype(element_type_of_value(form.root.x)).itemsize)
+def _kept(form: RowForm) -> Attribute:
+    """The type of a number as it is computed: 16-bit floats as 32 bits, integers without a sign."""
+    element = element_type_of_value(form.root.x)
+    if isinstance(element, IntegerType):
+        return IntegerType(cast("IntegerType", element).width.data)
+    return f32 if isinstance(element, Float16Type | BFloat16Type) else element

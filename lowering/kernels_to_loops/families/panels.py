@@ -23,10 +23,11 @@ from ....dialects.errors import CompileError
 from ....dialects.graph import MatmulOp, describe, shape_of
 from ....dialects.kernel import InterfaceAttr
 from ....passes.kernels.forms.contraction import contraction_form
+from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.tiles import TileClass, tile_classes
-from ..writing.builder import Index, memref_type
+from ..writing.builder import Index
 from .contraction_nest import Nest, argument_buffer, nest_of, outer_steps, product, rhs_batch_strides
 from .pooled_contraction import write_pooled
 from .prologue_contraction import write_with_prologue
@@ -39,7 +40,7 @@ def lower(k: KernelInstance) -> None:
     interface = k.kernel.interface
     if isinstance(interface, InterfaceAttr) and interface.packed.data and form.unpack is None:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
-    epilogue = Epilogue.of(k, form)
+    epilogue = Epilogue.of(k, form, k.schedule_as(Panels).inline)
     if form.pool is not None:
         write_pooled(k, form, epilogue, form.pool)
     elif form.prologue:
@@ -104,7 +105,7 @@ def _pack_panel(k: KernelInstance, nest: Nest, calls: TileCalls, rhs: Sequence[I
     shape = shape_of(root.results[0])
     batch = rhs_batch_strides(k, calls.form, root, len(shape))
     steps = [step for axis, step in enumerate(batch) if step != 0 and shape[axis] != 1]
-    scratch = k.own_scratch(0, memref_type(view.base).element_type, [nest.depth, nr])
+    scratch = k.scratch_part("panel")
     at = b.add(b.linear(rhs, steps, view.offset), b.mul(panel, nr * column_stride))
     source = b.view(view.base, at, [nest.depth, nr], [depth_stride, column_stride])
     valid: Index = nr

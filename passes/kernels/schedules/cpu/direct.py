@@ -1,0 +1,39 @@
+"""The direct schedule: every element of the results on its own, with all that it is made of computed for it alone.
+
+The code for every body that can be written at all: slow where other schedules reuse what they have read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph import KernelOp
+from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ...element_flow import same_place_pairs
+from ..schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Direct(Schedule):
+    """Element by element."""
+
+    name = "direct"
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+        """The one there is."""
+        yield cls()
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        """In place only over an operand that is read at the place that is written."""
+        return InterfaceAttr.of(
+            inplace=same_place_pairs(kernel),
+            strided_operands=list(range(len(kernel.arguments))),
+            strided_results=list(range(len(kernel.terminator.arguments))),
+        )

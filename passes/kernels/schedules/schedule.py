@@ -1,0 +1,92 @@
+"""Schedule: one way to carry a kernel out, as a frozen dataclass of typed options.
+
+    @dataclass(frozen=True)
+    class Panels(Schedule):
+        name = "panels"
+        mr: TileSize                                  <->  #kernel.schedule<"panels", {mr = 6, nr = 16, inline = 1}>
+        nr: TileSize
+        inline: bool
+        band: Count = 0                               left out of the attribute where it is the default
+
+All that a kernel asks of memory follows from its body and these options, so that the schedule that was chosen can be
+read back from the attribute and asked again.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_type_hints
+
+from ....dialects.errors import CompileError
+from ....dialects.graph import KernelOp
+from ....dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from .scratch import ScratchLayout
+
+
+@dataclass(frozen=True)
+class Between:
+    """What an option may be: a number from `least` to `most`."""
+
+    least: int
+    most: int
+
+
+LARGEST_TILE = 1024
+"""Rows, columns or lanes: far beyond what registers hold, and what code is written out for."""
+
+TileSize: TypeAlias = Annotated[int, Between(1, LARGEST_TILE)]
+Count: TypeAlias = Annotated[int, Between(0, 2**31 - 1)]
+
+
+@dataclass(frozen=True)
+class Schedule(ABC):
+    """One way to carry a kernel out. Options are fields of type TileSize, Count or bool."""
+
+    name: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+        """The ways of this kind in which the kernel can be carried out on the target."""
+
+    @abstractmethod
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        """What the code asks of its buffers and allows with them."""
+
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        """The parts of the scratch that the code uses."""
+        del kernel
+        return ScratchLayout()
+
+    def attribute(self) -> ScheduleAttr:
+        """The schedule as the IR holds it."""
+        given = {each.name: int(getattr(self, each.name)) for each in fields(self)}
+        usual = {each.name: each.default for each in fields(self)}
+        return ScheduleAttr.of(self.name, **{key: value for key, value in given.items() if value != usual[key]})
+
+    @classmethod
+    def of(cls, attribute: ScheduleAttr) -> Self:
+        """The schedule that an attribute stands for; raises CompileError where its options make none."""
+        given, hints = attribute.numbers(), _hints(cls)
+        ranges = {key: next(iter(get_args(hint)[1:]), Between(0, 1)) for key, hint in hints.items()}
+        what = f"the schedule '{cls.name}'"
+        if unknown := [key for key in given if key not in ranges]:
+            raise CompileError(f"{what} has no option '{unknown[0]}'; it has {', '.join(ranges) or 'none'}")
+        if missing := [each.name for each in fields(cls) if each.default is MISSING and each.name not in given]:
+            raise CompileError(f"{what} needs a number '{missing[0]}'")
+        for key, number in given.items():
+            if number < ranges[key].least:
+                raise CompileError(f"{what} has {key} = {number}; it must be at least {ranges[key].least}")
+            if number > ranges[key].most:
+                raise CompileError(f"{what} has {key} = {number}; it must be at most {ranges[key].most}")
+        return cls(**{key: bool(number) if hints[key] is bool else number for key, number in given.items()})
+
+
+@cache
+def _hints(kind: type[Schedule]) -> dict[str, Any]:
+    """The type of each option."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {each.name: hints[each.name] for each in fields(kind)}
