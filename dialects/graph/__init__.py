@@ -107,7 +107,10 @@ from .packing import (
     unpack_panels,
 )
 from .recurrence import (
+    GruOp,
     LstmOp,
+    RecurrenceOp,
+    RnnOp,
 )
 from .reduction import (
     ArgExtremumOp,
@@ -295,6 +298,8 @@ Graph = Dialect(
         ResizeOp,
         AttentionOp,
         LstmOp,
+        GruOp,
+        RnnOp,
         UnpackOp,
     ],
     [BlobAttr],
@@ -349,6 +354,7 @@ __all__ = [
     "GraphOp",
     "GreaterEqualOp",
     "GreaterOp",
+    "GruOp",
     "HardSigmoidOp",
     "InstanceNormOp",
     "IsInfOp",
@@ -380,6 +386,7 @@ __all__ = [
     "PowOp",
     "PreluOp",
     "ReciprocalOp",
+    "RecurrenceOp",
     "ReduceMaxOp",
     "ReduceMeanOp",
     "ReduceMinOp",
@@ -391,6 +398,7 @@ __all__ = [
     "ReshapeOp",
     "ResizeOp",
     "RmsNormOp",
+    "RnnOp",
     "RoundOp",
     "RsqrtOp",
     "ScatterElementsOp",

@@ -53,7 +53,7 @@ def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None)
     first, depth, count = columns.shape[:leading], columns.shape[leading:-1], columns.shape[-1]
     whole, rest = divmod(count, nr)
     packed = np.empty((*first, -(-count // nr), prod(depth), nr), columns.dtype) if out is None else out
-    panels = np.moveaxis(packed.reshape(*first, -1, *depth, nr), leading, -2)
+    panels = np.moveaxis(packed.reshape(*first, -(-count // nr), *depth, nr), leading, -2)
     panels[..., :whole, :] = columns[..., : whole * nr].reshape(*first, *depth, whole, nr)
     if rest:
         panels[..., whole, :rest] = columns[..., whole * nr :]
@@ -80,16 +80,16 @@ def unpack_panels(packed: Array, shape: Sequence[int], transposed: bool = False)
 
 def pack_conv_panels(weight: Array, groups: int, nr: int, out: Array | None = None) -> Array:
     """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], channels last in k."""
-    outputs, inputs = weight.shape[:2]
-    grouped = weight.reshape(groups, outputs // groups, inputs, -1)
+    outputs, inputs, *kernel = weight.shape
+    grouped = weight.reshape(groups, outputs // groups, inputs, prod(kernel))
     return _columns_to_panels(grouped.transpose(0, 3, 2, 1), 1, nr, out)
 
 
 def unpack_conv_panels(packed: Array, shape: Sequence[int]) -> Array:
     """The inverse of `pack_conv_panels`."""
-    groups, (outputs, inputs, *_) = len(packed), shape
+    groups, (outputs, inputs, *kernel) = len(packed), shape
     columns = _panels_to_columns(packed, outputs // groups)
-    grouped = columns.reshape(groups, -1, inputs, outputs // groups).transpose(0, 3, 2, 1)
+    grouped = columns.reshape(groups, prod(kernel), inputs, outputs // groups).transpose(0, 3, 2, 1)
     return np.ascontiguousarray(grouped).reshape(shape)
 
 
@@ -153,7 +153,7 @@ class UnpackOp(GraphOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         kind, packed = self.kind.data, shape_of(self.packed)
         require(kind in KINDS, f'kind is one of {", ".join(KINDS)}, got "{kind}"')
-        require(len(packed) >= 3 and min(packed) >= 1, f"{list(packed)} is no packed shape")
+        require(len(packed) >= 3 and packed[0] >= 1 and packed[-1] >= 1, f"{list(packed)} is no packed shape")
         wanted = self._packed_shape(packed)
         require(packed == wanted, f"packed shape {list(packed)} instead of {list(wanted)}")
         return [tensor(element_type_of_value(self.packed), ints(self.shape))]

@@ -1,18 +1,29 @@
-"""Recurrent networks."""
+"""Recurrent networks: one op runs all steps of all directions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, LocationAttr, StringAttr, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    StringAttr,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
 )
@@ -24,17 +35,112 @@ from .values import AnyTensor, Array, element_type_of_value, int_attr, shape_of,
 DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 
-@irdl_op_definition
-class LstmOp(GraphOp):
-    """A long short-term memory over a sequence, with ONNX's shapes, gates (i, o, f, c) and activations.
+class RecurrenceOp(GraphOp, ABC):
+    """A cell that is run over a sequence, with ONNX's shapes and order of gates; H rows of the weights are a gate.
 
-    x [T, B, I], w [D, 4H, I], r [D, 4H, H], bias [D, 8H] (of w, then of r), initial h and c [D, B, H],
-    peepholes p [D, 3H] (i, o, f) -> y [T, D, B, H], last h and last c [D, B, H]. D is 2 for "bidirectional",
+    x [T, B, I], w [D, gates H, I], r [D, gates H, H], bias [D, 2 gates H] (of w, then of r), initial states
+    [D, B, H] -> y [T, D, B, H], which is h after each step, and last states [D, B, H]. D is 2 for "bidirectional",
     else 1. What is absent is zero.
     """
 
+    GATES: ClassVar[int]
+
+    name = "graph.recurrence"
+
+    x = operand_def()
+    weight = operand_def()
+    recurrence = operand_def()
+    bias = opt_operand_def()
+    initial_h = opt_operand_def()
+    hidden = prop_def(IntegerAttr[IntegerType])
+    direction = prop_def(StringAttr)
+    y = result_def()
+    last_h = result_def()
+
+    def _build_recurrence(
+        self,
+        operands: Sequence[SSAValue | Operation | None],
+        hidden: int,
+        direction: str,
+        location: LocationAttr | None,
+        **properties: Attribute | None,
+    ) -> None:
+        present = DenseArrayBase.from_list(i32, [int(operand is not None) for operand in operands])
+        own = {"hidden": int_attr(hidden), "direction": string_attr(direction), **properties}
+        given = [operand for operand in operands if operand is not None]
+        self._build(given, {**own, "operandSegmentSizes": present}, location)
+
+    @property
+    def states(self) -> Sequence[SSAValue | None]:
+        """The initial states; each comes out as it is after the last step."""
+        return [self.initial_h]
+
+    def further_operands(self, directions: int, hidden: int) -> dict[str, tuple[SSAValue | None, tuple[int, ...]]]:
+        """What the cell takes besides; by name, with the shapes it needs."""
+        return {}
+
+    @abstractmethod
+    def step(self, x: Array, states: Sequence[Array], w: Array, r: Array, bias: Array, *more: Array) -> list[Array]:
+        """States [B, H] after one step of one direction on x [B, I]; bias [2, gates H], `more` as further_operands."""
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_float(self.x)
+        direction = self.direction.data
+        require(direction in DIRECTIONS, f'direction is one of {", ".join(DIRECTIONS)}, got "{direction}"')
+        shape, hidden, count = shape_of(self.x), self.hidden.value.data, DIRECTIONS[direction]
+        require(len(shape) == 3, f"the sequence needs three dimensions, got {len(shape)}")
+        (steps, batch, inputs), rows = shape, self.GATES * hidden
+        state = (count, batch, hidden)
+        wanted = {
+            "weight": (self.weight, (count, rows, inputs)),
+            "recurrence weight": (self.recurrence, (count, rows, hidden)),
+            "bias": (self.bias, (count, 2 * rows)),
+            **{f"initial {name}": (value, state) for name, value in zip("hc", self.states, strict=False)},
+            **self.further_operands(count, hidden),
+        }
+        require_same_element_type(self.x, *(value for value, _ in wanted.values()))
+        for what, (value, expected) in wanted.items():
+            if value is not None:
+                fits = shape_of(value) == expected
+                require(fits, f"a {what} of shape {list(shape_of(value))} instead of {list(expected)}")
+        element_type = element_type_of_value(self.x)
+        return [tensor(element_type, (steps, *state)), *([tensor(element_type, state)] * len(self.states))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        given = iter(widened(array) for array in arrays)
+        x, weight, recurrence = next(given), next(given), next(given)
+        (steps, batch, _), count, hidden = x.shape, len(weight), self.hidden.value.data
+
+        def optional(value: SSAValue | None, shape: Sequence[int]) -> Array:
+            return np.zeros(shape, x.dtype) if value is None else next(given)
+
+        bias = optional(self.bias, (count, 2 * self.GATES * hidden)).reshape(count, 2, self.GATES * hidden)
+        last = [optional(value, (count, batch, hidden)).copy() for value in self.states]
+        more = [optional(value, shape) for value, shape in self.further_operands(count, hidden).values()]
+        y = np.zeros((steps, count, batch, hidden), x.dtype)
+        for d in range(count):
+            backwards = d == 1 or self.direction.data == "reverse"
+            states = [state[d] for state in last]
+            with np.errstate(all="ignore"):
+                for t in reversed(range(steps)) if backwards else range(steps):
+                    states = self.step(x[t], states, weight[d], recurrence[d], bias[d], *(array[d] for array in more))
+                    y[t, d] = states[0]
+            for state, final in zip(last, states, strict=True):
+                state[d] = final
+        return tuple(result.astype(arrays[0].dtype) for result in (y, *last))
+
+
+@irdl_op_definition
+class LstmOp(RecurrenceOp):
+    """A long short-term memory; its gates are i, o, f, c. It takes peepholes p [D, 3H] (i, o, f), too."""
+
+    GATES: ClassVar[int] = 4
+
     name = "graph.lstm"
 
+    # xDSL puts a class's own fields in front of those that it inherits: these are all, in order.
     x = operand_def()
     weight = operand_def()
     recurrence = operand_def()
@@ -42,8 +148,6 @@ class LstmOp(GraphOp):
     initial_h = opt_operand_def()
     initial_c = opt_operand_def()
     peephole = opt_operand_def()
-    hidden = prop_def(IntegerAttr[IntegerType])
-    direction = prop_def(StringAttr)
     y = result_def()
     last_h = result_def()
     last_c = result_def()
@@ -65,62 +169,115 @@ class LstmOp(GraphOp):
         location: LocationAttr | None = None,
     ):
         operands = (x, weight, recurrence, bias, initial_h, initial_c, peephole)
-        properties = {
-            "hidden": int_attr(hidden),
-            "direction": string_attr(direction),
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, [int(operand is not None) for operand in operands]),
-        }
-        self._build([operand for operand in operands if operand is not None], properties, location)
+        self._build_recurrence(operands, hidden, direction, location)
+
+    @property
+    @override
+    def states(self) -> Sequence[SSAValue | None]:
+        return [self.initial_h, self.initial_c]
+
+    @override
+    def further_operands(self, directions: int, hidden: int) -> dict[str, tuple[SSAValue | None, tuple[int, ...]]]:
+        return {"peephole": (self.peephole, (directions, 3 * hidden))}
+
+    @override
+    def step(self, x: Array, states: Sequence[Array], w: Array, r: Array, bias: Array, *more: Array) -> list[Array]:
+        h, c = states
+        p_i, p_o, p_f = np.split(more[0], 3)
+        i, o, f, g = np.split(x @ w.T + h @ r.T + bias.sum(0), 4, 1)
+        i, f = sigmoid(i + p_i * c), sigmoid(f + p_f * c)
+        c = f * c + i * np.tanh(g)
+        return [sigmoid(o + p_o * c) * np.tanh(c), c]
+
+
+@irdl_op_definition
+class GruOp(RecurrenceOp):
+    """A gated recurrent unit; its gates are z, r, n.
+
+    n = tanh(x w + (r * h) R), or tanh(x w + r * (h R)) with `linear_before_reset`; then h = (1 - z) n + z h.
+    """
+
+    GATES: ClassVar[int] = 3
+
+    name = "graph.gru"
+
+    linear_before_reset = opt_prop_def(UnitAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        recurrence: SSAValue | Operation,
+        bias: SSAValue | Operation | None = None,
+        initial_h: SSAValue | Operation | None = None,
+        *,
+        hidden: int,
+        direction: str = "forward",
+        linear_before_reset: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        linear = UnitAttr() if linear_before_reset else None
+        operands = (x, weight, recurrence, bias, initial_h)
+        self._build_recurrence(operands, hidden, direction, location, linear_before_reset=linear)
+
+    @override
+    def step(self, x: Array, states: Sequence[Array], w: Array, r: Array, bias: Array, *more: Array) -> list[Array]:
+        (h,) = states
+        x_z, x_r, x_n = np.split(x @ w.T + bias[0], 3, 1)
+        r_z, r_r, r_n = np.split(r, 3)
+        b_z, b_r, b_n = np.split(bias[1], 3)
+        update = sigmoid(x_z + h @ r_z.T + b_z)
+        reset = sigmoid(x_r + h @ r_r.T + b_r)
+        if self.linear_before_reset is not None:
+            new = np.tanh(x_n + reset * (h @ r_n.T + b_n))
+        else:
+            new = np.tanh(x_n + (reset * h) @ r_n.T + b_n)
+        return [(1 - update) * new + update * h]
+
+
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": sigmoid,
+    "tanh": np.tanh,
+}
+
+
+@irdl_op_definition
+class RnnOp(RecurrenceOp):
+    """The plain recurrent network of one gate: h = activation(x w + h R + biases)."""
+
+    GATES: ClassVar[int] = 1
+
+    name = "graph.rnn"
+
+    activation = prop_def(StringAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        recurrence: SSAValue | Operation,
+        bias: SSAValue | Operation | None = None,
+        initial_h: SSAValue | Operation | None = None,
+        *,
+        hidden: int,
+        direction: str = "forward",
+        activation: str = "tanh",
+        location: LocationAttr | None = None,
+    ):
+        operands = (x, weight, recurrence, bias, initial_h)
+        self._build_recurrence(operands, hidden, direction, location, activation=string_attr(activation))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        require_float(self.x)
-        optional = (self.bias, self.initial_h, self.initial_c, self.peephole)
-        require_same_element_type(self.x, self.weight, self.recurrence, *optional)
-        direction = self.direction.data
-        require(direction in DIRECTIONS, f'direction is one of {", ".join(DIRECTIONS)}, got "{direction}"')
-        shape, hidden, count = shape_of(self.x), self.hidden.value.data, DIRECTIONS[direction]
-        require(len(shape) == 3, f"the sequence needs three dimensions, got {len(shape)}")
-        steps, batch, inputs = shape
-        wanted = {
-            "weight": (self.weight, (count, 4 * hidden, inputs)),
-            "recurrence weight": (self.recurrence, (count, 4 * hidden, hidden)),
-            "bias": (self.bias, (count, 8 * hidden)),
-            "initial h": (self.initial_h, (count, batch, hidden)),
-            "initial c": (self.initial_c, (count, batch, hidden)),
-            "peephole": (self.peephole, (count, 3 * hidden)),
-        }
-        for what, (value, expected) in wanted.items():
-            if value is not None:
-                fits = shape_of(value) == expected
-                require(fits, f"a {what} of shape {list(shape_of(value))} instead of {list(expected)}")
-        element_type = element_type_of_value(self.x)
-        state = tensor(element_type, (count, batch, hidden))
-        return [tensor(element_type, (steps, count, batch, hidden)), state, state]
+        name = self.activation.data
+        require(name in ACTIVATIONS, f'activation is one of {", ".join(ACTIVATIONS)}, got "{name}"')
+        return super().infer_types()
 
     @override
-    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        given = iter(widened(array) for array in arrays)
-        x, weight, recurrence = next(given), next(given), next(given)
-        (steps, batch, _), count, hidden = x.shape, len(weight), self.hidden.value.data
-        state = (count, batch, hidden)
-        bias = next(given) if self.bias is not None else np.zeros((count, 8 * hidden), x.dtype)
-        initial_h = next(given) if self.initial_h is not None else np.zeros(state, x.dtype)
-        initial_c = next(given) if self.initial_c is not None else np.zeros(state, x.dtype)
-        peephole = next(given) if self.peephole is not None else np.zeros((count, 3 * hidden), x.dtype)
-        y, last_h, last_c = np.zeros((steps, *state), x.dtype), initial_h.copy(), initial_c.copy()
-        for d in range(count):
-            backwards = d == 1 or self.direction.data == "reverse"
-            h, c = initial_h[d], initial_c[d]
-            b = bias[d, : 4 * hidden] + bias[d, 4 * hidden :]
-            p_i, p_o, p_f = np.split(peephole[d], 3)
-            with np.errstate(all="ignore"):
-                for t in reversed(range(steps)) if backwards else range(steps):
-                    i, o, f, g = np.split(x[t] @ weight[d].T + h @ recurrence[d].T + b, 4, 1)
-                    i, f = sigmoid(i + p_i * c), sigmoid(f + p_f * c)
-                    c = f * c + i * np.tanh(g)
-                    h = sigmoid(o + p_o * c) * np.tanh(c)
-                    y[t, d] = h
-            last_h[d], last_c[d] = h, c
-        dtype = arrays[0].dtype
-        return y.astype(dtype), last_h.astype(dtype), last_c.astype(dtype)
+    def step(self, x: Array, states: Sequence[Array], w: Array, r: Array, bias: Array, *more: Array) -> list[Array]:
+        return [ACTIVATIONS[self.activation.data](x @ w.T + states[0] @ r.T + bias.sum(0))]

@@ -33,14 +33,14 @@ from ...dialects.graph.evaluation import is_cheap
 from ...dialects.graph.indexing import IndexedOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from ...dialects.graph.recurrence import LstmOp
+from ...dialects.graph.recurrence import RecurrenceOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import nbytes_of, type_of
 from ..statistics import count
 from .support.pattern_utils import Constants, GraphPattern
 
 FREE_BYTES = 1024  # results up to this size may be larger than what they are made of
-PARAMETRISED = (ContractionOp, BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp, LstmOp)
+PARAMETRISED = (ContractionOp, BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp, RecurrenceOp)
 SMALL_BYTES = 8192  # ops that read at most so much are also folded while canonicalising
 MADE_BYTES = 2**29  # of one run of the pass, or MADE_RATIO times the weights' bytes
 MADE_RATIO = 8

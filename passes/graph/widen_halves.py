@@ -6,7 +6,7 @@ after:   %a = graph.cast %q {to = f32}    %b = graph.cast %k {to = f32}    %c = 
          %1 = graph.cast %d {to = f16}
 
 This is what these ops mean: sums are kept in f32, results are rounded once. Constants are made anew in f32, because
-an LSTM's weights must be known. Truth values stay. Other ops on 16-bit floats have code of their own.
+a recurrence's weights must be known. Truth values stay. Other ops on 16-bit floats have code of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
 from ...dialects.graph.activation import CastOp
 from ...dialects.graph.attention import AttentionOp
-from ...dialects.graph.recurrence import LstmOp
+from ...dialects.graph.recurrence import RecurrenceOp
 from ...dialects.graph.values import element_type_of_value
 from .support.pattern_utils import GraphPattern, apply_patterns, with_operands
 
@@ -32,7 +32,7 @@ class ComputeInSingle(GraphPattern):
 
     @op_type_rewrite_pattern
     @override
-    def match_and_rewrite(self, op: AttentionOp | LstmOp, rewriter: PatternRewriter, /) -> None:
+    def match_and_rewrite(self, op: AttentionOp | RecurrenceOp, rewriter: PatternRewriter, /) -> None:
         narrow = element_type_of_value(op.results[0])
         if narrow not in (f16, bf16):
             return
@@ -61,5 +61,5 @@ class WidenHalves(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if any(isinstance(inner, AttentionOp | LstmOp) for inner in op.walk()):
+        if any(isinstance(inner, AttentionOp | RecurrenceOp) for inner in op.walk()):
             apply_patterns(ctx, op, self.name, [ComputeInSingle])

@@ -32,9 +32,11 @@ from ...dialects.graph import (
     ConstantOp,
     ConvOp,
     ElementwiseOp,
+    GruOp,
     KernelOp,
     LstmOp,
     ReshapeOp,
+    RnnOp,
     WeightOp,
     YieldOp,
     blob_store,
@@ -46,7 +48,7 @@ from ...dialects.kernel import target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups
 
-PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), LstmOp: (1, 2)}
+PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), **dict.fromkeys((LstmOp, GruOp, RnnOp), (1, 2))}
 """The operands that are packed in front of a kernel also where they are computed."""
 
 

@@ -31,10 +31,10 @@ from ...dialects.graph import (
     ConvOp,
     ElementwiseOp,
     LrnOp,
-    LstmOp,
     MatmulOp,
     MaxPoolOp,
     PoolOp,
+    RecurrenceOp,
     ReductionOp,
     ReshapeOp,
     SliceOp,
@@ -87,7 +87,7 @@ def family_of(op: Operation) -> str:
         return "depthwise" if is_depthwise(op) else "contraction"
     if isinstance(op, AttentionOp):
         return "attention"
-    if isinstance(op, LstmOp):
+    if isinstance(op, RecurrenceOp):
         return "recurrence"
     if isinstance(op, LrnOp) and op.layout.data == "NHWC" and element_type_of_value(op.x) in (f32, f64):
         return "lrn"

@@ -30,8 +30,8 @@ from ...dialects.graph import (
     CallOp,
     ConvOp,
     KernelOp,
-    LstmOp,
     MatmulOp,
+    RecurrenceOp,
     ReshapeOp,
     UnpackOp,
     WeightOp,
@@ -138,7 +138,7 @@ def _packing(kernel: KernelOp, position: int, device: str) -> Packing | None:
     match users:
         case [MatmulOp() as root]:
             return Packing("panels", nr, 1, root.transpose_b is not None)
-        case [LstmOp()]:
+        case [RecurrenceOp()]:
             shape = type_of(argument).get_shape()
             return Packing("conv_panels", nr, shape[0], False, (shape[0] * shape[1], shape[2], 1))
         case [ConvOp() as root] if isinstance(schedule, Depthwise):

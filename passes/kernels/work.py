@@ -19,10 +19,13 @@ from ...dialects.graph import (
     ConvOp,
     ConvTransposeOp,
     ElementwiseOp,
+    GruOp,
     KernelOp,
     LstmOp,
     MatmulOp,
+    RecurrenceOp,
     ReductionOp,
+    RnnOp,
     numpy_dtype,
     shape_of,
 )
@@ -66,8 +69,8 @@ def _attention(op: Operation) -> int:
     return prod(shape_of(op.query)) * shape_of(op.key)[-2] + prod(shape_of(op.result)) * shape_of(op.value)[-2]
 
 
-def _lstm(op: Operation) -> int:
-    assert isinstance(op, LstmOp)
+def _recurrence(op: Operation) -> int:
+    assert isinstance(op, RecurrenceOp)
     steps, batch, _ = shape_of(op.x)
     return steps * batch * (prod(shape_of(op.weight)) + prod(shape_of(op.recurrence)))
 
@@ -77,7 +80,7 @@ _PRODUCTS: dict[type[Operation], _Products] = {
     ConvOp: _conv,
     ConvTransposeOp: _conv_transpose,
     AttentionOp: _attention,
-    LstmOp: _lstm,
+    **dict.fromkeys((LstmOp, GruOp, RnnOp), _recurrence),
 }
 # Operations per element, where it is not one: polynomials and divisions.
 _STEPS = dict.fromkeys(

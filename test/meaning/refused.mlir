@@ -2,20 +2,6 @@
 
 // What has no meaning, or no code, says so: node, op and fact.
 
-// A sequence of no steps.
-func.func @main(%x: tensor<0x1x1xf32> {graph.name = "x", graph.value = dense<> : tensor<0x1x1xf32>})
-    -> (tensor<1x1x1xf32> {graph.name = "h", graph.expect = dense<0.0> : tensor<1x1x1xf32>}) {
-  %w = graph.constant dense<1.0> : tensor<1x4x1xf32>
-  // expected-error @below {{/rnn (graph.lstm): a sequence of 0 steps of 1 elements leaves nothing to do}}
-  %y, %h, %c = graph.lstm %x, %w, %w
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
-    : (tensor<0x1x1xf32>, tensor<1x4x1xf32>, tensor<1x4x1xf32>)
-    -> (tensor<0x1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>) loc("/rnn")
-  func.return %h : tensor<1x1x1xf32>
-}
-
-// -----
-
 // Attention to nothing.
 func.func @main(
     %q: tensor<1x1x1x2xf32> {graph.name = "q", graph.value = dense<1.0> : tensor<1x1x1x2xf32>},

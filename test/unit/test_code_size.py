@@ -74,6 +74,16 @@ def gather(b: ModelBuilder, k: int) -> str:
     return b.node("Gather", b.input("x", [600, 4]), b.constant(np.arange(k) ** 2 % 600))
 
 
+def recurrence(op_type: str, gates: int, **options: Any) -> Build:
+    """Of k steps."""
+
+    def build(b: ModelBuilder, k: int) -> str:
+        weights = b.weight(1, gates * 5, 3), b.weight(1, gates * 5, 5)
+        return b.node(op_type, b.input("x", [k, 2, 3]), *weights, hidden_size=5, **options)
+
+    return build
+
+
 # For each the window's two sizes, both beyond what is written out.
 CASES: dict[str, tuple[Build, int, int]] = {
     "max_pool 1-D": (pool("MaxPool", 1), 20, 200),
@@ -93,6 +103,10 @@ CASES: dict[str, tuple[Build, int, int]] = {
     "pad": (pad, 64, 512),
     "tile": (tile, 64, 512),
     "gather": (gather, 64, 512),
+    "lstm": (recurrence("LSTM", 4), 12, 300),
+    "gru": (recurrence("GRU", 3), 12, 300),
+    "gru, linear before reset": (recurrence("GRU", 3, linear_before_reset=1), 12, 300),
+    "rnn": (recurrence("RNN", 1), 12, 300),
 }
 
 

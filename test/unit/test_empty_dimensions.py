@@ -49,6 +49,9 @@ CASES: list[tuple[str, list[Array], dict[str, Any], Any]] = [
     ("Softmax", [zeros(2, 0)], {}, zeros(2, 0)),
     ("LayerNormalization", [zeros(0, 3), bias(3)], {}, zeros(0, 3)),
     ("RNN", [zeros(0, 2, 3), zeros(1, 4, 3), zeros(1, 4, 4)], {"hidden_size": 4}, zeros(0, 1, 2, 4)),
+    ("LSTM", [zeros(0, 2, 3), zeros(1, 16, 3), zeros(1, 16, 4)], {"hidden_size": 4}, zeros(0, 1, 2, 4)),
+    ("LSTM", [zeros(2, 2, 0), zeros(1, 16, 0), zeros(1, 16, 4)], {"hidden_size": 4}, zeros(2, 1, 2, 4)),
+    ("GRU", [zeros(2, 0, 3), zeros(1, 12, 3), zeros(1, 12, 4)], {"hidden_size": 4}, zeros(2, 1, 0, 4)),
     (
         "GRU",
         [zeros(0, 2, 3), zeros(2, 12, 3), zeros(2, 12, 4)],

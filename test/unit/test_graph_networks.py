@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,43 @@ def test_lstm(direction: str, present: int) -> None:
         {"hidden_size": hidden, "direction": direction},
         inputs=[*arrays[:4], None, *arrays[4:]] if present > 4 else arrays,
         outputs=3,
+    )
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(
+    ("kind", "op_type", "properties", "attributes"),
+    [
+        (graph.GruOp, "GRU", {}, {}),
+        (graph.GruOp, "GRU", {"linear_before_reset": True}, {"linear_before_reset": 1}),
+        (graph.RnnOp, "RNN", {}, {}),
+    ],
+    ids=["gru", "gru, linear before reset", "rnn"],
+)
+def test_other_recurrences(
+    kind: Any,
+    op_type: str,
+    properties: dict[str, Any],
+    attributes: dict[str, Any],
+    direction: str,
+) -> None:
+    steps, batch, inputs, hidden = 5, 2, 3, 4
+    count, rows = 2 if direction == "bidirectional" else 1, kind.GATES * hidden
+    shapes = [
+        (steps, batch, inputs),
+        (count, rows, inputs),
+        (count, rows, hidden),
+        (count, 2 * rows),
+        (count, batch, hidden),
+    ]
+    arrays = [random(*shape, seed=seed, low=-1, high=1) for seed, shape in enumerate(shapes)]
+    check(
+        partial(kind, hidden=hidden, direction=direction, **properties),
+        arrays,
+        op_type,
+        {"hidden_size": hidden, "direction": direction, **attributes},
+        inputs=[*arrays[:4], None, arrays[4]],
+        outputs=2,
     )
 
 

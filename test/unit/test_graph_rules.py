@@ -187,6 +187,8 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (lstm, [f(5, 2), *LSTM[1:]], "the sequence needs three dimensions, got 2"),
     (partial(lstm, direction="up"), LSTM, 'direction is one of forward, reverse, bidirectional, got "up"'),
     (lstm, [*LSTM[:2], f(1, 16, 3)], "a recurrence weight of shape [1, 16, 3] instead of [1, 16, 4]"),
+    (partial(graph.GruOp, hidden=4), LSTM, "a weight of shape [1, 16, 3] instead of [1, 12, 3]"),
+    (partial(graph.RnnOp, hidden=16, activation="elu"), LSTM, 'activation is one of relu, sigmoid, tanh, got "elu"'),
     (lstm, [*LSTM, f(1, 16)], "a bias of shape [1, 16] instead of [1, 32]"),
 ]
 

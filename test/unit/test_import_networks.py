@@ -77,6 +77,9 @@ def test_rotary_embedding_adds_no_movement() -> None:
 FIVE: dict[str, Any] = {"hidden_size": 5}
 
 
+BOTH_WAYS = {"direction": "bidirectional"}
+
+
 def recurrent(gates: int, directions: int, **extra: Array | None) -> list[Array | None]:
     """Operands of a recurrent operator: 4 steps, batch 2, 3 inputs, 5 hidden."""
     weights = random(directions, gates * 5, 3, seed=1), random(directions, gates * 5, 5, seed=2)
@@ -111,6 +114,7 @@ def test_recurrent(op_type: str, gates: int, direction: str) -> None:
         Case("GRU", recurrent(3, 1)[:3], 14, {**FIVE, "linear_before_reset": 1}, results=2),
         Case("GRU", recurrent(3, 1, h=random(1, 2, 5))[:6], 7, FIVE, results=2),
         Case("RNN", recurrent(1, 1)[:3], 14, {**FIVE, "activations": ["Relu"]}, results=2),
+        Case("RNN", recurrent(1, 1, h=random(1, 2, 5))[:6], 14, {**FIVE, "activations": ["Sigmoid"]}, results=2),
         Case("LSTM", [*recurrent(4, 1)[:4], np.array([4, 4], np.int32)], 14, FIVE, [4]),
     ],
     ids=str,
@@ -119,7 +123,7 @@ def test_recurrent_variants(case: Case) -> None:
     check(Case(case.op_type, case.operands, case.opset, case.attributes, case.known, case.results, runtime=True))
 
 
-@pytest.mark.parametrize(("op_type", "gates"), [("LSTM", 4), ("GRU", 3)])
+@pytest.mark.parametrize(("op_type", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
 def test_batch_first_layout(op_type: str, gates: int) -> None:
     operands = recurrent(gates, 1)[:3]
     check(Case(op_type, operands, 14, {**FIVE, "layout": 1}, results=2))
@@ -286,6 +290,10 @@ def test_invalid(case: Case, message: str) -> None:
             r"sequences of different lengths: \[4, 3\] of 4 steps",
         ),
         (Case("RNN", recurrent(1, 1)[:3], 14, {**FIVE, "activations": ["Elu"]}), "activations Elu"),
+        (
+            Case("RNN", recurrent(1, 2)[:3], 14, {**FIVE, **BOTH_WAYS, "activations": ["Tanh", "Relu"]}),
+            "activations Tanh, Relu",
+        ),
         (
             Case("LSTM", recurrent(4, 1), 14, {**FIVE, "input_forget": 1}),
             "input_forget: the input gate and the forget gate are one",

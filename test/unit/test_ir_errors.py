@@ -193,7 +193,7 @@ PASSES = {
         for family, fact in (
             ("magic", "there is no schedule 'magic' for cpu"),
             ("attention", "0 roots in one attention kernel"),
-            ("recurrence", "0 roots in one lstm kernel"),
+            ("recurrence", "0 roots in one recurrence kernel"),
         )
     },
 }

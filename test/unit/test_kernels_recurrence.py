@@ -1,7 +1,9 @@
-"""LSTMs: directions, batches, hidden sizes that fill no register, initial states, peepholes, unused results."""
+"""Recurrent layers: directions, batches, sizes that fill no register, initial states, peepholes, unused results."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,25 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph import LstmOp, MiniContext, MulOp, ReluOp, ReshapeOp, TanhOp, TransposeOp, ints_attr
+from mini_infer.dialects.graph import (
+    GruOp,
+    LstmOp,
+    MiniContext,
+    MulOp,
+    ReluOp,
+    ReshapeOp,
+    RnnOp,
+    TanhOp,
+    TransposeOp,
+    ints_attr,
+)
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 
 ALL = (0, 1, 2)
 
 
-def lstm(
+def recurrence(
+    kind: Any = LstmOp,
     direction: str = "forward",
     *,
     steps: int = 7,
@@ -30,25 +44,26 @@ def lstm(
     peephole: bool = False,
     results: tuple[int, ...] = ALL,
     dtype: Any = np.float32,
+    **properties: Any,
 ) -> Case:
     """`states` names the initial ones that are given; `results` are those of y, last h and last c that are used."""
 
     def case(m: Model) -> list[SSAValue]:
         count = 2 if direction == "bidirectional" else 1
         options: dict[str, Any] = {"dtype": dtype, "scale": 0.3}
-        op = LstmOp(
+        operands: list[Any] = [
             m.input(steps, batch, inputs, dtype=dtype),
-            m.weight(count, 4 * hidden, inputs, **options),
-            m.weight(count, 4 * hidden, hidden, **options),
-            m.weight(count, 8 * hidden, **options) if bias else None,
+            m.weight(count, kind.GATES * hidden, inputs, **options),
+            m.weight(count, kind.GATES * hidden, hidden, **options),
+            m.weight(count, 2 * kind.GATES * hidden, **options) if bias else None,
             m.input(count, batch, hidden, **options) if "h" in states else None,
-            m.input(count, batch, hidden, **options) if "c" in states else None,
-            m.weight(count, 3 * hidden, **options) if peephole else None,
-            hidden=hidden,
-            direction=direction,
-        )
+        ]
+        if kind is LstmOp:
+            operands.append(m.input(count, batch, hidden, **options) if "c" in states else None)
+            operands.append(m.weight(count, 3 * hidden, **options) if peephole else None)
+        op = kind(*operands, hidden=hidden, direction=direction, **properties)
         m(op)
-        return [op.results[index] for index in results]
+        return [op.results[index] for index in results if index < len(op.results)]
 
     return case
 
@@ -68,15 +83,39 @@ def same_weight_twice(m: Model) -> SSAValue:
 
 
 def cases(direction: str) -> list[Case]:
+    lstm = partial(recurrence, LstmOp, direction)
     return [
-        lstm(direction),
-        lstm(direction, batch=3, states="hc"),
-        lstm(direction, batch=3, bias=False, peephole=True, hidden=33, inputs=17),
-        lstm(direction, steps=1, hidden=1, inputs=1),
-        lstm(direction, states="h", results=(1,)),
-        lstm(direction, states="c", results=(2,), peephole=True),
-        lstm(direction, steps=20, hidden=16, inputs=16, results=(0,)),
-        lstm(direction, batch=0),
+        lstm(),
+        lstm(batch=3, states="hc"),
+        lstm(batch=3, bias=False, peephole=True, hidden=33, inputs=17),
+        lstm(steps=1, hidden=1, inputs=1),
+        lstm(states="h", results=(1,)),
+        lstm(states="c", results=(2,), peephole=True),
+        lstm(steps=20, hidden=16, inputs=16, results=(0,)),
+        lstm(batch=0),
+        lstm(steps=0, states="hc"),
+        lstm(inputs=0),
+        lstm(batch=17, steps=3),
+    ]
+
+
+def cases_of_other_cells(direction: str) -> list[Case]:
+    """Gates end within a panel of weights where the hidden units fill none."""
+    cells = [
+        partial(recurrence, GruOp, direction),
+        partial(recurrence, GruOp, direction, linear_before_reset=True),
+        partial(recurrence, RnnOp, direction),
+        partial(recurrence, RnnOp, direction, activation="relu"),
+        partial(recurrence, RnnOp, direction, activation="sigmoid"),
+    ]
+    sizes = {"forward": (1, 3), "reverse": (13,), "bidirectional": (33,)}[direction]
+    return [
+        *(cell(states="h", batch=3) for cell in cells),
+        *(cell(hidden=hidden, bias=False, results=(0,)) for cell in cells[:3] for hidden in sizes),
+        *(cell(hidden=16, inputs=17, results=(1,), batch=17) for cell in cells[:3]),
+        cells[0](steps=0, states="h"),
+        cells[1](inputs=0),
+        cells[0](batch=0),
     ]
 
 
@@ -84,15 +123,18 @@ DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_lstm(direction: str) -> None:
-    for run in spread(cases(direction)):
+@pytest.mark.parametrize("made", [cases, cases_of_other_cells])
+def test_recurrence(made: Callable[[str], list[Case]], direction: str) -> None:
+    for run in spread(made(direction)):
         assert set(run.schedules) == {"recurrence"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", EVERY, ids=str)
-def test_lstm_on_every_target(target: Target) -> None:
-    check([case for direction in DIRECTIONS for case in cases(direction)], target)
+def test_recurrence_on_every_target(target: Target) -> None:
+    check(
+        [case for direction in DIRECTIONS for made in (cases, cases_of_other_cells) for case in made(direction)], target
+    )
 
 
 def test_layers_and_shared_weights() -> None:
@@ -100,20 +142,25 @@ def test_layers_and_shared_weights() -> None:
 
 
 def test_double_precision() -> None:
-    double = lstm("bidirectional", batch=2, peephole=True, states="h", dtype=np.float64)
-    check([double], Target(512, 1), Target(128, 2), bound=1e-14)
+    options: dict[str, Any] = {"batch": 2, "states": "h", "dtype": np.float64}
+    check(
+        [
+            recurrence(LstmOp, "bidirectional", peephole=True, **options),
+            recurrence(GruOp, "bidirectional", **options),
+            recurrence(RnnOp, "bidirectional", **options),
+        ],
+        Target(512, 1),
+        Target(128, 2),
+        bound=1e-14,
+    )
 
 
-@pytest.mark.parametrize(
-    ("dtype", "steps", "fact"),
-    [
-        (np.float16, 3, "an LSTM on f16 has no code; only f32 and f64 do"),
-        (np.float32, 0, "a sequence of 0 steps of 4 elements leaves nothing to do"),
-    ],
-)
-def test_what_has_no_code(dtype: Any, steps: int, fact: str) -> None:
-    arrays = [np.zeros(shape, dtype) for shape in ((steps, 1, 4), (1, 20, 4), (1, 20, 5))]
-    kernel = kernel_of("recurrence", lambda w: w(LstmOp(w[0], w[1], w[2], hidden=5)), arrays)
+@pytest.mark.parametrize(("kind", "name"), [(LstmOp, "lstm"), (GruOp, "gru"), (RnnOp, "rnn")])
+def test_what_has_no_code(kind: Any, name: str) -> None:
+    rows = kind.GATES * 5
+    arrays = [np.zeros(shape, np.float16) for shape in ((3, 1, 4), (1, rows, 4), (1, rows, 5))]
+    kernel = kernel_of("recurrence", lambda w: w(kind(w[0], w[1], w[2], hidden=5)), arrays)
     kernel.attributes["constant_operands"] = ints_attr((1, 2))
-    with pytest.raises(CompileError, match=rf"^tested \(graph.lstm\): {fact}"):
+    fact = "a recurrence on f16 has no code; only f32 and f64 do"
+    with pytest.raises(CompileError, match=rf"^tested \(graph.{name}\): {fact}"):
         ChooseSchedule().apply(MiniContext(), ModuleOp([kernel]))

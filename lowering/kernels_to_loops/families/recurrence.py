@@ -1,25 +1,27 @@
-"""LSTM layers: the input's share of the gates as one matrix product, then the steps one after the other.
+"""Recurrent layers: the input's share of the gates as one matrix product, then the steps one after the other.
 
-    for (direction, batch element) in this thread's share:
-        from_input[steps, 4 hidden] = x w^T + bias of w           register tiles over packed panels
+    for (direction, block of batch elements) in this thread's share:
+        from_input[steps, rows, gates] = x w^T + bias of w      register tiles over packed panels
         for each step, backwards where the direction is:
-            gates = from_input[step] + bias of r + r h            a few panels at a time, sums in registers
-            c, h  = cell(gates, c)                                vectors of hidden units
+            for each phase of the cell:
+                products = r h                                  a few panels at a time, sums in registers
+                c, h, .. = cell(from_input[step], products)     vectors of hidden units
 
 The recurrence is bound by reading r once per step, so what counts is that its panels are read in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import LstmOp, ReshapeOp, UnpackOp, describe, element_type_of_value, shape_of
+from ....dialects.graph import LstmOp, RecurrenceOp, ReshapeOp, UnpackOp, describe, element_type_of_value, shape_of
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ..instance import KernelInstance
@@ -28,36 +30,81 @@ from ..tiles.microkernel import Tile, chains_of, tile_function
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
+from .recurrence_cells import Phase, Unit, phases_of
 
 
 def lower(k: KernelInstance) -> None:
     """Write the kernel's loops."""
-    _Writer(k, the_root(k.kernel, LstmOp)).write()
+    _Writer(k, the_root(k.kernel, RecurrenceOp)).write()
 
 
 @dataclass(frozen=True)
-class _Scratch:
-    """Windows on a thread's scratch: [steps, 4 hidden], [4 hidden], [hidden], [hidden]."""
+class _Block:
+    """Batch elements that a thread takes at once, from `first` on, in one direction."""
 
-    from_input: SSAValue
-    gates: SSAValue
-    h: SSAValue
-    c: SSAValue
+    direction: Index
+    first: Index
+    rows: int
+
+
+@dataclass(frozen=True)
+class _BufferUnit(Unit):
+    """Hidden units from `channel` on of the batch element `row`; `valid` of the `lanes` exist."""
+
+    b: LoopBuilder
+    buffers: Mapping[str, SSAValue]
+    hidden: int
+    row: Index
+    channel: Index
+    valid: Index | None
+    lanes: int
+
+    def _gate(self, name: str, gate: int) -> SSAValue:
+        return self.b.vload(self.buffers[name], [self.row, self._column(gate)], self.lanes, self.valid)
+
+    def _column(self, gate: int) -> Index:
+        return self.b.add(self.channel, gate * self.hidden)
+
+    @override
+    def from_input(self, gate: int) -> SSAValue:
+        return self._gate("from_input", gate)
+
+    @override
+    def from_state(self, gate: int) -> SSAValue:
+        product = self._gate("products", gate)
+        if "bias" not in self.buffers:
+            return product
+        bias = self.b.vload(self.buffers["bias"], [self._column(gate)], self.lanes, self.valid)
+        return self.m.add(product, bias)
+
+    @override
+    def state(self, name: str) -> SSAValue:
+        return self.b.vload(self.buffers[name], [self.row, self.channel], self.lanes, self.valid)
+
+    @override
+    def peephole(self, which: int) -> SSAValue | None:
+        if "peephole" not in self.buffers:
+            return None
+        return self.b.vload(self.buffers["peephole"], [self._column(which)], self.lanes, self.valid)
 
 
 class _Writer:
-    def __init__(self, k: KernelInstance, root: LstmOp) -> None:
+    def __init__(self, k: KernelInstance, root: RecurrenceOp) -> None:
         self.k, self.b, self.root = k, k.b, root
         self.steps, self.batch, self.inputs = shape_of(root.x)
         self.hidden = root.hidden.value.data
+        self.width = root.GATES * self.hidden
         self.directions = shape_of(root.weight)[0]
         self.element = element_type_of_value(root.y)
         options = k.schedule_as(Recurrence)
-        self.mr, self.nr, self.lanes, self.at_once = options.mr, options.nr, options.lanes, options.at_once
-        self.panels = -(-4 * self.hidden // self.nr)
-        self.tail = 4 * self.hidden - (self.panels - 1) * self.nr
+        self.mr, self.nr, self.lanes, self.rows = options.mr, options.nr, options.lanes, options.rows
+        self.at_once = options.at_once
+        self.panels = -(-self.width // self.nr)
         self.weight, self.recurrence = self._packed(root.weight), self._packed(root.recurrence)
+        self.bias = self._optional(root.bias)
+        self.phases = phases_of(root)
         self.functions: dict[object, func.FuncOp] = {}
+        self.scratch = {part.name: k.scratch_part(part.name) for part in options.scratch(k.kernel).own}
 
     def _packed(self, value: SSAValue) -> SSAValue:
         """The buffer of panels behind a weight: [directions, panels, depth, nr]."""
@@ -73,26 +120,42 @@ class _Writer:
         return None if value is None else self.k.buffer_of(value)
 
     def write(self) -> None:
-        b, k = self.b, self.k
-        scratch = _Scratch(*map(k.scratch_part, ("from_input", "gates", "h", "c")))
-        bias = self._optional(self.root.bias)
+        b = self.b
+        classes = tile_classes(self.batch, self.rows)  # one, or a second one of blocks that are smaller by one
+        blocks = sum(block.count for block in classes)
 
-        def sequence(item: Index) -> None:
-            direction, element = b.delinearize(item, [self.directions, self.batch])
-            self._input_product(direction, element, bias, scratch)
-            self._start(self._optional(self.root.initial_h), direction, element, scratch.h)
-            self._start(self._optional(self.root.initial_c), direction, element, scratch.c)
+        def block_of(item: Index) -> None:
+            direction, index = b.delinearize(item, [self.directions, blocks])
 
-            def step(t: Index, _: Sequence[SSAValue]) -> None:
-                time = self._time(t, direction)
-                self._recurrent_product(direction, time, bias, scratch)
-                self._cell(direction, element, time, scratch)
+            def some(block: TileClass) -> None:
+                first = b.add(b.mul(b.sub(index, block.first), block.rows), block.start)
+                self._sequence(_Block(direction, first, block.rows))
 
-            b.loop(0, self.steps, step)
-            self._finish(self.root.last_h, direction, element, scratch.h)
-            self._finish(self.root.last_c, direction, element, scratch.c)
+            if len(classes) == 1:
+                some(classes[0])
+            else:
+                larger, smaller = classes
+                b.when(b.compare("slt", index, smaller.first), lambda: some(larger), lambda: some(smaller))
 
-        k.items(self.directions * self.batch, sequence)
+        if blocks:
+            self.k.items(self.directions * blocks, block_of)
+
+    def _sequence(self, block: _Block) -> None:
+        b = self.b
+        names = "hc"[: len(self.root.states)]
+        self._input_product(block)
+        for name, initial in zip(names, self.root.states, strict=True):
+            self._start(self._optional(initial), block, self.scratch[name])
+
+        def step(t: Index, _: Sequence[SSAValue]) -> None:
+            time = self._time(t, block.direction)
+            for phase in self.phases:
+                self._recurrent_product(phase, block)
+                self._cell(phase, block, time)
+
+        b.loop(0, self.steps, step)
+        for name, result in zip(names, self.root.results[1:], strict=True):
+            self._finish(result, block, self.scratch[name])
 
     def _time(self, t: Index, direction: Index) -> Index:
         """The position in the sequence of a direction's step `t`."""
@@ -105,171 +168,182 @@ class _Writer:
             case _:
                 return b.add(t, b.mul(direction, b.sub(last, b.mul(t, 2))))
 
-    def _input_product(self, direction: Index, element: Index, bias: SSAValue | None, scratch: _Scratch) -> None:
-        b, four, size = self.b, 4 * self.hidden, self.inputs * self.nr
+    def _input_product(self, batch: _Block) -> None:
+        """from_input[steps, rows] = x w^T + bias of w, panel by panel."""
+        b, size = self.b, self.inputs * self.nr
         x = self.k.buffer_of(self.root.x)
         assert x is not None
         strides = strides_of(memref_type(x))
         plain = Epilogue(self.root.y, self.root.y, (), (), True)
 
         def panel(index: Index, valid: int) -> None:
-            at = b.add(b.mul(direction, self.panels * size), b.mul(index, size))
+            at = b.add(b.mul(batch.direction, self.panels * size), b.mul(index, size))
             weights = b.view(self.weight, at, [1, self.inputs, self.nr], [size, self.nr, 1])
             column = b.mul(index, self.nr)
             start = None
-            if bias is not None:
-                start = b.view(bias, b.add(b.mul(direction, 2 * four), column), [valid], [1])
-            for block in tile_classes(self.steps, self.mr):
+            if self.bias is not None:
+                start = b.view(self.bias, b.add(b.mul(batch.direction, 2 * self.width), column), [valid], [1])
 
-                def rows(i: Index, _: Sequence[SSAValue], block: TileClass = block) -> None:
-                    first = b.add(b.mul(i, block.rows), block.start)
-                    a_at = b.linear([first, element], strides[:2])
-                    a = b.view(x, a_at, [1, block.rows, 1, self.inputs], [0, strides[0], 0, strides[2]])
-                    out_at = b.add(b.mul(first, four), column)
-                    out = b.view(scratch.from_input, out_at, [block.rows, valid], [four, 1])
-                    lanes = -(-valid // self.lanes) * self.lanes
-                    tile = Tile(
-                        block.rows, lanes, valid, ((0, block.rows),), self.inputs, 1, chains=chains_of(self.steps)
-                    )
-                    if tile not in self.functions:
-                        bias_type = None if start is None else start.type
-                        self.functions[tile] = tile_function(
-                            self.k, tile, a.type, weights.type, bias_type, [], out.type, plain, "input_"
-                        )
-                    b.call(self.functions[tile], [a, weights, 1, *([] if start is None else [start]), out])
+            def element(row: Index, _: Sequence[SSAValue]) -> None:
+                for block in tile_classes(self.steps, self.mr):
 
-                b.loop(0, block.count, rows)
+                    def rows(i: Index, _: Sequence[SSAValue], block: TileClass = block) -> None:
+                        first = b.add(b.mul(i, block.rows), block.start)
+                        a_at = b.linear([first, b.add(batch.first, row)], strides[:2])
+                        a = b.view(x, a_at, [1, block.rows, 1, self.inputs], [0, strides[0], 0, strides[2]])
+                        out_at = b.linear([first, row, column], [self.rows * self.width, self.width, 1])
+                        out_strides = [self.rows * self.width, 1]
+                        out = b.view(self.scratch["from_input"], out_at, [block.rows, valid], out_strides)
+                        lanes = -(-valid // self.lanes) * self.lanes
+                        chains = chains_of(self.steps)
+                        tile = Tile(block.rows, lanes, valid, ((0, block.rows),), self.inputs, 1, chains=chains)
+                        if tile not in self.functions:
+                            bias_type = None if start is None else start.type
+                            self.functions[tile] = tile_function(
+                                self.k, tile, a.type, weights.type, bias_type, [], out.type, plain, "input_"
+                            )
+                        b.call(self.functions[tile], [a, weights, 1, *([] if start is None else [start]), out])
 
-        whole = self.panels if self.tail == self.nr else self.panels - 1
+                    b.loop(0, block.count, rows)
+
+            b.loop(0, batch.rows, element)
+
+        tail = self.width - (self.panels - 1) * self.nr
+        whole = self.panels if tail == self.nr else self.panels - 1
         b.loop(0, whole, lambda index, _: panel(index, self.nr))
         if whole < self.panels:
-            panel(whole, self.tail)
+            panel(whole, tail)
 
-    def _start(self, initial: SSAValue | None, direction: Index, element: Index, state: SSAValue) -> None:
+    def _start(self, initial: SSAValue | None, block: _Block, state: SSAValue) -> None:
         """The state before the first step."""
 
-        def unit(channel: Index, valid: Index | None, lanes: int) -> None:
+        def unit(row: Index, channel: Index, valid: Index | None) -> None:
             b = self.b
             if initial is None:
-                value = b.constant(0.0, VectorType(self.element, [lanes]))
+                value = b.constant(0.0, VectorType(self.element, [self.nr]))
             else:
-                value = b.vload(initial, [direction, element, channel], lanes, valid)
-            b.vstore(value, state, [channel], valid)
+                value = b.vload(initial, [block.direction, b.add(block.first, row), channel], self.nr, valid)
+            b.vstore(value, state, [row, channel], valid)
 
-        self._units(self.b, unit)
+        self._units(self.b, block.rows, unit)
 
-    def _finish(self, result: SSAValue, direction: Index, element: Index, state: SSAValue) -> None:
+    def _finish(self, result: SSAValue, block: _Block, state: SSAValue) -> None:
         """The state after the last step, where it is asked for."""
-        for yielded, buffer in zip(self.k.yielded, self.k.results, strict=True):
-            if yielded is result:
+        for buffer in self._buffers_of(result):
 
-                def unit(channel: Index, valid: Index | None, lanes: int, buffer: SSAValue = buffer) -> None:
-                    value = self.b.vload(state, [channel], lanes, valid)
-                    self.b.vstore(value, buffer, [direction, element, channel], valid)
+            def unit(row: Index, channel: Index, valid: Index | None, buffer: SSAValue = buffer) -> None:
+                b = self.b
+                value = b.vload(state, [row, channel], self.nr, valid)
+                b.vstore(value, buffer, [block.direction, b.add(block.first, row), channel], valid)
 
-                self._units(self.b, unit)
+            self._units(self.b, block.rows, unit)
 
-    def _units(self, b: LoopBuilder, body: Callable[[Index, Index | None, int], None]) -> None:
-        """`body(first unit, how many of the vector's lanes exist, lanes)` over the hidden units."""
+    def _buffers_of(self, result: SSAValue) -> list[SSAValue]:
+        pairs = zip(self.k.yielded, self.k.results, strict=True)
+        return [buffer for value, buffer in pairs if value is result]
+
+    def _units(self, b: LoopBuilder, rows: int, body: Callable[[Index, Index, Index | None], None]) -> None:
+        """`body(row, first hidden unit, how many of the vector's lanes exist)` over a block's hidden units."""
         whole = self.hidden // self.nr * self.nr
-        b.loop(0, whole, lambda channel, _: body(channel, None, self.nr), step=self.nr)
-        if whole < self.hidden:
-            body(whole, self.hidden - whole, self.nr)
 
-    def _recurrent_product(self, direction: Index, time: Index, bias: SSAValue | None, scratch: _Scratch) -> None:
-        """gates = from_input[time] + bias of r + r h"""
-        b, four, size = self.b, 4 * self.hidden, self.hidden * self.nr
-        panels_at = b.mul(direction, self.panels * size)
-        panels = b.view(self.recurrence, panels_at, [self.panels, self.hidden, self.nr], [size, self.nr, 1])
-        row = b.view(scratch.from_input, b.mul(time, four), [four], [1])
-        start = None if bias is None else b.view(bias, b.add(b.mul(direction, 2 * four), four), [four], [1])
-        given = [panels, row, scratch.h, scratch.gates, *([] if start is None else [start])]
-        if "recurrent" not in self.functions:
-            self.functions["recurrent"] = self._recurrent_function([value.type for value in given])
-        b.call(self.functions["recurrent"], given)
+        def element(row: Index, _: Sequence[SSAValue]) -> None:
+            b.loop(0, whole, lambda channel, _: body(row, channel, None), step=self.nr)
+            if whole < self.hidden:
+                body(row, whole, self.hidden - whole)
 
-    def _recurrent_function(self, types: Sequence[Attribute]) -> func.FuncOp:
-        function, b = self.k.helper("recurrent_product", types)
-        arguments = list(function.body.block.args)
-        panels, row, h, gates = arguments[:4]
-        start = arguments[4] if len(arguments) > 4 else None
+        b.loop(0, rows, element)
+
+    def _recurrent_product(self, phase: Phase, block: _Block) -> None:
+        """products = r state, for the panels that hold the phase's gates."""
+        b, size = self.b, self.hidden * self.nr
+        at = b.mul(block.direction, self.panels * size)
+        panels = b.view(self.recurrence, at, [self.panels, self.hidden, self.nr], [size, self.nr, 1])
+        first = phase.gates.start * self.hidden // self.nr
+        last = -(-phase.gates.stop * self.hidden // self.nr)
+        given = [panels, self.scratch[phase.source], self.scratch["products"]]
+        key = ("recurrent_product", block.rows, phase.gates.start)
+        if key not in self.functions:
+            name = f"recurrent_product_{block.rows}_{phase.gates.start}"
+            types = [value.type for value in given]
+            self.functions[key] = self._product_function(name, types, block.rows, first, last)
+        b.call(self.functions[key], given)
+
+    def _product_function(self, name: str, types: Sequence[Attribute], rows: int, first: int, last: int) -> func.FuncOp:
+        """(panels, state, products): panels from `first` to before `last`."""
+        function, b = self.k.helper(name, types)
+        panels, state, products = function.body.block.args
         vector = VectorType(self.element, [self.nr])
-        m = Arithmetic(b, vector)
 
-        def group(first: Index, count: int, last_valid: int) -> None:
-            columns = [b.mul(b.add(first, i), self.nr) for i in range(count)]
-            valid = [self.nr] * (count - 1) + [last_valid]
-            sums = [b.vload(row, [column], self.nr, lanes) for column, lanes in zip(columns, valid, strict=True)]
-            if start is not None:
-                loaded = [b.vload(start, [column], self.nr, n) for column, n in zip(columns, valid, strict=True)]
-                sums = [m.add(x, y) for x, y in zip(sums, loaded, strict=True)]
+        def tile(panel: Index, count: int, start: Index, height: int) -> None:
+            def unit(u: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                loaded = [b.vload(panels, [b.add(panel, i), u, 0], self.nr) for i in range(count)]
+                values = [b.splat(b.load(state, [b.add(start, row), u]), self.nr) for row in range(height)]
+                pairs = [(value, weights) for value in values for weights in loaded]
+                return [b.fma(value, weights, total) for (value, weights), total in zip(pairs, sums, strict=True)]
 
-            def unit(u: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                value = b.splat(b.load(h, [u]), self.nr)
-                return [
-                    b.fma(value, b.vload(panels, [b.add(first, i), u, 0], self.nr), total)
-                    for i, total in enumerate(carried)
-                ]
+            zeros = [b.constant(0.0, vector)] * (height * count)
+            sums = iter(b.loop(0, self.hidden, unit, carried=zeros))
+            for row in range(height):
+                for i in range(count):
+                    b.vstore(next(sums), products, [b.add(start, row), b.mul(b.add(panel, i), self.nr)])
 
-            for column, lanes, total in zip(columns, valid, b.loop(0, self.hidden, unit, carried=sums), strict=True):
-                b.vstore(total, gates, [column], lanes)
+        def group(panel: Index, count: int) -> None:
+            for some in tile_classes(rows, self.mr):
+                b.loop(
+                    some.start,
+                    some.start + some.count * some.rows,
+                    lambda start, _, height=some.rows: tile(panel, count, start, height),
+                    step=some.rows,
+                )
 
-        whole = self.panels if self.tail == self.nr else self.panels - 1
-        grouped = whole // self.at_once * self.at_once
-        b.loop(0, grouped, lambda i, _: group(i, self.at_once, self.nr), step=self.at_once)
-        if grouped < self.panels:
-            group(grouped, self.panels - grouped, self.tail)
+        grouped = first + (last - first) // self.at_once * self.at_once
+        b.loop(first, grouped, lambda panel, _: group(panel, self.at_once), step=self.at_once)
+        if grouped < last:
+            group(grouped, last - grouped)
         b.ret()
         return function
 
-    def _cell(self, direction: Index, element: Index, time: Index, scratch: _Scratch) -> None:
+    def _cell(self, phase: Phase, block: _Block, time: Index) -> None:
+        """New states of one step's products, and y of h."""
         b = self.b
-        outputs = [buffer for value, buffer in zip(self.k.yielded, self.k.results, strict=True) if value is self.root.y]
-        given = [scratch.gates, scratch.h, scratch.c]
-        for buffer in outputs:
-            at = b.linear([time, direction, element], strides_of(memref_type(buffer))[:3])
-            given.append(b.view(buffer, at, [self.hidden], [1]))
-        peephole = self._optional(self.root.peephole)
+        row = [self.width, 1]
+        given = {**self.scratch}
+        at = b.mul(time, self.rows * self.width)
+        given["from_input"] = b.view(self.scratch["from_input"], at, [block.rows, self.width], row)
+        if self.bias is not None:
+            at = b.add(b.mul(block.direction, 2 * self.width), self.width)
+            given["bias"] = b.view(self.bias, at, [self.width], [1])
+        peephole = self._optional(self.root.peephole) if isinstance(self.root, LstmOp) else None
         if peephole is not None:
-            given.append(b.view(peephole, b.mul(direction, 3 * self.hidden), [3 * self.hidden], [1]))
-        if "cell" not in self.functions:
-            types = [value.type for value in given]
-            self.functions["cell"] = self._cell_function(types, len(outputs), peephole is not None)
-        b.call(self.functions["cell"], given)
+            given["peephole"] = b.view(peephole, b.mul(block.direction, 3 * self.hidden), [3 * self.hidden], [1])
+        outputs: list[SSAValue] = []
+        for buffer in self._buffers_of(self.root.y):
+            strides = strides_of(memref_type(buffer))
+            at = b.linear([time, block.direction, block.first], strides[:3])
+            outputs.append(b.view(buffer, at, [block.rows, self.hidden], strides[2:]))
+        key = ("cell", block.rows, phase.gates.start)
+        values = [*given.values(), *outputs]
+        if key not in self.functions:
+            name = f"cell_{block.rows}_{phase.gates.start}"
+            self.functions[key] = self._cell_function(name, phase, block.rows, list(given), values)
+        b.call(self.functions[key], values)
 
-    def _cell_function(self, types: Sequence[Attribute], outputs: int, peephole: bool) -> func.FuncOp:
-        """(gates, h, c, [where y goes], [peepholes]): one step of the cell; gates are in ONNX's order i, o, f, c."""
-        function, b = self.k.helper("cell", types)
+    def _cell_function(
+        self, name: str, phase: Phase, rows: int, names: Sequence[str], values: Sequence[SSAValue]
+    ) -> func.FuncOp:
+        """One phase of a step; the arguments are called `names`, those behind them are where y goes."""
+        function, b = self.k.helper(name, [value.type for value in values])
         arguments = list(function.body.block.args)
-        gates, h, c = arguments[:3]
-        stores = [h, *arguments[3 : 3 + outputs]]
-        weights = arguments[-1] if peephole else None
+        buffers = dict(zip(names, arguments, strict=False))
+        outputs = arguments[len(names) :]
         m = Arithmetic(b, VectorType(self.element, [self.nr]))
 
-        def sigmoid(x: SSAValue) -> SSAValue:
-            one = m.constant(1.0)
-            return m.div(one, m.add(one, m.unary("exp", m.neg(x))))
+        def unit(row: Index, channel: Index, valid: Index | None) -> None:
+            made = phase.cell(_BufferUnit(m, b, buffers, self.hidden, row, channel, valid, self.nr))
+            for part, value in made.items():
+                for target in [buffers[part], *(outputs if part == "h" else [])]:
+                    b.vstore(value, target, [row, channel], valid)
 
-        def unit(channel: Index, valid: Index | None, lanes: int) -> None:
-            def gate(which: int) -> SSAValue:
-                return b.vload(gates, [b.add(channel, which * self.hidden)], lanes, valid)
-
-            def with_peephole(value: SSAValue, which: int, cell: SSAValue) -> SSAValue:
-                if weights is None:
-                    return value
-                loaded = b.vload(weights, [b.add(channel, which * self.hidden)], lanes, valid)
-                return m.add(value, m.mul(loaded, cell))
-
-            before = b.vload(c, [channel], lanes, valid)
-            keep = sigmoid(with_peephole(gate(2), 2, before))
-            enter = sigmoid(with_peephole(gate(0), 0, before))
-            cell = m.add(m.mul(keep, before), m.mul(enter, m.unary("tanh", gate(3))))
-            leave = sigmoid(with_peephole(gate(1), 1, cell))
-            value = m.mul(leave, m.unary("tanh", cell))
-            b.vstore(cell, c, [channel], valid)
-            for target in stores:
-                b.vstore(value, target, [channel], valid)
-
-        self._units(b, unit)
+        self._units(b, rows, unit)
         b.ret()
         return function

@@ -272,7 +272,9 @@ def recurrence(g: Growth) -> None:
     recurrent = g.weight([ways, gates * hidden, hidden], x.array.dtype, 0.3)
     bias = g.weight([ways, 2 * gates * hidden], x.array.dtype, 0.3) if g.chance(0.6) else None
     linear = g.integer(0, 2) if op == "GRU" else None
-    g.add(op, x, weights, recurrent, bias, hidden_size=hidden, direction=direction, linear_before_reset=linear)
+    initial = g.weight([ways, x.shape[1], hidden], x.array.dtype) if g.chance(0.3) else None
+    options: dict[str, Any] = {"hidden_size": hidden, "direction": direction, "linear_before_reset": linear}
+    g.add(op, x, weights, recurrent, bias, None, initial, **options)
 
 
 def quantized(g: Growth) -> None:

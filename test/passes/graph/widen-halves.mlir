@@ -34,6 +34,23 @@ func.func @lstm(%x: tensor<2x1x1xbf16>) -> (tensor<2x1x1x1xbf16>, tensor<1x1x1xb
 
 // -----
 
+// So it is for the other recurrences.
+// CHECK-LABEL: @gru
+// CHECK-COUNT-2: graph.constant dense<{{.*}}> : tensor<1x3x1xf32>
+// CHECK-NEXT:    graph.gru
+// CHECK-COUNT-2: {to = bf16}
+// CHECK-NEXT:    func.return
+func.func @gru(%x: tensor<2x1x1xbf16>) -> (tensor<2x1x1x1xbf16>, tensor<1x1x1xbf16>) {
+  %w = graph.constant dense<1.5> : tensor<1x3x1xbf16>
+  %r = graph.constant dense<0.5> : tensor<1x3x1xbf16>
+  %y, %h = graph.gru %x, %w, %r
+    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+    : (tensor<2x1x1xbf16>, tensor<1x3x1xbf16>, tensor<1x3x1xbf16>) -> (tensor<2x1x1x1xbf16>, tensor<1x1x1xbf16>)
+  func.return %y, %h : tensor<2x1x1x1xbf16>, tensor<1x1x1xbf16>
+}
+
+// -----
+
 // Attention on f32 has code.
 // CHECK-LABEL: @single
 // CHECK-NEXT:    graph.attention
