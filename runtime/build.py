@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import OutOfMemoryError
@@ -19,19 +18,22 @@ from ..lowering.levels import LEVELS, argument_roles, level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import Observer, Phase, collection_paused, parse_passes, phases, remaining_phases, run_phases
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
-from ..passes.memory.share_threads import STAGE
 from ..passes.statistics import pass_statistics
-from .cpu import compile_to_object, load_object
+from .compilers import Compilers
 from .decided import check_undecided
 from .engine import Engine, EngineConfig
 from .limits import give_back_memory, in_gigabytes, memory_bytes, memory_for
+from .machine_code import stages_of, start_compiling
 from .plan import InferencePlan, TensorSpec
 from .signature import check_signature, checked_dimensions, entry_of, kernel_calls, specs_of, weight_segment
 from .steps import LOG, Progress, Steps
-from .targets import cpu_target, host_target, machine_of
+from .targets import cpu_target, host_target
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
+
+# Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run.
+WORTH_COMPILERS = 80
 
 
 def build_engine(
@@ -61,13 +63,26 @@ def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str
 
 def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None) -> Engine:
     """Compiles a module at the graph level (or further down)."""
+    with compilers_for(module, config) as compilers:
+        return _engine_of(module, ctx, config, observer, compilers)
+
+
+def compilers_for(module: ModuleOp, config: EngineConfig) -> Compilers:
+    """As many as the configuration allows; one for a small module, which is compiled before another has started."""
+    worthwhile = sum(1 for _ in module.walk()) >= WORTH_COMPILERS
+    return Compilers(config.compiler_count if worthwhile else 1)
+
+
+def _engine_of(
+    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None, compilers: Compilers
+) -> Engine:
     if not config.check_memory:
-        return Engine(build_plan(module, ctx, config, observer), config, pass_statistics(ctx))
+        return Engine(build_plan(module, ctx, config, observer, compilers=compilers), config, pass_statistics(ctx))
     from .memory_check import CheckedEngine
     from .watch import WatchedPlan
 
     again = module.clone()
-    planned, statistics = WatchedPlan.build(module, ctx, config, observer), pass_statistics(ctx)
+    planned, statistics = WatchedPlan.build(module, ctx, config, observer, compilers), pass_statistics(ctx)
     apart = replace(
         config,
         enable_memory_planning=False,
@@ -76,7 +91,7 @@ def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer
         disable_inplace=(),
         max_workspace_size=None,
     )
-    return CheckedEngine(planned, config, statistics, WatchedPlan.build(again, ctx, apart))
+    return CheckedEngine(planned, config, statistics, WatchedPlan.build(again, ctx, apart, compilers=compilers))
 
 
 def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
@@ -121,7 +136,13 @@ def plan_memory(
 
 @own_errors()
 def build_plan(
-    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, cpu: str = ""
+    module: ModuleOp,
+    ctx: MiniContext,
+    config: EngineConfig,
+    observer: Observer | None = None,
+    *,
+    cpu: str = "",
+    compilers: Compilers | None = None,
 ) -> InferencePlan:
     """Takes a module at any level to machine code, for this machine or the CPU named.
 
@@ -135,25 +156,28 @@ def build_plan(
     if config.max_workspace_size is None:
         _check_memory(memory, inputs, outputs)
     # Loops are many ops: LLVM's own verifier judges what comes of them, which is far faster.
-    code = [phase for phase in engine_phases(config) if LEVELS.index(phase.level) > max(start, LEVELS.index("arena"))]
-    run_phases(ctx, module, code, observer, verify=False)
-    check_signature(module)
-    target, stages = target_of(module), _stages(module)
+    loops, llvm = (
+        [phase for phase in engine_phases(config) if phase.level == level and LEVELS.index(level) > start]
+        for level in ("loops", "llvm")
+    )
+    run_phases(ctx, module, loops, observer, verify=False)
     profiled = "times" in argument_roles(entry_of(module))
-    checks = checked_dimensions(module)
+    checks, calls = checked_dimensions(module), kernel_calls(module)
     pointers = len(inputs) + len(outputs) + 2 + bool(checks) + profiled
+    parts = start_compiling(ctx, module, llvm, observer, compilers or Compilers(1), pointers)
+    check_signature(module)
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
         config=config,
         memory=memory,
         alignment=memory.alignment,
-        threads=target.threads.data if stages else 1,
-        calls=kernel_calls(module),
+        threads=target_of(module).threads.data if stages_of(module) else 1,
+        calls=calls,
         profiled=profiled,
         checks=checks,
         weights=weight_segment(module, ctx),
-        code=load_object(_object_code(module, target, pointers, stages)),
+        code=parts.load(),
     )
 
 
@@ -199,17 +223,3 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         disable_inplace=tuple(config.disable_inplace),
         poison=config.check_memory,
     )
-
-
-def _object_code(module: ModuleOp, target: TargetAttr, pointers: int, stages: Mapping[str, int]) -> bytes:
-    """Machine code of a module at the llvm level whose `main` takes so many buffers."""
-    from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
-    from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
-
-    return compile_to_object(emit_llvm_ir(module), machine_of(target), link=[runtime_ir(pointers, stages)])
-
-
-def _stages(module: ModuleOp) -> dict[str, int]:
-    """The stages of a module at the llvm level, each with the number of buffers that it takes."""
-    functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
-    return {name: len(type.inputs) - 2 for name, type in functions.items() if name.startswith(STAGE)}

@@ -7,13 +7,16 @@ for one CPU runs on every CPU that has its features; nothing in it depends on wh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from ..dialects.errors import CompileError, ConfigError
+from . import llvm_worker
 from .linking import check_calls
+from .llvm_worker import Compiled, Part, binding
 
 # On an AVX2 machine 3 makes 40 % more code in 1.4 times the time, and models run at 0.98 to 1.02 of their time with it.
 OPT_LEVEL = 2
@@ -58,31 +61,49 @@ class LoadedCode:
         return int(self._symbols[name][name])
 
     @classmethod
-    def load(cls, data: bytes) -> LoadedCode:
-        """Loads object code; what it calls is looked for in the process and the libraries loaded into it."""
+    def load(cls, objects: Sequence[bytes]) -> LoadedCode:
+        """Loads object code; what it calls is looked for in all of it, the process and the libraries loaded into it."""
         _load_first(_MATH_LIBRARIES)
         compiler = binding().create_lljit_compiler(target_machine(Machine(), 3))
-        builder = binding().JITLibraryBuilder().add_object_img(data).add_current_process()
+        builder = binding().JITLibraryBuilder()
+        for data in objects:
+            builder.add_object_img(data)
+        builder.add_current_process()
         try:
             return cls(compiler, builder.link(compiler, cls._LIBRARY))
         except RuntimeError as error:
             raise CompileError(f"object code can't be loaded: {error}") from None
 
 
-def load_object(data: bytes) -> LoadedCode:
+def load_object(*objects: bytes) -> LoadedCode:
     """Object code, ready to be called; what it calls is linked when an address is first asked for."""
-    return LoadedCode.load(data)
+    return LoadedCode.load(objects)
 
 
-def compile_to_object(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = ()) -> bytes:
-    """Position-independent object code of one module of LLVM IR text, with the modules of `link` linked in.
+def part_of(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = ()) -> Part:
+    """What is compiled at once: a module of LLVM IR text, with the modules of `link` linked in.
+
+    Raises ConfigError for an architecture that LLVM doesn't have.
+    """
+    target_machine(machine, opt_level)
+    return Part(ir_text, tuple(link), machine.triple, machine.cpu, machine.features, opt_level)
+
+
+def code_of(result: Compiled, part: Part, others: AbstractSet[str] = frozenset()) -> bytes:
+    """The object code of a part, which may call functions of others.
 
     Raises CompileError with LLVM's message for text that isn't well-formed, and for code that calls what it may not.
     """
-    target = target_machine(machine, opt_level)
-    data = bytes(target.emit_object(_optimized(ir_text, target, opt_level, link)))
-    check_calls(data, machine.cpu)
-    return data
+    if result.error:
+        raise CompileError(f"LLVM refuses the IR: {result.error}")
+    check_calls(result.code, part.cpu, others)
+    return result.code
+
+
+def compile_to_object(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = ()) -> bytes:
+    """Position-independent object code of one module of LLVM IR text. Raises as `part_of` and `code_of`."""
+    part = part_of(ir_text, machine, opt_level, link=link)
+    return code_of(llvm_worker.compiled(part), part)
 
 
 def emit_assembly(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = ()) -> str:
@@ -106,48 +127,18 @@ def _load_first(names: tuple[str, ...]) -> None:
             return
 
 
-@cache
-def binding() -> Any:
-    """llvmlite, ready for code of every architecture that it has."""
-    import llvmlite.binding as llvm
-
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    return llvm
-
-
 def target_machine(machine: Machine, opt_level: int) -> Any:
     """LLVM's object for a machine; raises ConfigError for an architecture that it doesn't have."""
-    llvm = binding()
     try:
-        target = llvm.Target.from_triple(machine.triple or llvm.get_default_triple())
+        return llvm_worker.target_machine(machine.triple, machine.cpu, machine.features, opt_level)
     except RuntimeError as error:
         raise ConfigError(str(error)) from None
-    options = {"cpu": machine.cpu, "features": machine.features, "reloc": "pic", "codemodel": "small"}
-    return target.create_target_machine(opt=opt_level, **options)
 
 
 def _optimized(ir_text: str, target: Any, opt_level: int, link: Sequence[str]) -> Any:
-    llvm = binding()
-    modules: list[Any] = []
-    for text in (ir_text, *link):
-        try:
-            module = llvm.parse_assembly(text)
-            module.verify()
-        except RuntimeError as error:
-            raise CompileError(f"LLVM refuses the IR: {error}") from None
-        module.triple = target.triple
-        module.data_layout = str(target.target_data)
-        modules.append(module)
-    for module in modules[1:]:
-        modules[0].link_in(module)
-    options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
-    options.loop_vectorization = opt_level >= 2
-    options.slp_vectorization = opt_level >= 2
-    builder = llvm.create_pass_builder(target, options)
-    passes = builder.getModulePassManager()
-    passes.run(modules[0], builder)
-    # llvmlite 0.50 never frees a pass manager (150 KB): ModulePassManager inherits ObjectRef's empty _dispose first.
-    llvm.newpassmanagers.NewPassManager._dispose(passes)
-    passes.detach()
-    return modules[0]
+    try:
+        module = llvm_worker.parsed(ir_text, link, target)
+    except RuntimeError as error:
+        raise CompileError(f"LLVM refuses the IR: {error}") from None
+    llvm_worker.optimize(module, target, opt_level)
+    return module

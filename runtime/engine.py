@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
+MOST_COMPILERS = 16  # more would wait for parts
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class EngineConfig:
     device: "cpu". device_id: which device of that kind; 0.
     threads: most threads of one inference; None means the cores that this process may run on, and more than those are
         never used. A model, and each step of it, gets no more than its work is worth: plan.threads tells.
+    compile_threads: processes that compile, this one included; None means as many as there are cores. The code is the
+        same however many they are.
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
     shapes: whole shapes by input name, where dimensions have no names.
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
@@ -55,6 +58,7 @@ class EngineConfig:
     device: str = "cpu"
     device_id: int = 0
     threads: int | None = None
+    compile_threads: int | None = None
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     enable_graph_optimization: bool = True
@@ -73,8 +77,9 @@ class EngineConfig:
             raise ConfigError(f"device '{self.device}' is not supported; there is 'cpu'")
         if self.device_id != 0:
             raise ConfigError(f"there is no cpu device {self.device_id}, only 0")
-        if self.threads is not None:
-            _check_integer("threads", self.threads, 1)
+        for name in ("threads", "compile_threads"):
+            if getattr(self, name) is not None:
+                _check_integer(name, getattr(self, name), 1)
         _check_integer("memory_alignment", self.memory_alignment, 8)
         if self.memory_alignment & (self.memory_alignment - 1) or self.memory_alignment > MOST_ALIGNMENT:
             raise ConfigError(
@@ -124,8 +129,16 @@ class EngineConfig:
     @property
     def thread_count(self) -> int:
         """The most threads that there may be: as many as were asked for, but no more than there are cores."""
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return min(cores if self.threads is None else int(self.threads), cores, MOST_THREADS)
+        return min(_cores() if self.threads is None else int(self.threads), _cores(), MOST_THREADS)
+
+    @property
+    def compiler_count(self) -> int:
+        """How many processes compile, this one included."""
+        return min(_cores() if self.compile_threads is None else int(self.compile_threads), MOST_COMPILERS)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def useless(options: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ missing, or slower than everything around it, and only on CPUs that nobody tried
 from __future__ import annotations
 
 import struct
+from collections.abc import Set as AbstractSet
 
 from ..dialects.errors import CompileError
 from ..lowering.loops_to_llvm.arith_ops import C_FUNCTIONS
@@ -23,9 +24,9 @@ _ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # both of 64 bits, the lowe
 _SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # the type of ELF's section, and Mach-O's load command
 
 
-def check_calls(data: bytes, cpu: str) -> None:
-    """Raises CompileError where object code calls what it may not."""
-    if strange := sorted(undefined_symbols(data) - ALLOWED):
+def check_calls(data: bytes, cpu: str, others: AbstractSet[str] = frozenset()) -> None:
+    """Raises CompileError where object code calls what it may not: no C function of the list, and none of `others`."""
+    if strange := sorted(undefined_symbols(data) - ALLOWED - others):
         raise CompileError(f"code for {cpu} calls {', '.join(strange)}, which a machine need not have")
 
 

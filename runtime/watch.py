@@ -22,6 +22,7 @@ from ..passes.geometry.boxes import Box
 from ..passes.memory.analysis.buffers import Places, argument_with_role, calls_of, main_of
 from ..passes.memory.share_threads import STAGE, ShareThreads
 from .build import build_plan
+from .compilers import Compilers
 from .context import ExecutionContext
 from .engine import EngineConfig
 from .plan import ENTRY, InferencePlan
@@ -54,11 +55,16 @@ class WatchedPlan:
 
     @classmethod
     def build(
-        cls, module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None
+        cls,
+        module: ModuleOp,
+        ctx: MiniContext,
+        config: EngineConfig,
+        observer: Observer | None = None,
+        compilers: Compilers | None = None,
     ) -> WatchedPlan:
         """As build_plan, of a configuration with `check_memory`."""
         stages = _Stages(observer)
-        plan = build_plan(module, ctx, config, stages)
+        plan = build_plan(module, ctx, config, stages, compilers=compilers)
         return cls(plan, stages.writers)
 
 

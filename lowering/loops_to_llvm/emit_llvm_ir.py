@@ -5,6 +5,7 @@ and their close relatives; anything else is a CompileError.
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import cast
 
 from xdsl.dialects import llvm
@@ -24,13 +25,16 @@ from .instruction_text import (
 from .llvm_text import constant_text, symbol
 
 
-def emit_llvm_ir(module: ModuleOp) -> str:
-    """LLVM IR text of a module of the llvm dialect; raises CompileError for what it doesn't know."""
+def emit_llvm_ir(module: ModuleOp, shared: AbstractSet[str] = frozenset()) -> str:
+    """LLVM IR text of a module of the llvm dialect; raises CompileError for what it doesn't know.
+
+    Functions that are `shared` are seen by other parts of the same code.
+    """
     text = ModuleText()
     lines: list[str] = []
     for op in module.ops:
         if isinstance(op, llvm.FuncOp):
-            lines += _function(op, text)
+            lines += _function(op, text, shared)
         elif isinstance(op, llvm.GlobalOp):
             lines.append(_global(op, text))
         else:
@@ -50,7 +54,7 @@ def _global(op: llvm.GlobalOp, text: ModuleText) -> str:
     )
 
 
-def _function(op: llvm.FuncOp, text: ModuleText) -> list[str]:
+def _function(op: llvm.FuncOp, text: ModuleText, shared: AbstractSet[str]) -> list[str]:
     inputs = op.function_type.inputs.data
     parameters = [
         f"{text.type(each)}{parameter_attributes(op, extra)}"
@@ -65,7 +69,7 @@ def _function(op: llvm.FuncOp, text: ModuleText) -> list[str]:
     body = _BodyText(text, op)
     arguments = op.body.blocks[0].args
     named = [f"{parameter} {body.names[argument]}" for parameter, argument in zip(parameters, arguments, strict=True)]
-    visible = "" if linkage == "external" else f"{linkage} "
+    visible = "" if linkage == "external" else "hidden " if name in shared else f"{linkage} "
     return [f"define {visible}{head}({', '.join(named)}){attributes} {{", *body.lines(op.body.blocks), "}"]
 
 

@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from mini_infer.dialects.graph import MiniContext
+from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.registry import dialect_factories
-from mini_infer.runtime import build
+from mini_infer.runtime import build, machine_code
 from mini_infer.runtime.engine import EngineConfig
 from mini_infer.runtime.linking import ALLOWED, undefined_symbols
 
@@ -39,10 +40,12 @@ STEP = 5 * len(CPUS)
 
 def calls_of(module: ModuleOp, ctx: MiniContext, cpu: str, *, fused: bool = True) -> set[str]:
     """What the whole object of a module for a CPU leaves to the linker."""
-    with patch.object(build, "load_object") as loaded, everything_shared():
+    whole = patch.object(split_module, "PART_OPS", 10**9)
+    with whole, patch.object(machine_code, "load_object") as loaded, everything_shared():
         config = EngineConfig(threads=2, enable_graph_optimization=fused)
         build.build_plan(module, ctx, config, cpu=cpu)
-    return undefined_symbols(loaded.call_args[0][0])
+    (code,) = loaded.call_args[0]
+    return undefined_symbols(code)
 
 
 def check_meaning(path: Path, cpu: str, variants: tuple[bool, ...] = (True,)) -> None:

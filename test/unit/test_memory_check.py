@@ -296,7 +296,7 @@ def test_the_plan_without_code_is_the_engines(name: str, options: dict[str, Any]
 def test_planning_alone_builds_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
     from mini_infer.runtime import build
 
-    monkeypatch.setattr(build, "compile_to_object", None)
+    monkeypatch.setattr(build, "start_compiling", None)
     assert mi.plan_memory(MODELS["perceptron"](), threads=1).arena_bytes > 0
 
 

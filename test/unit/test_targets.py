@@ -14,7 +14,7 @@ from models.build import mlp
 from mini_infer.dialects.errors import CompileError, ConfigError
 from mini_infer.dialects.graph import MiniContext
 from mini_infer.lowering.onnx_to_graph import import_onnx
-from mini_infer.runtime import build
+from mini_infer.runtime import build, machine_code
 from mini_infer.runtime.cpu import Machine, compile_to_object
 from mini_infer.runtime.engine import EngineConfig
 from mini_infer.runtime.linking import undefined_symbols
@@ -217,7 +217,7 @@ def test_assembly_is_of_the_code_that_runs(tmp_path: Path) -> None:
     """mini-opt assembles for the same CPU and features as the engine, for there is one place that says them."""
     ctx = MiniContext()
     module = import_onnx(mlp(), ctx=ctx)
-    with patch.object(build, "compile_to_object", wraps=build.compile_to_object) as compiled:
+    with patch.object(machine_code, "part_of", wraps=machine_code.part_of) as compiled:
         build.build_plan(module, ctx, EngineConfig(threads=1, vector_bits=128))
     path = tmp_path / "llvm.mlir"
     path.write_text(str(module), encoding="utf-8")

@@ -1,0 +1,162 @@
+"""Parts of a module on loops that can be lowered and compiled apart from each other.
+
+The first part has what may be called from outside, `main` before all. Every kernel goes to one of the others, with the
+functions that only it calls. What functions of several parts call is declared in each but the one that has it; tables
+of constants, and what is to be inlined, are in each. Parts hang on the module alone, so their code is always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
+
+PART_OPS = 2500  # which LLVM takes about 50 ms for; a part more costs it 2 ms
+
+
+@dataclass(frozen=True)
+class ModulePart:
+    """A module, and those of its functions that others call."""
+
+    module: ModuleOp
+    shared: frozenset[str]
+
+
+def split_module(module: ModuleOp) -> list[ModulePart]:
+    """The parts of a module on loops, which is the first of them afterwards."""
+    symbols = {name: op for op in module.ops if (name := _name(op))}
+    if sum(1 for op in symbols.values() for _ in op.walk()) <= PART_OPS:
+        return [ModulePart(module, frozenset())]
+    _know_constants(symbols)
+    calls = {name: [each for each in _references(op) if each in symbols] for name, op in symbols.items()}
+    callers: dict[str, set[str]] = {name: set() for name in symbols}
+    for name, called in calls.items():
+        for each in called:
+            callers[each].add(name)
+    outside = [name for name, op in symbols.items() if _is_public(op)]
+    copied = {name for name, op in symbols.items() if isinstance(op, memref.GlobalOp) or _is_inlined(op)}
+    place: dict[str, int] = dict.fromkeys(outside, 0)
+    sizes: dict[str, int] = {}
+
+    def root(name: str) -> str:
+        """Whose part a function goes to."""
+        while name not in place and len(callers[name]) == 1 and (caller := next(iter(callers[name]))) not in place:
+            name = caller
+        return name
+
+    for name, op in symbols.items():
+        if name not in copied and name not in place:
+            sizes[root(name)] = sizes.get(root(name), 0) + sum(1 for _ in op.walk())
+    part, size = 1, 0
+    parts: dict[str, int] = {}
+    for name, ops in sizes.items():
+        if size and size + ops > PART_OPS:
+            part, size = part + 1, 0
+        parts[name], size = part, size + ops
+    for name in symbols:
+        if name not in copied and name not in place:
+            parts.setdefault(name, parts[root(name)])
+    place |= parts
+    return _separate(module, symbols, calls, copied, place, part if sizes else 0)
+
+
+def _know_constants(symbols: dict[str, Operation]) -> None:
+    """An argument for which all calls give the same constant becomes that, as LLVM would see in one module."""
+    calls: dict[str, list[func.CallOp]] = {}
+    for op in symbols.values():
+        for inner in op.walk():
+            if isinstance(inner, func.CallOp):
+                calls.setdefault(inner.callee.string_value(), []).append(inner)
+    for name, users in calls.items():
+        function = symbols.get(name)
+        if not isinstance(function, func.FuncOp) or _is_public(function):
+            continue
+        block = function.body.block
+        for index, argument in enumerate(block.args):
+            owners = [user.operands[index].owner for user in users]
+            values = {owner.value for owner in owners if isinstance(owner, arith.ConstantOp)}
+            if len(values) == 1 and all(isinstance(owner, arith.ConstantOp) for owner in owners):
+                constant = arith.ConstantOp(values.pop(), argument.type)
+                first = block.first_op
+                assert first is not None, "every block ends with a terminator"
+                Rewriter.insert_op(constant, InsertPoint.before(first))
+                argument.replace_all_uses_with(constant.result)
+
+
+def _separate(
+    module: ModuleOp,
+    symbols: dict[str, Operation],
+    calls: dict[str, list[str]],
+    copied: set[str],
+    place: dict[str, int],
+    last: int,
+) -> list[ModulePart]:
+    made: list[list[Operation]] = [[] for _ in range(last + 1)]
+    shared: list[set[str]] = [set() for _ in made]
+    for name, part in place.items():
+        made[part].append(symbols[name])
+    parts: list[ModulePart] = []
+    for number, ops in enumerate(made):
+        needed = _reached((_name(op) for op in ops), calls, copied)
+        for name in needed:
+            if name in copied:
+                ops.append(symbols[name].clone())
+            elif place[name] != number:
+                shared[place[name]].add(name)
+                ops.append(_declaration(symbols[name]))
+    for op in symbols.values():
+        op.detach()
+    for number, ops in enumerate(made):
+        target = module if number == 0 else ModuleOp([], dict(module.attributes))
+        target.body.block.add_ops(ops)
+        parts.append(ModulePart(target, frozenset(shared[number])))
+    return parts
+
+
+def _reached(names: Iterable[str], calls: dict[str, list[str]], copied: set[str]) -> list[str]:
+    """What functions of a part call, and what is copied for them, in order."""
+    found: dict[str, None] = {}
+    own = [*names]
+    pending = [*own]
+    while pending:
+        for each in calls[pending.pop()]:
+            if each not in found and each not in own:
+                found[each] = None
+                if each in copied:
+                    pending.append(each)
+    return [*found]
+
+
+def _declaration(op: Operation) -> func.FuncOp:
+    assert isinstance(op, func.FuncOp)
+    return func.FuncOp.external(op.sym_name.data, op.function_type.inputs.data, op.function_type.outputs.data)
+
+
+def _name(op: Operation) -> str:
+    name = op.properties.get("sym_name")
+    return name.data if isinstance(name, StringAttr) else ""
+
+
+def _is_public(op: Operation) -> bool:
+    """Whether it may be called from outside, or is declared only."""
+    if not isinstance(op, func.FuncOp):
+        return not isinstance(op, memref.GlobalOp)
+    return not op.body.blocks or op.sym_visibility is None or op.sym_visibility.data != "private"
+
+
+def _is_inlined(op: Operation) -> bool:
+    return "llvm.alwaysinline" in op.attributes
+
+
+def _references(op: Operation) -> Iterable[str]:
+    """The symbols that are named in an op, each once."""
+    found: dict[str, None] = {}
+    for inner in op.walk():
+        for attribute in (*inner.properties.values(), *inner.attributes.values()):
+            if isinstance(attribute, SymbolRefAttr):
+                found[attribute.root_reference.data] = None
+    return found

@@ -1,0 +1,137 @@
+"""LLVM's work on one part of a module, and the process that does it beside this one.
+
+Run as a program, this file reads parts from its standard input and writes what became of them to its standard output,
+until there are no more. It starts in a tenth of a second because it imports llvmlite and nothing of ours.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from typing import IO, Any, NamedTuple
+
+LENGTH = 8  # bytes of the number in front of a message
+
+
+class Part(NamedTuple):
+    """LLVM IR to compile, with the modules of `link` linked in, and for what."""
+
+    text: str
+    link: tuple[str, ...]
+    triple: str
+    cpu: str
+    features: str
+    opt_level: int
+
+
+class Compiled(NamedTuple):
+    """Object code, or what LLVM has against the part; and the seconds that LLVM took to parse, optimise, generate."""
+
+    code: bytes
+    error: str
+    parse: float
+    optimize: float
+    generate: float
+
+
+@cache
+def binding() -> Any:
+    """llvmlite, ready for code of every architecture that it has."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm
+
+
+def target_machine(triple: str, cpu: str, features: str, opt_level: int) -> Any:
+    """LLVM's object for a machine; raises RuntimeError for an architecture that it doesn't have."""
+    target = binding().Target.from_triple(triple or binding().get_default_triple())
+    return target.create_target_machine(opt=opt_level, cpu=cpu, features=features, reloc="pic", codemodel="small")
+
+
+def parsed(text: str, link: Sequence[str], target: Any) -> Any:
+    """LLVM's module; raises RuntimeError for text that isn't well-formed."""
+    modules: list[Any] = []
+    for each in (text, *link):
+        module = binding().parse_assembly(each)
+        module.verify()
+        module.triple = target.triple
+        module.data_layout = str(target.target_data)
+        modules.append(module)
+    for module in modules[1:]:
+        modules[0].link_in(module)
+    return modules[0]
+
+
+def optimize(module: Any, target: Any, opt_level: int) -> None:
+    """Runs LLVM's optimisations."""
+    llvm = binding()
+    options = llvm.create_pipeline_tuning_options(speed_level=opt_level)
+    options.loop_vectorization = opt_level >= 2
+    options.slp_vectorization = opt_level >= 2
+    builder = llvm.create_pass_builder(target, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+    # llvmlite 0.50 never frees a pass manager (150 KB): ModulePassManager inherits ObjectRef's empty _dispose first.
+    llvm.newpassmanagers.NewPassManager._dispose(passes)
+    passes.detach()
+
+
+def compiled(part: Part) -> Compiled:
+    """Position-independent object code."""
+    times = [time.perf_counter()]
+    target = target_machine(part.triple, part.cpu, part.features, part.opt_level)
+    try:
+        module = parsed(part.text, part.link, target)
+    except RuntimeError as error:
+        return Compiled(b"", str(error), 0, 0, 0)
+    times.append(time.perf_counter())
+    optimize(module, target, part.opt_level)
+    times.append(time.perf_counter())
+    code = bytes(target.emit_object(module))
+    times.append(time.perf_counter())
+    parse, optimized, generate = (end - start for start, end in pairwise(times))
+    return Compiled(code, "", parse, optimized, generate)
+
+
+def send(stream: IO[bytes], message: tuple[Any, ...]) -> None:
+    """Writes a tuple of plain values."""
+    data = marshal.dumps(message)
+    stream.write(len(data).to_bytes(LENGTH, "little"))
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[Any, ...] | None:
+    """The next tuple, None at the end of the stream."""
+    length = stream.read(LENGTH)
+    if len(length) < LENGTH:
+        return None
+    size = int.from_bytes(length, "little")
+    data = stream.read(size)
+    return marshal.loads(data) if len(data) == size else None
+
+
+def main() -> None:
+    """Compiles parts; the only argument is the folder that llvmlite lies in."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who is asked to stop is the process that has the parts
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.path.insert(0, sys.argv[1])
+    binding()
+    try:
+        while (message := receive(sys.stdin.buffer)) is not None:
+            send(answers, tuple(compiled(Part(*message))))
+    except BrokenPipeError:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

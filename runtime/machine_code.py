@@ -1,0 +1,82 @@
+"""Machine code of a module on loops: in parts, which others may compile while Python lowers the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ..dialects.graph import MiniContext
+from ..dialects.kernel import target_of
+from ..lowering.levels import level_of
+from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
+from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes
+from ..passes.memory.share_threads import STAGE
+from .compilers import Compilers
+from .cpu import LoadedCode, code_of, load_object, part_of
+from .llvm_worker import Part
+from .targets import machine_of
+
+
+@dataclass(frozen=True)
+class CodeParts:
+    """Parts that are being compiled, and the functions that they have of each other."""
+
+    parts: Sequence[Part]
+    shared: frozenset[str]
+    compilers: Compilers
+
+    def load(self) -> LoadedCode:
+        """The code of all. Raises CompileError where LLVM refuses a part, or one calls what it may not."""
+        results = zip(self.compilers.results(), self.parts, strict=True)
+        return load_object(*[code_of(result, part, self.shared) for result, part in results])
+
+
+def start_compiling(
+    ctx: MiniContext,
+    module: ModuleOp,
+    phases: Sequence[Phase],
+    observer: Observer | None,
+    compilers: Compilers,
+    pointers: int,
+) -> CodeParts:
+    """Takes a module, which is `main` alone afterwards, to LLVM; part by part, each of which is then compiled.
+
+    `main` takes so many buffers. `phases` are those that are left, and the observer is told of them when all is done.
+    """
+    from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+    from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
+
+    machine = machine_of(target_of(module))
+    passes = [each for phase in phases for each in parse_passes(phase.passes)]
+    seconds = [0.0] * len(passes)
+    split = split_module(module) if level_of(module) == "loops" else [ModulePart(module, frozenset())]
+    parts: list[Part] = []
+    for piece in split:
+        for index, each in enumerate(passes):
+            seconds[index] += _run(ctx, piece.module, each)
+        link = [runtime_ir(pointers, stages_of(module))] if piece.module is module else []
+        parts.append(part_of(emit_llvm_ir(piece.module, piece.shared), machine, link=link))
+        compilers.add(parts[-1])
+        if piece.module is not module:
+            piece.module.erase()
+    if observer is not None:
+        for each, taken in zip(passes, seconds, strict=True):
+            observer(PassRun(each.name, taken), module)
+    return CodeParts(parts, frozenset[str]().union(*(piece.shared for piece in split)), compilers)
+
+
+def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:
+    start = time.perf_counter()
+    run_passes(ctx, module, [each])
+    return time.perf_counter() - start
+
+
+def stages_of(module: ModuleOp) -> dict[str, int]:
+    """The stages of a module at the llvm level, each with the number of buffers that it takes."""
+    functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
+    return {name: len(type.inputs) - 2 for name, type in functions.items() if name.startswith(STAGE)}
