@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from .passes.memory.report.memory_plan import MemoryPlan
     from .passes.planning import STRATEGIES, Buffer
     from .runtime.context import ExecutionContext
-    from .runtime.engine import Engine, EngineConfig, compile, plan_memory
+    from .runtime.compiling import compile, plan_memory
+    from .runtime.config import EngineConfig
+    from .runtime.engine import Engine
     from .runtime.plan import InferencePlan
     from .runtime.steps import Progress
     from .runtime.storage import Storage, Tensor
@@ -41,7 +43,7 @@ _HOME = {
     "CompileError": "dialects.errors",
     "ConfigError": "dialects.errors",
     "Engine": "runtime.engine",
-    "EngineConfig": "runtime.engine",
+    "EngineConfig": "runtime.config",
     "ExecutionContext": "runtime.context",
     "InferencePlan": "runtime.plan",
     "InvalidInputError": "dialects.errors",
@@ -55,9 +57,9 @@ _HOME = {
     "Tensor": "runtime.storage",
     "UnsupportedError": "dialects.errors",
     "allocate": "tools.allocating",
-    "compile": "runtime.engine",
+    "compile": "runtime.compiling",
     "import_onnx": "lowering.onnx_to_graph",
-    "plan_memory": "runtime.engine",
+    "plan_memory": "runtime.compiling",
     "plan_table": "tools.reports",
     "pool_table": "tools.reports",
     "write_report": "tools.reports",

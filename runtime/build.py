@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,89 +14,20 @@ from ..dialects.graph import MiniContext
 from ..dialects.kernel import TargetAttr, target_of
 from ..lowering.levels import LEVELS, argument_roles, level_of
 from ..lowering.module_text import own_errors, read_module
-from ..lowering.pipelines import Observer, Phase, collection_paused, parse_passes, phases, remaining_phases, run_phases
+from ..lowering.pipelines import Observer, Phase, phases, remaining_phases, run_phases
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
-from ..passes.statistics import pass_statistics
 from .compilers import Compilers
+from .config import EngineConfig
 from .decided import check_undecided
-from .engine import Engine, EngineConfig
-from .limits import give_back_memory, in_gigabytes, memory_bytes, memory_for
+from .limits import in_gigabytes, memory_bytes
 from .machine_code import stages_of, start_compiling
-from .plan import InferencePlan, TensorSpec
+from .plan import InferencePlan
 from .signature import check_signature, checked_dimensions, entry_of, kernel_calls, specs_of, weight_segment
-from .steps import LOG, Progress, Steps
+from .specs import TensorSpec
 from .targets import cpu_target, host_target
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
-
-# Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run.
-WORTH_COMPILERS = 80
-
-
-def build_engine(
-    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None = None
-) -> Engine:
-    """Compiles `model`; `progress` is told of every step."""
-    start = time.perf_counter()
-    steps = Steps(("import", *pass_names(config), "machine code"), progress)
-    with collection_paused(), memory_for("compiling the model"):
-        module, ctx = import_model(model, config)
-        steps.change(("import", *pass_names(config, module), "machine code"))
-        steps.next()
-        engine = engine_of(module, ctx, config, steps)
-        del module, ctx
-        give_back_memory()
-    steps.next()
-    LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, engine)
-    return engine
-
-
-def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
-    """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
-    start = -1 if module is None or level_of(module) == "graph" else LEVELS.index(level_of(module))
-    phases = [phase for phase in engine_phases(config) if LEVELS.index(phase.level) > start]
-    return [each.name for phase in phases for each in parse_passes(phase.passes)]
-
-
-def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None) -> Engine:
-    """Compiles a module at the graph level (or further down)."""
-    with compilers_for(module, config) as compilers:
-        return _engine_of(module, ctx, config, observer, compilers)
-
-
-def compilers_for(module: ModuleOp, config: EngineConfig) -> Compilers:
-    """As many as the configuration allows; one for a small module, which is compiled before another has started."""
-    worthwhile = sum(1 for _ in module.walk()) >= WORTH_COMPILERS
-    return Compilers(config.compiler_count if worthwhile else 1)
-
-
-def _engine_of(
-    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None, compilers: Compilers
-) -> Engine:
-    if not config.check_memory:
-        return Engine(build_plan(module, ctx, config, observer, compilers=compilers), config, pass_statistics(ctx))
-    from .memory_check import CheckedEngine
-    from .watch import WatchedPlan
-
-    again = module.clone()
-    planned, statistics = WatchedPlan.build(module, ctx, config, observer, compilers), pass_statistics(ctx)
-    apart = replace(
-        config,
-        enable_memory_planning=False,
-        planner="auto",
-        beam_width=None,
-        disable_inplace=(),
-        max_workspace_size=None,
-    )
-    return CheckedEngine(planned, config, statistics, WatchedPlan.build(again, ctx, apart, compilers=compilers))
-
-
-def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
-    """The memory plan of `model`; no code is built."""
-    with collection_paused(), memory_for("planning the model"):
-        module, ctx = import_model(model, config)
-        return plan_memory(module, ctx, config, observer)
 
 
 def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, MiniContext]:

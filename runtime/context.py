@@ -5,14 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from ..dialects.graph.indexing import out_of_range
-from .plan import InferencePlan, Stationary, TensorSpec
+from .specs import Stationary, TensorSpec
 from .storage import Array, Storage, Tensor, as_array
+
+if TYPE_CHECKING:
+    from .plan import InferencePlan
 
 
 @dataclass(frozen=True)

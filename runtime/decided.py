@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError
 from ..dialects.kernel import target_of
 from ..lowering.levels import LEVELS, Level, level_of
-
-if TYPE_CHECKING:
-    from .engine import EngineConfig
+from .config import EngineConfig
 
 DECIDED_BY: dict[str, Level] = {
     "dims": "graph",

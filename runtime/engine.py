@@ -1,164 +1,23 @@
-"""Engine: a compiled model. `compile` builds one; calling it runs one inference."""
+"""Engine: a compiled model; calling it runs one inference."""
 
 from __future__ import annotations
 
-import os
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from numbers import Integral
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
 
-from ..dialects.errors import ConfigError, InvalidInputError
-from ..dialects.kernel import MOST_THREADS
+from ..dialects.errors import InvalidInputError
+from .config import EngineConfig
 from .context import ExecutionContext
-from .plan import InferencePlan, Stationary
-from .steps import Progress
+from .plan import InferencePlan
+from .specs import Stationary
 from .storage import Array
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
-    from ..lowering.onnx_to_graph import ModelSource
-    from ..passes.memory.report.memory_plan import MemoryPlan
     from ..passes.statistics import PassStatistics
-
-VECTOR_BITS = (128, 256, 512)
-MOST_ALIGNMENT = 2**30  # bytes
-MOST_COMPILERS = 16  # more would wait for parts
-
-
-@dataclass(frozen=True)
-class EngineConfig:
-    """Options of `compile`.
-
-    device: "cpu". device_id: which device of that kind; 0.
-    threads: most threads of one inference; None means the cores that this process may run on, and more than those are
-        never used. A model, and each step of it, gets no more than its work is worth: plan.threads tells.
-    compile_threads: processes that compile, this one included; None means as many as there are cores. The code is the
-        same however many they are.
-    dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
-    shapes: whole shapes by input name, where dimensions have no names.
-    enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
-        is a kernel of its own.
-    enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
-    enable_profiling: time every kernel; read the times with `ExecutionContext.profile`.
-    memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
-    max_workspace_size: bytes; a plan whose arena is larger is refused, naming the tensors that are too large together.
-        None means what the machine's memory holds, with inputs and outputs.
-    planner: strategy of plan-arena, such as "auto" or "greedy-by-size".
-    disable_inplace: graph ops, such as ("add", "mul"), whose kernels write no result over an operand.
-    check_memory: run every inference on poisoned memory and compare it, bit for bit, with one that reuses no byte; for
-        finding mistakes of mini_infer, many times slower.
-    beam_width: partial plans that the planner "beam" keeps; None means 8.
-    vector_bits: width of the vectors in generated code; None means the widest that the host has.
-    """
-
-    device: str = "cpu"
-    device_id: int = 0
-    threads: int | None = None
-    compile_threads: int | None = None
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
-    enable_graph_optimization: bool = True
-    enable_memory_planning: bool = True
-    enable_profiling: bool = False
-    memory_alignment: int = 256
-    max_workspace_size: int | None = None
-    planner: str = "auto"
-    beam_width: int | None = None
-    vector_bits: int | None = None
-    disable_inplace: Sequence[str] = ()
-    check_memory: bool = False
-
-    def __post_init__(self) -> None:
-        if self.device != "cpu":
-            raise ConfigError(f"device '{self.device}' is not supported; there is 'cpu'")
-        if self.device_id != 0:
-            raise ConfigError(f"there is no cpu device {self.device_id}, only 0")
-        for name in ("threads", "compile_threads"):
-            if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), 1)
-        _check_integer("memory_alignment", self.memory_alignment, 8)
-        if self.memory_alignment & (self.memory_alignment - 1) or self.memory_alignment > MOST_ALIGNMENT:
-            raise ConfigError(
-                f"memory_alignment is {self.memory_alignment}; it must be a power of two of at most {MOST_ALIGNMENT}"
-            )
-        if self.max_workspace_size is not None:
-            _check_integer("max_workspace_size", self.max_workspace_size, 0)
-        if self.vector_bits not in (None, *VECTOR_BITS):
-            raise ConfigError(
-                f"vector_bits is {self.vector_bits!r}; it must be one of {', '.join(map(str, VECTOR_BITS))}"
-            )
-        for each in fields(self):
-            if isinstance(each.default, bool) and not isinstance(getattr(self, each.name), bool):
-                raise ConfigError(f"{each.name} is {getattr(self, each.name)!r}; it must be True or False")
-        self._check_planning()
-        for name, size in _mapping("dims", self.dims, "dimensions to sizes").items():
-            _check_integer(f"dims: '{name}'", size, 0)
-        for name, shape in _mapping("shapes", self.shapes, "inputs to shapes").items():
-            if isinstance(shape, (str, bytes)) or not isinstance(cast("object", shape), Iterable):
-                raise ConfigError(f"shapes: '{name}' is {shape!r}; it must be a sequence of sizes")
-            for size in shape:
-                _check_integer(f"shapes: a dimension of '{name}'", size, 0)
-
-    def _check_planning(self) -> None:
-        from ..passes.planning import STRATEGIES
-
-        if self.planner not in STRATEGIES:
-            raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
-        if self.beam_width is not None:
-            _check_integer("beam_width", self.beam_width, 1)
-        named = cast("object", self.disable_inplace)
-        listed = isinstance(named, Iterable) and not isinstance(named, str)
-        if not listed or not all(isinstance(op, str) for op in cast("Iterable[object]", named)):
-            raise ConfigError(f"disable_inplace is {self.disable_inplace!r}; it must be a sequence of graph ops")
-        if pair := useless(vars(self)):
-            option, beside = pair
-            raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
-
-    @classmethod
-    def of(cls, **options: Any) -> EngineConfig:
-        """A configuration from keyword arguments; raises ConfigError naming an option that does not exist."""
-        known = {each.name for each in fields(cls)}
-        if unknown := sorted(set(options) - known):
-            raise ConfigError(f"there is no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
-        return cls(**options)
-
-    @property
-    def thread_count(self) -> int:
-        """The most threads that there may be: as many as were asked for, but no more than there are cores."""
-        return min(_cores() if self.threads is None else int(self.threads), _cores(), MOST_THREADS)
-
-    @property
-    def compiler_count(self) -> int:
-        """How many processes compile, this one included."""
-        return min(_cores() if self.compile_threads is None else int(self.compile_threads), MOST_COMPILERS)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def useless(options: Mapping[str, Any]) -> tuple[str, str] | None:
-    """An option of EngineConfig that was given and would do nothing, and the one beside which it would not."""
-    chosen = {"planner": options["planner"] != "auto", "beam_width": options["beam_width"] is not None}
-    chosen["disable_inplace"] = bool(options["disable_inplace"])
-    if not options["enable_memory_planning"]:
-        return next(((name, "enable_memory_planning") for name, given in chosen.items() if given), None)
-    return ("beam_width", "planner") if chosen["beam_width"] and options["planner"] != "beam" else None
-
-
-def _mapping(what: str, value: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    if not isinstance(cast("object", value), Mapping):
-        raise ConfigError(f"{what} is {value!r}; it must be a mapping from names of {kind}")
-    return value
-
-
-def _check_integer(what: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ConfigError(f"{what} is {value!r}; it must be an integer of at least {least}")
 
 
 class Engine(Stationary):
@@ -224,33 +83,3 @@ class Engine(Stationary):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return self.plan.output_names
-
-
-def compile(
-    model: ModelSource,
-    threads: int | None = None,
-    *,
-    progress: Callable[[Progress], None] | None = None,
-    **options: Any,
-) -> Engine:
-    """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
-
-    `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
-    InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
-    MiniInferError.
-    """
-    config = EngineConfig.of(threads=threads, **options)
-    from .build import build_engine
-
-    return build_engine(model, config, progress)
-
-
-def plan_memory(model: ModelSource, threads: int | None = None, **options: Any) -> MemoryPlan:
-    """The memory plan that `compile` would make of the same arguments, without building any code.
-
-    `plan.arena_bytes` is what each context will need. Raises as `compile` does.
-    """
-    config = EngineConfig.of(threads=threads, **options)
-    from .build import plan_model
-
-    return plan_model(model, config)

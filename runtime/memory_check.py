@@ -18,8 +18,9 @@ from typing_extensions import override
 
 from ..dialects.errors import InvalidInputError, PlanError
 from ..passes.statistics import PassStatistics
+from .config import EngineConfig
 from .context import checked
-from .engine import Engine, EngineConfig
+from .engine import Engine
 from .storage import Array, aligned_bytes
 from .watch import WatchedPlan, WatchingContext
 

@@ -6,70 +6,24 @@ import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 from typing_extensions import override
 
-from ..dialects.errors import InvalidInputError, UnsupportedError
+from ..dialects.errors import InvalidInputError
 from ..passes.memory.report.memory_report import MemoryPlan
+from .context import ExecutionContext
+from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec
 from .storage import Array
 from .summary import html_table, one_line
 from .team import team
 
 if TYPE_CHECKING:
-    from .context import ExecutionContext
+    from .config import EngineConfig
     from .cpu import LoadedCode
-    from .engine import EngineConfig
 
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """An input or output: name, static shape and element type."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements."""
-        return prod(self.shape) * self.dtype.itemsize
-
-    @override
-    def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}{list(self.shape)}"
-
-
-@dataclass(frozen=True)
-class KernelCall:
-    """One call in the order of execution: the kernel's function and the ONNX node it began with."""
-
-    kernel: str
-    node: str
-
-
-@dataclass(frozen=True)
-class CheckedDimension:
-    """Where indices may be wrong at run time: the op that takes them, and the elements that they count."""
-
-    subject: str
-    size: int
-
-
-class Stationary:
-    """What holds machine code or memory that it points to: it stays in its process, and there is one of it."""
-
-    @override
-    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
-        raise UnsupportedError(
-            f"{type(self).__name__} can't be pickled or copied: it holds machine code loaded into this process. "
-            "Threads may share it; another process compiles the model itself"
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,8 +105,6 @@ class InferencePlan(Stationary):
         Raises InvalidInputError where that memory is read-only, smaller than `arena_bytes` or not aligned to
         `alignment`.
         """
-        from .context import ExecutionContext
-
         return ExecutionContext(self, arena)
 
 

@@ -32,7 +32,7 @@ from ..passes.memory.check_indices import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
 from ..passes.memory.share_threads import SHARE
 from .limits import memory_for
-from .plan import CheckedDimension, KernelCall, TensorSpec
+from .specs import CheckedDimension, KernelCall, TensorSpec
 from .storage import Array, aligned_bytes
 
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector

@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .plan import InferencePlan, TensorSpec
+    from .plan import InferencePlan
+    from .specs import TensorSpec
 
 SHOWN = 3  # inputs or outputs that a line names; more are counted
 

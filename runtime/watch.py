@@ -23,8 +23,8 @@ from ..passes.memory.analysis.buffers import Places, argument_with_role, calls_o
 from ..passes.memory.share_threads import STAGE, ShareThreads
 from .build import build_plan
 from .compilers import Compilers
+from .config import EngineConfig
 from .context import ExecutionContext
-from .engine import EngineConfig
 from .plan import ENTRY, InferencePlan
 from .storage import Array
 from .team import team

@@ -40,7 +40,7 @@ from mini_infer.dialects.graph.base import named_location
 from mini_infer.dialects.kernel import CallOp, ScheduleAttr, TargetAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.build import build_plan, target_attribute
-from mini_infer.runtime.engine import EngineConfig
+from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.plan import InferencePlan
 
 GUARD = 4096 * 16  # bytes: at least a page everywhere

@@ -32,8 +32,8 @@ from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.share_threads import ShareThreads
 from mini_infer.runtime.build import target_attribute
+from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu import compile_to_object, emit_assembly, load_object
-from mini_infer.runtime.engine import EngineConfig
 from mini_infer.runtime.targets import host_target, machine_of
 
 Result: TypeAlias = "SSAValue | Sequence[SSAValue]"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dialects.errors import InvalidInputError
 from ..runtime.context import checked
-from ..runtime.plan import TensorSpec
+from ..runtime.specs import TensorSpec
 from .whole_file import whole_file
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

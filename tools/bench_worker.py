@@ -18,7 +18,7 @@ Runner = Callable[[], Any]
 
 
 def _mini_infer(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
-    from ..runtime.engine import compile
+    from ..runtime.compiling import compile
 
     engine = compile(model, **options)
     return lambda: engine(inputs)

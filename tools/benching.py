@@ -24,7 +24,9 @@ from rich.table import Table
 
 from ..dialects.errors import ConfigError, MiniInferError
 from ..runtime.build import import_model
-from ..runtime.engine import Engine, EngineConfig, compile
+from ..runtime.compiling import compile
+from ..runtime.config import EngineConfig
+from ..runtime.engine import Engine
 from ..runtime.signature import input_specs
 from .arrays import load_inputs
 from .bench_report import OURS, Benchmark, Measured

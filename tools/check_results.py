@@ -28,7 +28,7 @@ TOLERANCE = 1e-6
 def check_results(ctx: Context, module: ModuleOp) -> str:
     """One line per output; raises MiniInferError with all that differ."""
     from ..runtime.build import build_plan
-    from ..runtime.engine import EngineConfig
+    from ..runtime.config import EngineConfig
     from ..runtime.targets import plainest_cpu
 
     main = SymbolTable.lookup_symbol(module, "main")

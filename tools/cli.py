@@ -136,7 +136,7 @@ def plan(
     plan_memory: Memory = True,
 ) -> None:
     """Show the memory plan of a model; no code is built."""
-    from ..runtime.engine import useless
+    from ..runtime.config import useless
     from . import planning
 
     if not plan_memory:

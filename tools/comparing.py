@@ -23,7 +23,7 @@ from ..dialects.errors import ConfigError
 from ..dialects.graph import ConstantOp, MiniContext, WeightOp, describe, interpret, main_of
 from ..lowering.levels import level_of
 from ..runtime.build import build_plan, import_model
-from ..runtime.engine import EngineConfig
+from ..runtime.config import EngineConfig
 from ..runtime.signature import input_specs
 from .arrays import load_inputs
 

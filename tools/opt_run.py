@@ -176,7 +176,7 @@ class OptRun:
         self._verify(module)
         if self.options.host or self.options.cpu:
             from ..runtime.build import target_attribute
-            from ..runtime.engine import EngineConfig
+            from ..runtime.config import EngineConfig
 
             module.attributes["kernel.target"] = target_attribute(EngineConfig(), self.options.cpu or "")
         phases = self._phases(module)

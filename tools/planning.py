@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.errors import ConfigError
 from ..lowering.pipelines import PassRun
 from ..passes.memory.report.memory_report import MemoryPlan
-from ..runtime.engine import EngineConfig
+from ..runtime.config import EngineConfig
 from .progress import working
 from .reports import PICTURES, plan_table, pool_table, write_report
 from .reports.tables import aligned, certificate, size_text
@@ -42,7 +42,7 @@ def report_files(**given: str | None) -> list[str]:
 
 def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: Console) -> None:
     """Plans a model's memory and tells what is wanted of it."""
-    from ..runtime.build import plan_model
+    from ..runtime.compiling import plan_model
 
     start = time.perf_counter()
     config = EngineConfig.of(**options)

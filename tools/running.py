@@ -20,8 +20,10 @@ from ..dialects.errors import ConfigError
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.statistics import PassStatistics
-from ..runtime.build import engine_of, import_model, pass_names
-from ..runtime.engine import Engine, EngineConfig
+from ..runtime.build import import_model
+from ..runtime.compiling import engine_of, pass_names
+from ..runtime.config import EngineConfig
+from ..runtime.engine import Engine
 from ..runtime.signature import input_specs
 from .arrays import load_inputs, save_outputs
 from .reports.tables import percent, size_text

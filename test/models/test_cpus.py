@@ -20,7 +20,7 @@ from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.registry import dialect_factories
 from mini_infer.runtime import build, machine_code
-from mini_infer.runtime.engine import EngineConfig
+from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.linking import ALLOWED, undefined_symbols
 
 CPUS = (

@@ -15,7 +15,7 @@ from mini_infer.dialects.graph import node_name
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.passes.memory.report.memory_plan import MemoryPlan
 from mini_infer.runtime.build import import_model, plan_memory
-from mini_infer.runtime.engine import EngineConfig
+from mini_infer.runtime.config import EngineConfig
 
 # Planned in seconds; the others' weights take long to make.
 PLANNED = ("shufflenet", "squeezenet", "densenet121", "inception_v1", "resnet50")

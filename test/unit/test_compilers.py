@@ -17,7 +17,7 @@ from models.build import SMALL_MODELS, example_inputs
 import mini_infer as mi
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime import build, compilers, llvm_worker, machine_code
+from mini_infer.runtime import compilers, compiling, llvm_worker, machine_code
 from mini_infer.runtime.compilers import Compilers
 from mini_infer.runtime.cpu import Machine, part_of
 
@@ -28,7 +28,7 @@ ANSWER = "define i32 @{name}() {{\n  ret i32 42\n}}"
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small models have several parts too, and are worth processes."""
     monkeypatch.setattr(split_module, "PART_OPS", 400)
-    monkeypatch.setattr(build, "WORTH_COMPILERS", 0)
+    monkeypatch.setattr(compiling, "WORTH_COMPILERS", 0)
 
 
 def parts(count: int) -> list[llvm_worker.Part]:
@@ -158,8 +158,8 @@ import os
 from pathlib import Path
 import mini_infer as mi
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime import build, compilers
-split_module.PART_OPS, build.WORTH_COMPILERS = 400, 0
+from mini_infer.runtime import compilers, compiling
+split_module.PART_OPS, compiling.WORTH_COMPILERS = 400, 0
 team = []
 start = compilers._start
 compilers._start = lambda: team.append(start()) or team[-1]

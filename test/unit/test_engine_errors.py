@@ -15,7 +15,7 @@ from engine_cases import engine, inputs, perceptron
 
 import mini_infer as mi
 from mini_infer.dialects.kernel import MOST_THREADS
-from mini_infer.runtime.engine import EngineConfig
+from mini_infer.runtime.config import EngineConfig
 
 IDS, SCALE = np.zeros(5, np.int64), np.ones((5, 1), np.float32)
 

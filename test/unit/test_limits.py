@@ -12,7 +12,7 @@ from import_cases import model_of
 from onnx import ModelProto, helper
 
 import mini_infer as mi
-from mini_infer.runtime import build, limits
+from mini_infer.runtime import build, compiling, limits
 from mini_infer.runtime.storage import Storage
 
 FAR = 2**55  # bytes: more than any machine can name
@@ -72,6 +72,6 @@ def test_memory_that_runs_out_meanwhile(
     def greedy(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(build, "import_model", greedy)
+    monkeypatch.setattr(compiling, "import_model", greedy)
     with pytest.raises(mi.OutOfMemoryError, match=f"^there is no memory for {doing} the model$"):
         function(perceptron(), threads=1)

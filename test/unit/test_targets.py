@@ -15,8 +15,8 @@ from mini_infer.dialects.errors import CompileError, ConfigError
 from mini_infer.dialects.graph import MiniContext
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.runtime import build, machine_code
+from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu import Machine, compile_to_object
-from mini_infer.runtime.engine import EngineConfig
 from mini_infer.runtime.linking import undefined_symbols
 from mini_infer.runtime.targets import cpu_target, host_target
 from mini_infer.tools.mini_opt import main as mini_opt

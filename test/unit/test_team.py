@@ -238,7 +238,7 @@ PARENT = """
 import os, threading
 import numpy as np
 from engine_cases import engine, inputs
-import mini_infer.runtime.engine as config
+import mini_infer.runtime.config as config
 os.sched_getaffinity = lambda _: {0, 1}
 run, x = engine("perceptron", threads=2), inputs("perceptron")["x"]
 assert run.plan.threads == 2

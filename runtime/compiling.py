@@ -1,0 +1,119 @@
+"""`compile`: from a model to an engine, and `plan_memory`, which ends at the plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.graph import MiniContext
+from ..lowering.levels import LEVELS, level_of
+from ..lowering.pipelines import Observer, collection_paused, parse_passes
+from ..passes.memory.report.memory_report import MemoryPlan
+from ..passes.statistics import pass_statistics
+from . import build
+from .build import build_plan, engine_phases, import_model
+from .compilers import Compilers
+from .config import EngineConfig
+from .engine import Engine
+from .limits import give_back_memory, memory_for
+from .memory_check import CheckedEngine
+from .steps import LOG, Progress, Steps
+from .watch import WatchedPlan
+
+if TYPE_CHECKING:
+    from ..lowering.onnx_to_graph import ModelSource
+
+# Ops of a module: about those of 25 kernels before they are fused. Processes start while its passes run.
+WORTH_COMPILERS = 80
+
+
+def build_engine(
+    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None = None
+) -> Engine:
+    """Compiles `model`; `progress` is told of every step."""
+    start = time.perf_counter()
+    steps = Steps(("import", *pass_names(config), "machine code"), progress)
+    with collection_paused(), memory_for("compiling the model"):
+        module, ctx = import_model(model, config)
+        steps.change(("import", *pass_names(config, module), "machine code"))
+        steps.next()
+        engine = engine_of(module, ctx, config, steps)
+        del module, ctx
+        give_back_memory()
+    steps.next()
+    LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, engine)
+    return engine
+
+
+def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
+    """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
+    start = -1 if module is None or level_of(module) == "graph" else LEVELS.index(level_of(module))
+    phases = [phase for phase in engine_phases(config) if LEVELS.index(phase.level) > start]
+    return [each.name for phase in phases for each in parse_passes(phase.passes)]
+
+
+def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None) -> Engine:
+    """Compiles a module at the graph level (or further down)."""
+    with compilers_for(module, config) as compilers:
+        return _engine_of(module, ctx, config, observer, compilers)
+
+
+def compilers_for(module: ModuleOp, config: EngineConfig) -> Compilers:
+    """As many as the configuration allows; one for a small module, which is compiled before another has started."""
+    worthwhile = sum(1 for _ in module.walk()) >= WORTH_COMPILERS
+    return Compilers(config.compiler_count if worthwhile else 1)
+
+
+def _engine_of(
+    module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None, compilers: Compilers
+) -> Engine:
+    if not config.check_memory:
+        return Engine(build_plan(module, ctx, config, observer, compilers=compilers), config, pass_statistics(ctx))
+    again = module.clone()
+    planned, statistics = WatchedPlan.build(module, ctx, config, observer, compilers), pass_statistics(ctx)
+    apart = replace(
+        config,
+        enable_memory_planning=False,
+        planner="auto",
+        beam_width=None,
+        disable_inplace=(),
+        max_workspace_size=None,
+    )
+    return CheckedEngine(planned, config, statistics, WatchedPlan.build(again, ctx, apart, compilers=compilers))
+
+
+def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | None = None) -> MemoryPlan:
+    """The memory plan of `model`; no code is built."""
+    with collection_paused(), memory_for("planning the model"):
+        module, ctx = import_model(model, config)
+        return build.plan_memory(module, ctx, config, observer)
+
+
+def compile(
+    model: ModelSource,
+    threads: int | None = None,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Engine:
+    """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
+
+    `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
+    InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
+    MiniInferError.
+    """
+    config = EngineConfig.of(threads=threads, **options)
+    return build_engine(model, config, progress)
+
+
+def plan_memory(model: ModelSource, threads: int | None = None, **options: Any) -> MemoryPlan:
+    """The memory plan that `compile` would make of the same arguments, without building any code.
+
+    `plan.arena_bytes` is what each context will need. Raises as `compile` does.
+    """
+    config = EngineConfig.of(threads=threads, **options)
+    return plan_model(model, config)

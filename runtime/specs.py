@@ -1,0 +1,57 @@
+"""What a plan says of itself: its inputs and outputs, its calls, and where indices may be wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NoReturn, SupportsIndex
+
+import numpy as np
+from typing_extensions import override
+
+from ..dialects.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """An input or output: name, static shape and element type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """One call in the order of execution: the kernel's function and the ONNX node it began with."""
+
+    kernel: str
+    node: str
+
+
+@dataclass(frozen=True)
+class CheckedDimension:
+    """Where indices may be wrong at run time: the op that takes them, and the elements that they count."""
+
+    subject: str
+    size: int
+
+
+class Stationary:
+    """What holds machine code or memory that it points to: it stays in its process, and there is one of it."""
+
+    @override
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> NoReturn:
+        raise UnsupportedError(
+            f"{type(self).__name__} can't be pickled or copied: it holds machine code loaded into this process. "
+            "Threads may share it; another process compiles the model itself"
+        )
