@@ -165,6 +165,30 @@ class TargetAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
+class FormAttr(ParametrizedAttribute):
+    """`#kernel.form<"contraction">`: what a kernel's body computes, whatever machine does it, and how."""
+
+    name = "kernel.form"
+    kind: StringAttr
+
+    @classmethod
+    def of(cls, kind: str) -> FormAttr:
+        """A form from its name."""
+        return cls(StringAttr(kind))
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return [StringAttr(parser.parse_str_literal())]
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.kind.data)
+
+
+@irdl_attr_definition
 class ScheduleAttr(ParametrizedAttribute):
     """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: the way that a kernel is carried out, and its options.
 
@@ -474,4 +498,4 @@ def target_of(module: Operation) -> TargetAttr:
     return target if isinstance(target, TargetAttr) else TargetAttr.of()
 
 
-Kernel = Dialect("kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, ScheduleAttr, InterfaceAttr])
+Kernel = Dialect("kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, FormAttr, ScheduleAttr, InterfaceAttr])

@@ -23,7 +23,7 @@ from mini_infer.dialects.graph import (
     type_of,
 )
 from mini_infer.dialects.graph.base import GraphOp, named_location
-from mini_infer.dialects.kernel import CallOp, InterfaceAttr, target_of
+from mini_infer.dialects.kernel import CallOp, FormAttr, InterfaceAttr, target_of
 from mini_infer.lowering.kernels_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
@@ -57,14 +57,14 @@ class Writer:
 Body: TypeAlias = "Callable[[Writer], Result]"
 
 
-def kernel_of(family: str, body: Body, arrays: Sequence[Array]) -> KernelOp:
+def kernel_of(form: str, body: Body, arrays: Sequence[Array]) -> KernelOp:
     """A kernel with operands like the arrays."""
     kernel = KernelOp("tested", [tensor(element_type_of(a.dtype), a.shape) for a in arrays], [])
     results = body(Writer(kernel))
     values = [results] if isinstance(results, SSAValue) else list(results)
     kernel.body.block.add_op(YieldOp(*values))
     kernel.refresh_type()
-    kernel.attributes["family"] = StringAttr(family)
+    kernel.form = FormAttr.of(form)
     return kernel
 
 

@@ -117,6 +117,7 @@ def mini_opt(
     ] = False,
     time_passes: Annotated[bool, typer.Option("--time-passes", help="How long each pass took.")] = False,
     statistics: Annotated[bool, typer.Option("--statistics", help="What each pass changed and how often.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="What choose-schedule weighed for each kernel.")] = False,
     verify_each: Annotated[
         bool, typer.Option("--verify-each", help="Verify after every pass, not every phase.")
     ] = False,
@@ -168,6 +169,7 @@ def mini_opt(
         verify_each=verify_each,
         disable_verify=disable_verify,
         statistics=statistics,
+        explain=explain,
         elide_weights=elide_weights,
         print_op_generic=print_op_generic,
         split_input_file=split_input_file,

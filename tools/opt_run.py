@@ -32,6 +32,9 @@ SEPARATOR = "// -----"
 Frontend = Literal["mlir", "onnx"]
 
 
+WIDE = 160  # columns of a table, where it is read from a file too
+
+
 @dataclass(frozen=True)
 class OptOptions:
     """What mini-opt is asked for."""
@@ -50,6 +53,7 @@ class OptOptions:
     verify_each: bool = False
     disable_verify: bool = False
     statistics: bool = False
+    explain: bool = False
     elide_weights: bool = False
     print_op_generic: bool = False
     split_input_file: bool = False
@@ -111,6 +115,12 @@ class OptRun:
             tell("mini-opt", "note", f"{self.left_out:,} bytes of new weights are left out{keep}")
         if options.statistics:
             print(pass_statistics(self.ctx).format(), end="", file=sys.stderr)
+        if options.explain:
+            from rich.console import Console
+
+            from .explaining import choices_table
+
+            Console(stderr=True, width=WIDE).print(choices_table(self.ctx))
         return 0
 
     def _parts(self) -> Iterator[_Part]:

@@ -176,17 +176,22 @@ class SpeaksOfKernel(ABC):
         """Raises VerifyException where it names more than there are."""
 
 
+_TOLD = ("form", "schedule", "interface")  # properties of a kernel that stand among its attributes in text
+
+
 @irdl_op_definition
 class KernelOp(IRDLOperation):
     """A group of ops that becomes one piece of code: a symbol with a body on tensors.
 
-    `schedule` says how it is carried out, `interface` what it asks of its buffers (see the kernel dialect).
+    `form` says what it computes, `schedule` how it is carried out, `interface` what it asks of its buffers (see the
+    kernel dialect).
     """
 
     name = "graph.kernel"
 
     sym_name = prop_def(SymbolNameConstraint())
     function_type = prop_def(FunctionType)
+    form = opt_prop_def(Attribute)
     schedule = opt_prop_def(Attribute)
     interface = opt_prop_def(Attribute)
     body = region_def("single_block")
@@ -242,7 +247,7 @@ class KernelOp(IRDLOperation):
 
     @override
     def print(self, printer: Printer) -> None:
-        extra = {name: value for name, value in self.properties.items() if name in ("schedule", "interface")}
+        extra = {name: value for name, value in self.properties.items() if name in _TOLD}
         print_func_op_like(
             printer,
             self.sym_name,
@@ -260,7 +265,7 @@ class KernelOp(IRDLOperation):
         )
         kernel = cls(name, operand_types, result_types, body)
         for key, value in (extra or DictionaryAttr({})).data.items():
-            target = kernel.properties if key in ("schedule", "interface") else kernel.attributes
+            target = kernel.properties if key in _TOLD else kernel.attributes
             target[key] = value
         return kernel
 

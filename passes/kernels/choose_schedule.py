@@ -1,39 +1,44 @@
 """choose-schedule: every kernel gets its schedule and its interface.
 
-before:  graph.kernel @matmul_0(%a, %w) attributes {family = "contraction"} { ... }
-after:   graph.kernel @matmul_0(%a, %w) attributes {
+before:  graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contraction">} { ... }
+after:   graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contraction">,
            schedule = #kernel.schedule<"panels", {mr = 14, nr = 32}>, interface = #kernel.interface<> } { ... }
 
-The family was named by form-kernels, which knew the root it fused around; how wide and how tall the tiles are, how
-much scratch the code needs and which buffers may share bytes is decided here from the module's `kernel.target`
-(a portable one where there is none).
+form-kernels has said what the body computes. Each schedule that is registered for that form and the device of the
+module's `kernel.target` (a portable CPU where there is none) offers candidates with an estimate of their time, and the
+cheapest is taken. `forbid=depthwise` leaves schedules out, `pick=conv_3:direct` says which one a kernel gets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...dialects.errors import CompileError
+from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph import KernelOp, describe
-from ...dialects.kernel import TargetAttr, target_of
-from .schedules import schedule_class
+from ...dialects.kernel import FormAttr, TargetAttr, target_of
+from .schedules import names_of_schedules, schedules_for
+from .schedules.schedule import Schedule
 
-WAYS: dict[str, tuple[str, ...]] = {
-    "attention": ("attention",),
-    "contraction": ("panels",),
-    "depthwise": ("depthwise",),
-    "lrn": ("lrn",),
-    "map": ("map",),
-    "recurrence": ("recurrence",),
-    "rows": ("rows", "direct"),
-    "windows": ("windows",),
-}
-"""The schedules of each family; the first that can carry a kernel out does."""
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidates for a kernel, each with its seconds on one core, and the one that was taken."""
+
+    kernel: str
+    form: str
+    candidates: tuple[tuple[Schedule, float], ...]
+    taken: Schedule
+
+
+def choices_of(ctx: Context) -> list[Choice]:
+    """What choose-schedule has chosen in a context."""
+    return ctx.__dict__.setdefault("schedule_choices", [])
 
 
 @dataclass(frozen=True)
@@ -42,21 +47,56 @@ class ChooseSchedule(ModulePass):
 
     name = "choose-schedule"
 
+    forbid: tuple[str, ...] = ()
+    """Schedules that are not to be taken."""
+    pick: tuple[str, ...] = ()
+    """`kernel:schedule`: the schedules of some kernels."""
+
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
-        for kernel in op.body.block.ops:
-            if not isinstance(kernel, KernelOp) or kernel.schedule is not None:
-                continue
-            family = kernel.attributes.pop("family", None)
-            if not isinstance(family, StringAttr) or family.data not in WAYS:
-                raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: no known kernel family")
-            schedule_kernel(kernel, family.data, target)
+        kernels = {each.sym_name.data: each for each in op.body.block.ops if isinstance(each, KernelOp)}
+        picked = dict(self._picked(kernels))
+        for name in (*self.forbid, *picked.values()):
+            if name not in (known := names_of_schedules(target.device.data)):
+                raise ConfigError(f"{self.name}: there is no schedule '{name}'; there are {', '.join(known)}")
+        for name, kernel in kernels.items():
+            if kernel.schedule is None:
+                choices_of(ctx).append(schedule_kernel(kernel, target, forbid=self.forbid, pick=picked.get(name)))
+
+    def _picked(self, kernels: dict[str, KernelOp]) -> Iterator[tuple[str, str]]:
+        for each in self.pick:
+            kernel, colon, schedule = each.partition(":")
+            if not colon:
+                raise ConfigError(f"{self.name}: pick={each}: expected KERNEL:SCHEDULE")
+            if kernel not in kernels:
+                raise ConfigError(f"{self.name}: pick={each}: there is no kernel @{kernel}")
+            yield kernel, schedule
 
 
-def schedule_kernel(kernel: KernelOp, family: str, target: TargetAttr) -> None:
-    """Gives a kernel of a family its schedule and its interface."""
-    for name in WAYS[family]:
-        for schedule in schedule_class(target.device.data, name).candidates(kernel, target):
-            kernel.schedule, kernel.interface = schedule.attribute(), schedule.interface(kernel)
-            return
+def schedule_kernel(
+    kernel: KernelOp, target: TargetAttr, *, forbid: tuple[str, ...] = (), pick: str | None = None
+) -> Choice:
+    """Gives a kernel the schedule that is `pick`ed, or the cheapest not forbidden one, and its interface.
+
+    Raises CompileError where there is none.
+    """
+    where = f"{describe(kernel)} @{kernel.sym_name.data}"
+    if not isinstance(kernel.form, FormAttr):
+        raise CompileError(f"{where}: no form; run form-kernels first")
+    form = kernel.form.kind.data
+    ways = schedules_for(target.device.data, form)
+    if not ways:
+        raise CompileError(f"{where}: there is no schedule for the form '{form}' on {target.device.data}")
+    found = [
+        (schedule, schedule.cost(kernel, target))
+        for way in ways.values()
+        for schedule in way.candidates(kernel, target)
+    ]
+    allowed = [each for each in found if each[0].name == pick or (pick is None and each[0].name not in forbid)]
+    if not allowed:
+        can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"
+        raise CompileError(f"{where}: no schedule that is allowed carries this {form} out; those that could: {can}")
+    taken, _ = min(allowed, key=lambda each: each[1])
+    kernel.schedule, kernel.interface = taken.attribute(), taken.interface(kernel)
+    return Choice(kernel.sym_name.data, form, tuple(found), taken)

@@ -2,7 +2,8 @@
 
 before:  %1 = graph.conv %x, %w, %b {...}    %2 = graph.relu %1
 after:   %2 = graph.call @conv_0(%x, %w, %b)
-         graph.kernel @conv_0(%x, %w, %b) attributes {family = "contraction", constant_operands = array<i64: 1, 2>} {
+         graph.kernel @conv_0(%x, %w, %b) attributes {
+             form = #kernel.form<"contraction">, constant_operands = array<i64: 1, 2>} {
            %1 = graph.conv %x, %w, %b {...}    %2 = graph.relu %1    graph.yield %2 }
 
 Groups follow the rules in fusion.py; `fuse=false` gives every op a kernel of its own. Kernels that agree in
@@ -44,9 +45,10 @@ from ...dialects.graph import (
     shape_of,
     type_of,
 )
-from ...dialects.kernel import target_of
+from ...dialects.kernel import FormAttr, target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups
+from .schedules import fusion_rules
 
 PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), **dict.fromkeys((LstmOp, GruOp, RnnOp), (1, 2))}
 """The operands that are packed in front of a kernel also where they are computed."""
@@ -68,7 +70,7 @@ class FormKernels(ModulePass):
         _constants_to_weights(ctx, block)
         kernels: dict[str, KernelOp] = {}
         counts: dict[str, int] = {}
-        for group in form_groups(block, self.fuse, target_of(op)):
+        for group in form_groups(block, fusion_rules(target_of(op)) if self.fuse else None):
             _outline(op, group, kernels, counts)
             count(ctx, self.name, "ops in the kernel of another", len(group.ops) - 1)
         for constant in [inner for inner in block.ops if isinstance(inner, ConstantOp)]:
@@ -159,7 +161,7 @@ def _build_kernel(group: Group, operands: list[SSAValue], results: list[SSAValue
             result.name_hint = None  # a kernel is shared by values of any name
         block.add_op(copy)
     block.add_op(YieldOp(*[mapped[value] for value in results]))
-    kernel.attributes["family"] = StringAttr(group.family)
+    kernel.form = FormAttr.of(group.form)
     constant = [i for i, value in enumerate(operands) if isinstance(value.owner, WeightOp)]
     if constant:
         kernel.attributes["constant_operands"] = ints_attr(constant)

@@ -1,54 +1,42 @@
 """Which ops become one kernel: the rules of fusion, without building anything.
 
 A group is a root and ops that ride along:
-- A contraction, window, row, attention or recurrence op is a root of its family; elementwise ops without one form
-  clusters of the family `map`, and so does every op that no other family has code for.
+- A contraction, window, row, attention or recurrence op is a root of its form; elementwise ops without one form
+  clusters of the form `map`, and so does every op whose elements stand for themselves.
 - Elementwise users join as an epilogue while the group keeps one value that is used outside and the shape stays the
   root's. Every other operand is computed before the last op of the group, where the kernel is called, and nothing
   in between uses a value of the group: so `main` stays acyclic, and nothing is computed twice.
-- Elementwise ops in front of a matrix product's left-hand side (or a 1x1 convolution's picture) join as a prologue
-  where nobody else uses them: the code computes a block of rows of it once and reads the weights once per block, so the
-  weights must be small enough to stay in the second-level cache.
-- A max pool joins the convolution that alone feeds it where that makes a picture of more than half the second-level
-  cache disappear, again with small weights.
-- Views (reshape, transpose, slice) in front of a matrix product or attention join where they are strided windows on
-  one value and nobody else uses them; a transpose behind attention joins where the result can be written through it.
+- Elementwise ops in front of a contraction's left-hand side join as a prologue where nobody else uses them, and a max
+  pool the convolution that alone feeds it.
+- Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
+  one value and nobody else uses them; a transpose behind it joins where the
+  result can be written through it.
+- Where there is code for it, and where it is worth the while, the device says (fusion_rules.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
 
-from xdsl.dialects.builtin import f32, f64
 from xdsl.dialects.func import ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.graph import (
-    AttentionOp,
     ConstantOp,
-    ConvOp,
     ElementwiseOp,
-    LrnOp,
     MatmulOp,
     MaxPoolOp,
-    PoolOp,
-    RecurrenceOp,
-    ReductionOp,
     ReshapeOp,
     SliceOp,
     TransposeOp,
     WeightOp,
     element_type_of_value,
-    ints,
-    nbytes_of,
     shape_of,
-    type_of,
 )
-from ...dialects.kernel import TargetAttr
 from ..geometry.strided_views import strided_view
-from .forms.contraction import conv_geometry, is_contraction, is_depthwise
+from .forms import form_of
+from .fusion_rules import FusionRules
 
 # How many ops may follow each other before a group is down to one result again (gelu spelled out has 8), and how many
 # a prologue or a chain of views may have.
@@ -62,9 +50,9 @@ FREE = (WeightOp, ConstantOp, ReshapeOp, ReturnOp)
 
 @dataclass
 class Group:
-    """Ops that become one kernel of `family`, in order: `root` and those that ride along."""
+    """Ops that become one kernel of a form, in order: `root` and those that ride along."""
 
-    family: str
+    form: str
     root: Operation
     ops: list[Operation] = field(init=False)
     members: set[Operation] = field(init=False)
@@ -81,43 +69,33 @@ class Group:
         return any(use.operation not in self.members for use in value.uses)
 
 
-def family_of(op: Operation) -> str:
-    """The code family whose root `op` is; `map` takes what no other does."""
-    if is_contraction(op):
-        return "depthwise" if is_depthwise(op) else "contraction"
-    if isinstance(op, AttentionOp):
-        return "attention"
-    if isinstance(op, RecurrenceOp):
-        return "recurrence"
-    if isinstance(op, LrnOp) and op.layout.data == "NHWC" and element_type_of_value(op.x) in (f32, f64):
-        return "lrn"
-    if isinstance(op, PoolOp | LrnOp):
-        return "windows"
-    return "rows" if isinstance(op, ReductionOp) else "map"
-
-
-def form_groups(block: Block, fuse: bool, target: TargetAttr) -> list[Group]:
-    """Groups of the ops of `main`, in the order of their last ops."""
+def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
+    """Groups of the ops of `main`, in the order of their last ops; without rules every op is one."""
     order = {op: position for position, op in enumerate(block.ops)}
     weights = {op.result for op in order if isinstance(op, WeightOp)}
     taken: set[Operation] = set()
     groups: list[Group] = []
 
     def add(op: Operation) -> None:
-        group = Group(family_of(op), op)
-        if fuse:
-            _take_views(group, op, taken)
-            _take_epilogue(group, op, order, taken)
-            _take_output_view(group, taken)
-            if _weight_bytes(op, weights) <= target.l2.data // 2:
+        group = Group(form_of(op), op)
+        if rules is not None:
+            if rules.reads_views(op):
+                _take_views(group, op, taken)
+            if rules.takes_epilogue(op):
+                _take_epilogue(group, op, order, taken, rules.stored_type(op))
+            if rules.writes_transposed(op):
+                _take_output_view(group, taken)
+            if group.ops[0] is op and rules.takes_prologue(op, weights):
                 _take_prologue(group, op, taken)
-                _take_pool(group, op, taken, target.l2.data // 2)
+            if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool, weights):
+                group.ops.append(pool)
+                group.members.add(pool)
         taken.update(group.ops)
         groups.append(group)
 
     roots = [op for op in order if not isinstance(op, FREE)]
     for op in roots:  # heavy roots first, so that elementwise ops go to them
-        if op not in taken and family_of(op) != "map":
+        if op not in taken and form_of(op) != "map":
             add(op)
     for op in roots:
         if op not in taken:
@@ -128,8 +106,6 @@ def form_groups(block: Block, fuse: bool, target: TargetAttr) -> list[Group]:
 
 def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
     """Views in front of the root's operands that nobody else uses."""
-    if group.family not in ("contraction", "attention") or isinstance(root, ConvOp):
-        return
     for operand in root.operands[: 2 if isinstance(root, MatmulOp) else 3]:
         chain: list[Operation] = []
         base = operand
@@ -151,15 +127,13 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
             group.members.update(chain)
 
 
-def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:
-    """Elementwise users of the root's shape, as long as one value leaves the group."""
-    if len(root.results) != 1 or group.family in ("attention", "lrn"):
-        return
-    if group.family == "map" and not isinstance(root, ElementwiseOp):
+def _take_epilogue(
+    group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation], stored: Attribute | None
+) -> None:
+    """Elementwise users of the root's shape, as long as one value leaves the group; of type `stored` where given."""
+    if len(root.results) != 1:
         return
     shape = shape_of(root.results[0])
-    # A tile's sums may be kept where the result goes, so that has their type.
-    stored = element_type_of_value(root.results[0]) if group.family in ("contraction", "depthwise") else None
     best = len(group.ops)
     frontier = _users(root, group, order)
     leaving = set(root.results)  # values of the group that are used outside of it
@@ -179,9 +153,7 @@ def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], t
 
 
 def _take_output_view(group: Group, taken: set[Operation]) -> None:
-    """A transpose behind attention becomes part of how its result is stored."""
-    if group.family != "attention":
-        return
+    """A transpose behind the root becomes part of how its result is stored."""
     users = [use.operation for use in group.ops[-1].results[0].uses]
     if len(users) == 1 and isinstance(users[0], TransposeOp) and users[0] not in taken:
         permutation = users[0].permutation.get_values()
@@ -190,25 +162,8 @@ def _take_output_view(group: Group, taken: set[Operation]) -> None:
             group.members.add(users[0])
 
 
-def _weight_bytes(root: Operation, weights: Container[SSAValue]) -> float:
-    """Bytes of a contraction's one matrix of weights; infinite where it has no such weights."""
-    match root:
-        case MatmulOp() if root.rhs in weights and len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
-            return nbytes_of(type_of(root.rhs))
-        case ConvOp() if root.weight in weights and is_contraction(root) and root.groups.value.data == 1:
-            return nbytes_of(type_of(root.weight))
-        case _:
-            return inf
-
-
 def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None:
     """Elementwise ops that make the left-hand side, one after the other, where each is read once."""
-    if group.family != "contraction" or group.ops[0] is not root:
-        return
-    if isinstance(root, ConvOp):
-        geometry = conv_geometry(root)
-        if not geometry.pointwise or geometry.stride != (1, 1) or len(shape_of(root.x)) != 4:
-            return
     value, shape = root.operands[0], shape_of(root.operands[0])
     chain: list[Operation] = []
     while (
@@ -229,19 +184,12 @@ def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None
         group.members.add(op)
 
 
-def _take_pool(group: Group, root: Operation, taken: set[Operation], large: int) -> None:
-    """A max pool that alone reads a large result of a convolution."""
-    if group.family != "contraction" or not isinstance(root, ConvOp) or group.ops[0] is not root:
-        return
-    result = group.ops[-1].results[0]
-    users = [use.operation for use in result.uses]
-    if len(users) != 1 or not isinstance(pool := users[0], MaxPoolOp) or pool in taken:
-        return
-    fits = pool.layout.data == "NHWC" and len(shape_of(result)) == 4 and set(ints(pool.dilations)) == {1}
-    same = element_type_of_value(result) == element_type_of_value(root.results[0])
-    if fits and same and nbytes_of(type_of(result)) > large:
-        group.ops.append(pool)
-        group.members.add(pool)
+def _only_pool(group: Group, taken: set[Operation]) -> MaxPoolOp | None:
+    """A max pool that alone reads the group's result."""
+    users = [use.operation for result in group.ops[-1].results for use in result.uses]
+    if len(users) == 1 and isinstance(pool := users[0], MaxPoolOp) and pool not in taken:
+        return pool
+    return None
 
 
 def _users(op: Operation, group: Group, order: dict[Operation, int]) -> list[Operation]:

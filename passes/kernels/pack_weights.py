@@ -45,7 +45,7 @@ from ...dialects.graph import (
     tensor,
     type_of,
 )
-from ...dialects.kernel import InterfaceAttr, target_of
+from ...dialects.kernel import FormAttr, InterfaceAttr, target_of
 from ..statistics import count
 from .choose_schedule import schedule_kernel
 from .packing_ops import packing_ops
@@ -186,7 +186,8 @@ class _Packer:
         block = kernel.body.block
         block.add_op(YieldOp(packing.pack_in(block, kernel.arguments[0])))
         kernel.refresh_type()
-        schedule_kernel(kernel, "map", target_of(self._module))
+        kernel.form = FormAttr.of("map")
+        schedule_kernel(kernel, target_of(self._module))
         self._module.body.block.add_op(kernel)
         return kernel
 

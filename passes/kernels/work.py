@@ -91,21 +91,30 @@ _STEPS = dict.fromkeys(
 
 def nanoseconds(kernel: KernelOp, target: TargetAttr) -> int:
     """What one call of a kernel takes on one core of the target, roughly."""
-    lanes = target.lanes(32)
-    time = _bytes([*kernel.arguments, *kernel.terminator.operands]) / _BYTES
+    return round(seconds(kernel, target) * 1e9)
+
+
+def seconds(kernel: KernelOp, target: TargetAttr, *, wasted: float = 1.0, more: int = 0, vectors: bool = True) -> float:
+    """The same, where each multiplication counts `wasted` times and there are `more` other operations.
+
+    Without `vectors` everything is done one number at a time.
+    """
+    lanes = target.lanes(32) if vectors else 1
+    time = more / (_OPERATIONS * lanes)
+    time += _bytes([*kernel.arguments, *kernel.terminator.operands]) / _BYTES
     for op in kernel.body.block.ops:
         if isinstance(op, UnpackOp | ConstantOp):
             continue
         count = _PRODUCTS.get(type(op))
         if count is not None:
-            time += 2 * count(op) / (_MULTIPLICATIONS * lanes)
+            time += wasted * 2 * count(op) / (_MULTIPLICATIONS * lanes)
         elif isinstance(op, ElementwiseOp | ReductionOp):
             elements = max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
             if isinstance(op, PoolOp):
                 elements = prod(shape_of(op.result)) * prod(op.kernel.get_values())
             steps = _STEPS.get(op.name.removeprefix("graph."), 1)
             time += elements * steps / (_OPERATIONS * lanes)
-    return round(time)
+    return time * 1e-9
 
 
 def _bytes(values: list[SSAValue]) -> int:

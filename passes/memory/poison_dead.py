@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph import BroadcastToOp, ConstantOp, KernelOp, YieldOp, tensor
-from ...dialects.kernel import BarrierOp, CallOp, target_of
+from ...dialects.kernel import BarrierOp, CallOp, FormAttr, target_of
 from ..kernels.choose_schedule import schedule_kernel
 from .analysis.buffers import calls_of, constant_of, int_attribute, main_of
 
@@ -126,6 +126,7 @@ def _fill_kernel(module: ModuleOp, size: int) -> str:
     ones = ConstantOp.from_numpy(np.array([-1], np.int8))
     fill = BroadcastToOp(ones.results[0], (size,))
     kernel.body.block.add_ops([ones, fill, YieldOp(fill.results[0])])
-    schedule_kernel(kernel, "map", target_of(module))
+    kernel.form = FormAttr.of("map")
+    schedule_kernel(kernel, target_of(module))
     module.body.block.add_op(kernel)
     return kernel.sym_name.data

@@ -130,14 +130,14 @@ TARGET = (
 NEG = "%r = graph.neg %x : tensor<4x4xf32>\n  graph.yield %r : tensor<4x4xf32>"
 
 PASSES = {
-    "a kernel of no family": (
+    "a kernel of no known form": (
         "choose-schedule",
-        kernel(NEG, 'attributes {family = "magic"}'),
-        "graph.kernel @k: no known kernel family",
+        kernel(NEG, 'attributes {form = #kernel.form<"magic">}'),
+        "graph.kernel @k: there is no schedule for the form 'magic' on cpu",
     ),
     "a contraction of nothing": (
         "choose-schedule",
-        kernel(NEG, 'attributes {family = "contraction"}'),
+        kernel(NEG, 'attributes {form = #kernel.form<"contraction">}'),
         "graph.kernel @k: 0 roots in one contraction",
     ),
     "main without a return": (

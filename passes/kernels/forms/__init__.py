@@ -1,1 +1,26 @@
-"""Forms: what the body of a kernel computes, read from its ops."""
+"""Forms: what a kernel's body computes, named by the op that the others ride along with."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from ....dialects.graph import AttentionOp, ConvOp, LrnOp, MatmulOp, PoolOp, RecurrenceOp, ReductionOp
+
+FORMS = ("attention", "contraction", "map", "recurrence", "rows", "windows")
+
+
+def form_of(op: Operation) -> str:
+    """The form of a kernel whose root `op` is; `map` where every element stands for itself."""
+    match op:
+        case MatmulOp() | ConvOp():
+            return "contraction"
+        case AttentionOp():
+            return "attention"
+        case RecurrenceOp():
+            return "recurrence"
+        case PoolOp() | LrnOp():
+            return "windows"
+        case ReductionOp():
+            return "rows"
+        case _:
+            return "map"

@@ -8,9 +8,7 @@ code generator read kernels through this one form.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
-from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
@@ -24,13 +22,9 @@ from ....dialects.graph import (
     UnpackOp,
     YieldOp,
     describe,
-    element_type_of_value,
     ints,
     shape_of,
 )
-
-# Depthwise code names every tap: 11 x 11 of them take LLVM 4 seconds, 31 x 31 a minute.
-DEPTHWISE_TAPS = 128
 
 
 @dataclass(frozen=True)
@@ -57,30 +51,8 @@ class ContractionForm:
         return self.epilogue[-1].results[0] if self.epilogue else self.root.results[0]
 
 
-def is_contraction(op: Operation) -> bool:
-    """Whether the contraction family has code for `op`: f32 or f64, convolutions channels-last of rank 1 or 2."""
-    if not isinstance(op, MatmulOp | ConvOp) or element_type_of_value(op.results[0]) not in (f32, f64) or _is_empty(op):
-        return False
-    return isinstance(op, MatmulOp) or (op.layout.data == "NHWC" and len(shape_of(op.result)) in (3, 4))
-
-
-def is_depthwise(op: Operation) -> bool:
-    """Whether the depthwise family has code for `op`: f32, channels-last of rank 2, one small filter per channel."""
-    if not is_contraction(op) or not isinstance(op, ConvOp):
-        return False
-    if element_type_of_value(op.result) != f32 or len(shape_of(op.result)) != 4:
-        return False
-    filters, _, *kernel = shape_of(op.weight)
-    return op.groups.value.data == shape_of(op.x)[-1] == filters > 1 and prod(kernel) <= DEPTHWISE_TAPS
-
-
-def _is_empty(op: Operation) -> bool:
-    """Whether nothing is multiplied: tiles have elements, and only the general code knows what sums of nothing are."""
-    return any(0 in shape_of(value) for value in (*op.operands, *op.results))
-
-
 def contraction_form(kernel: KernelOp) -> ContractionForm:
-    """The form of a kernel of the contraction or depthwise family; CompileError where the body has another."""
+    """The form of a contraction kernel; CompileError where the body has another."""
     ops = [op for op in kernel.body.block.ops if not isinstance(op, YieldOp)]
     roots = [op for op in ops if isinstance(op, MatmulOp | ConvOp)]
     if len(roots) != 1:

@@ -5,33 +5,56 @@ The code family of the same name in lowering/kernels_to_loops/families/ carries 
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import cast
 
 from ....dialects.errors import CompileError
 from ....dialects.graph import KernelOp, describe
-from ....dialects.kernel import ScheduleAttr
+from ....dialects.kernel import ScheduleAttr, TargetAttr
+from ..fusion_rules import FusionRules
 from .schedule import Schedule
 
-SCHEDULES: dict[str, dict[str, str]] = {
+SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     "cpu": {
-        "attention": "Attention",
-        "depthwise": "Depthwise",
-        "direct": "Direct",
-        "lrn": "Lrn",
-        "map": "Map",
-        "panels": "Panels",
-        "recurrence": "Recurrence",
-        "rows": "Rows",
-        "windows": "Windows",
+        "attention": ("attention:Attention",),
+        "contraction": ("panels:Panels", "depthwise:Depthwise", "direct:Direct"),
+        "map": ("map:Map",),
+        "recurrence": ("recurrence:Recurrence",),
+        "rows": ("rows:Rows", "direct:Direct"),
+        "windows": ("lrn:Lrn", "windows:Windows"),
     },
 }
-"""The schedules of each device: file and class."""
+"""For each device and form the ways there are: file and class. Of equally cheap ones the first is taken."""
+
+
+@cache
+def schedules_for(device: str, form: str) -> dict[str, type[Schedule]]:
+    """The ways of a device to carry a form out, by name."""
+    found = [entry.split(":") for entry in SCHEDULES.get(device, {}).get(form, ())]
+    return {
+        file: cast("type[Schedule]", getattr(import_module(f".{device}.{file}", __package__), name))
+        for file, name in found
+    }
+
+
+@cache
+def names_of_schedules(device: str) -> tuple[str, ...]:
+    """All ways of a device by name."""
+    entries = (entry for each in SCHEDULES.get(device, {}).values() for entry in each)
+    return tuple(sorted({entry.partition(":")[0] for entry in entries}))
 
 
 def schedule_class(device: str, name: str) -> type[Schedule]:
     """The schedule of that name."""
-    return cast("type[Schedule]", getattr(import_module(f".{device}.{name}", __package__), SCHEDULES[device][name]))
+    form = next(form for form, entries in SCHEDULES[device].items() if any(e.startswith(f"{name}:") for e in entries))
+    return schedules_for(device, form)[name]
+
+
+def fusion_rules(target: TargetAttr) -> FusionRules:
+    """What the target's device says of fusion."""
+    module = import_module(f".{target.device.data}.fusion_rules", __package__)
+    return cast("FusionRules", module.rules(target))
 
 
 def schedule_of(kernel: KernelOp, device: str) -> Schedule:
@@ -40,7 +63,7 @@ def schedule_of(kernel: KernelOp, device: str) -> Schedule:
     if not isinstance(attribute, ScheduleAttr):
         raise CompileError(f"{where}: no schedule; run choose-schedule first")
     name = attribute.kind.data
-    if name not in SCHEDULES.get(device, ()):
+    if name not in names_of_schedules(device):
         raise CompileError(f"{where}: there is no schedule '{name}' for {device}")
     try:
         return schedule_class(device, name).of(attribute)

@@ -50,7 +50,14 @@ class Schedule(ABC):
     @classmethod
     @abstractmethod
     def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
-        """The ways of this kind in which the kernel can be carried out on the target."""
+        """The ways of this kind in which the kernel can be carried out on the target: none where it has no code.
+
+        Raises CompileError where the kernel's body isn't what its form says, or no way of any kind has code for it.
+        """
+
+    @abstractmethod
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        """Seconds that a call of the kernel takes on one core, as far as the target's limits tell."""
 
     @abstractmethod
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

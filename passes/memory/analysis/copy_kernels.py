@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute
 
 from ....dialects.graph import AnyTensor, KernelOp, ReshapeOp, YieldOp
-from ....dialects.kernel import target_of
+from ....dialects.kernel import FormAttr, target_of
 from ...kernels.choose_schedule import schedule_kernel
 from .buffers import kernels_of
 
@@ -48,5 +48,6 @@ class CopyKernels:
             kernel.body.block.add_op(reshape)
             value = reshape.result
         kernel.body.block.add_op(YieldOp(value, location=location))
-        schedule_kernel(kernel, "map", target_of(self.module))
+        kernel.form = FormAttr.of("map")
+        schedule_kernel(kernel, target_of(self.module))
         return kernel

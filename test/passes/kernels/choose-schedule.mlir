@@ -1,4 +1,7 @@
 // RUN: mini-opt %s -p choose-schedule | filecheck %s
+// RUN: mini-opt %s -p 'choose-schedule{forbid=panels}' | filecheck %s --check-prefix=FORBID
+// RUN: mini-opt %s -p 'choose-schedule{pick="product:direct"}' | filecheck %s --check-prefix=PICK
+// RUN: mini-opt %s -p choose-schedule --explain 2>&1 | filecheck %s --check-prefix=EXPLAIN
 
 builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 512, registers = 32, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
   func.func @main() {
@@ -9,7 +12,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // CHECK: graph.kernel @matmul
   // CHECK-SAME: schedule = #kernel.schedule<"panels", {mr = 14, nr = 32, lanes = 16, inline = 1, prefetch = 16}>
   // CHECK-SAME: interface = #kernel.interface<inplace = {{\[\[}}2, 0]], strided_operands = [0, 2], strided_results = [0], packed = [1]>
-  graph.kernel @matmul(%a: tensor<4x64xf32>, %w: tensor<64x32xf32>, %r: tensor<4x32xf32>) -> tensor<4x32xf32> attributes {family = "contraction", constant_operands = array<i64: 1>} {
+  graph.kernel @matmul(%a: tensor<4x64xf32>, %w: tensor<64x32xf32>, %r: tensor<4x32xf32>) -> tensor<4x32xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
     %m = graph.matmul %a, %w : (tensor<4x64xf32>, tensor<64x32xf32>) -> tensor<4x32xf32>
     %s = graph.add %m, %r : tensor<4x32xf32>
     graph.yield %s : tensor<4x32xf32>
@@ -18,8 +21,22 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // A right-hand side that is computed is packed a panel at a time: 64 x 32 floats for each thread.
   // CHECK: graph.kernel @product
   // CHECK-SAME: interface = #kernel.interface<strided_operands = [0, 1], strided_results = [0], per_thread = 8192>
-  graph.kernel @product(%a: tensor<4x64xf32>, %b: tensor<64x32xf32>) -> tensor<4x32xf32> attributes {family = "contraction"} {
+  graph.kernel @product(%a: tensor<4x64xf32>, %b: tensor<64x32xf32>) -> tensor<4x32xf32> attributes {form = #kernel.form<"contraction">} {
     %m = graph.matmul %a, %b : (tensor<4x64xf32>, tensor<64x32xf32>) -> tensor<4x32xf32>
     graph.yield %m : tensor<4x32xf32>
   }
 }
+
+// FORBID: graph.kernel @matmul
+// FORBID-SAME: schedule = #kernel.schedule<"direct">
+// FORBID: graph.kernel @product
+// FORBID-SAME: schedule = #kernel.schedule<"direct">
+
+// PICK: graph.kernel @matmul
+// PICK-SAME: schedule = #kernel.schedule<"panels"
+// PICK: graph.kernel @product
+// PICK-SAME: schedule = #kernel.schedule<"direct">
+
+// EXPLAIN: matmul {{.*}}contraction {{.*}}panels {{.*}}mr = 14, {{.*}}yes
+// EXPLAIN: direct
+// EXPLAIN: product {{.*}}contraction {{.*}}panels

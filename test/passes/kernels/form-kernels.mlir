@@ -21,7 +21,7 @@ func.func @main(%x: tensor<1x8x8x16xf32> {graph.name = "x"}) -> (tensor<1x64x16x
 // A reshape only renames bytes and stays.
 // CHECK-NEXT:    graph.reshape %[[K]]
 // CHECK:       graph.kernel @conv_sub_0
-// CHECK-SAME:    family = "contraction"
+// CHECK-SAME:    form = #kernel.form<"contraction">
 // CHECK-SAME:    constant_operands = array<i64: 1>
 // CHECK:         graph.conv
 // CHECK:         graph.sub

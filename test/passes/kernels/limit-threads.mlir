@@ -13,7 +13,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
     %b = graph.call @matmul(%a, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     func.return %b : tensor<64x64xf32>
   }
-  graph.kernel @matmul(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {family = "contraction"} {
+  graph.kernel @matmul(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {form = #kernel.form<"contraction">} {
     %r = graph.matmul %a, %b : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     graph.yield %r : tensor<64x64xf32>
   }

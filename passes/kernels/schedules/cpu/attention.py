@@ -17,6 +17,7 @@ from .....dialects.errors import CompileError
 from .....dialects.graph import AttentionOp, KernelOp, describe, element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...kernel_facts import item_bytes, the_root
+from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 
@@ -69,6 +70,10 @@ class Attention(Schedule):
             )
         lanes = target.lanes(8 * item_bytes(root.result))
         yield cls(max(1, (target.registers.data - 3) // 2), 2 * lanes, lanes)
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        return seconds(kernel, target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

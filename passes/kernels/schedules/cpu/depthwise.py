@@ -10,21 +10,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Self
 
 from typing_extensions import override
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Operation
 
-from .....dialects.graph import ConvOp, KernelOp
+from .....dialects.graph import ConvOp, KernelOp, element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import same_place_pairs
 from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import argument_index, plain_operands
+from ...work import seconds
 from ..schedule import Schedule, TileSize
-from .panels import runs_inline
+from . import panels
 
 COLUMNS = 7
 TALL = 8  # output rows from which on only row counts that divide the height are taken
 ITEMS_PER_THREAD = 4  # pieces of work that balance the threads to within a quarter
+
+# Code names every tap: 11 x 11 of them take LLVM 4 seconds, 31 x 31 a minute.
+MOST_TAPS = 128
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,8 @@ class Depthwise(Schedule):
     def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
         """The tile that fits the target's registers, and how finely channels are cut for the threads."""
         form = contraction_form(kernel)
-        assert isinstance(form.root, ConvOp)
+        if not isinstance(form.root, ConvOp) or not fits(form.root) or form.prologue or form.pool is not None:
+            return
         g = conv_geometry(form.root)
         taps = g.kernel[0] * g.kernel[1]
         lanes = target.lanes(32)
@@ -63,7 +71,13 @@ class Depthwise(Schedule):
         blocks = -(-g.channels // lanes)
         wanted = ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // tiles))
-        yield cls(rows, columns, lanes, chunks, runs_inline(form))
+        yield cls(rows, columns, lanes, chunks, panels.runs_inline(form))
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        """Channels are made up to whole registers; all else is used."""
+        channels = shape_of(contraction_form(kernel).lhs)[-1]
+        return seconds(kernel, target, wasted=-(-channels // self.lanes) * self.lanes / channels)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -76,3 +90,13 @@ class Depthwise(Schedule):
             inplace=same_place_pairs(kernel) if self.inline else [],
             packed=[packed],
         )
+
+
+def fits(root: Operation) -> bool:
+    """Whether there is code for a root: f32, channels-last of rank 2, one small filter per channel."""
+    if not isinstance(root, ConvOp) or not panels.fits(root):
+        return False
+    if element_type_of_value(root.result) != f32 or len(shape_of(root.result)) != 4:
+        return False
+    filters, _, *kernel = shape_of(root.weight)
+    return root.groups.value.data == shape_of(root.x)[-1] == filters > 1 and prod(kernel) <= MOST_TAPS

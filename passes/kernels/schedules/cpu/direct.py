@@ -14,7 +14,11 @@ from typing_extensions import override
 from .....dialects.graph import KernelOp
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import same_place_pairs
+from ...work import seconds
 from ..schedule import Schedule
+
+LATENCY = 8
+"""Multiply-adds that could have begun while one ends: four cycles at two per cycle on Zen 5."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,11 @@ class Direct(Schedule):
     def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
         """The one there is."""
         yield cls()
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        """One number at a time, and a sum waits for itself."""
+        return seconds(kernel, target, wasted=LATENCY, vectors=False)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

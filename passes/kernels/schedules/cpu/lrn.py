@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Self
 
 from typing_extensions import override
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation
 
 from .....dialects.graph import KernelOp, LrnOp, element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...kernel_facts import item_bytes, the_root
+from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 
@@ -28,7 +31,13 @@ class Lrn(Schedule):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
         """Two registers at a time."""
-        yield cls(2 * target.lanes(8 * item_bytes(the_root(kernel, LrnOp).x)))
+        roots = [op for op in kernel.body.block.ops if fits(op)]
+        if len(roots) == 1:
+            yield cls(2 * target.lanes(8 * item_bytes(the_root(kernel, LrnOp).x)))
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        return seconds(kernel, target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -45,3 +54,8 @@ class Lrn(Schedule):
         root = the_root(kernel, LrnOp)
         held = shape_of(root.x)[-1] + root.size.value.data - 1 + self.vector
         return ScratchLayout.of([("squares", element_type_of_value(root.x), (held,))])
+
+
+def fits(root: Operation) -> bool:
+    """Whether there is code for a root: f32 or f64, channels-last."""
+    return isinstance(root, LrnOp) and root.layout.data == "NHWC" and element_type_of_value(root.x) in (f32, f64)

@@ -11,6 +11,7 @@ from typing_extensions import override
 from .....dialects.graph import KernelOp, ScatterElementsOp, ScatterNdOp
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import pure_views, same_place_pairs
+from ...work import seconds
 from ..schedule import Schedule
 
 
@@ -25,6 +26,10 @@ class Map(Schedule):
     def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
         """The one there is."""
         yield cls()
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        return seconds(kernel, target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

@@ -15,6 +15,8 @@ from math import prod
 from typing import Self
 
 from typing_extensions import override
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation
 
 from .....dialects.graph import (
     AbsOp,
@@ -40,6 +42,7 @@ from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
+from ...work import seconds
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import CACHE_LINE, ScratchLayout
 
@@ -77,6 +80,8 @@ class Panels(Schedule):
     def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
         """Tile sizes from the target's registers."""
         form = contraction_form(kernel)
+        if not fits(form.root):
+            return
         size = item_bytes(form.root.results[0])
         lanes = target.lanes(8 * size)
         mr = max(1, (target.registers.data - 3) // 2)
@@ -86,6 +91,13 @@ class Panels(Schedule):
         block = _block(form, mr, size, target) if form.prologue else 0
         band = _band(form, form.pool, size, target) if form.pool is not None else 0
         yield cls(mr, 2 * lanes, lanes, runs_inline(form), prefetch, block, band)
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        """Columns are made up to whole registers; all else is used."""
+        root = contraction_form(kernel).root
+        columns = shape_of(root.results[0])[-1] // (root.groups.value.data if isinstance(root, ConvOp) else 1)
+        return seconds(kernel, target, wasted=-(-columns // self.lanes) * self.lanes / columns)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -114,6 +126,16 @@ class Panels(Schedule):
         if form.unpack is None and not _packed_operands(kernel, form):
             return ScratchLayout.of([("panel", element, (_depth(form.root), self.nr))])
         return ScratchLayout()
+
+
+def fits(root: Operation) -> bool:
+    """Whether there is code for a root: f32 or f64, convolutions channels-last of rank 1 or 2, and something to sum."""
+    if not isinstance(root, MatmulOp | ConvOp) or element_type_of_value(root.results[0]) not in (f32, f64):
+        return False
+    # Tiles have elements, and only the general code knows what sums of nothing are.
+    if any(0 in shape_of(value) for value in (*root.operands, *root.results)):
+        return False
+    return isinstance(root, MatmulOp) or (root.layout.data == "NHWC" and len(shape_of(root.result)) in (3, 4))
 
 
 def _block(form: ContractionForm, mr: int, size: int, target: TargetAttr) -> int:

@@ -25,6 +25,7 @@ from .....dialects.graph import (
 )
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...kernel_facts import argument_index, item_bytes, the_root
+from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 
@@ -68,6 +69,10 @@ class Recurrence(Schedule):
         blocks = max(1, -(-batch // most))
         rows = max(1, -(-batch // blocks))
         yield cls(mr, 2 * lanes, lanes, min(PANELS_AT_ONCE, max(1, mr // rows)), rows)
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        return seconds(kernel, target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

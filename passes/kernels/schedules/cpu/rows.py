@@ -18,6 +18,7 @@ from .....dialects.graph import KernelOp, element_type_of_value, numpy_dtype
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form
+from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 
@@ -45,6 +46,10 @@ class Rows(Schedule):
         if form is not None:
             lanes = target.lanes(8 * max(4, numpy_dtype(_kept(form)).itemsize))
             yield cls(lanes, lanes * (KEEPING if form.keeps_row and not form.along else SUMMING))
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        return seconds(kernel, target)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

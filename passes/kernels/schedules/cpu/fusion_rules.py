@@ -1,0 +1,95 @@
+"""The CPU's rules of fusion: tiles read the weights once per block or band of rows, so these must stay in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from math import inf
+
+from typing_extensions import override
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from .....dialects.graph import (
+    AttentionOp,
+    ConvOp,
+    ElementwiseOp,
+    LrnOp,
+    MatmulOp,
+    MaxPoolOp,
+    RecurrenceOp,
+    ReductionOp,
+    element_type_of_value,
+    ints,
+    nbytes_of,
+    shape_of,
+    type_of,
+)
+from .....dialects.kernel import TargetAttr
+from ...forms.contraction import conv_geometry
+from ...fusion_rules import FusionRules
+from . import depthwise, lrn, panels
+
+
+def rules(target: TargetAttr) -> FusionRules:
+    """The rules for a target."""
+    return CpuFusionRules(target.l2.data // 2)
+
+
+class CpuFusionRules(FusionRules):
+    """`cache` is how many bytes of weights, or of a picture, are expected to stay in the second-level cache."""
+
+    def __init__(self, cache: int) -> None:
+        self._cache = cache
+
+    @override
+    def reads_views(self, root: Operation) -> bool:
+        return isinstance(root, AttentionOp) or (isinstance(root, MatmulOp) and panels.fits(root))
+
+    @override
+    def writes_transposed(self, root: Operation) -> bool:
+        return isinstance(root, AttentionOp)
+
+    @override
+    def takes_epilogue(self, root: Operation) -> bool:
+        match root:
+            case MatmulOp() | ConvOp():
+                return panels.fits(root)
+            case AttentionOp():
+                return False
+            case LrnOp():
+                return not lrn.fits(root)
+            case _:
+                return isinstance(root, ReductionOp | ElementwiseOp | RecurrenceOp)
+
+    @override
+    def stored_type(self, root: Operation) -> Attribute | None:
+        # A tile's sums may be kept where the result goes, so that has their type.
+        return element_type_of_value(root.results[0]) if isinstance(root, MatmulOp | ConvOp) else None
+
+    @override
+    def takes_prologue(self, root: Operation, weights: Container[SSAValue]) -> bool:
+        if isinstance(root, ConvOp) and panels.fits(root):
+            geometry = conv_geometry(root)
+            if not geometry.pointwise or geometry.stride != (1, 1) or len(shape_of(root.x)) != 4:
+                return False
+        return _weight_bytes(root, weights) <= self._cache
+
+    @override
+    def takes_pool(self, root: Operation, pool: MaxPoolOp, weights: Container[SSAValue]) -> bool:
+        if not isinstance(root, ConvOp) or _weight_bytes(root, weights) > self._cache:
+            return False
+        has_code = pool.layout.data == "NHWC" and len(shape_of(pool.x)) == 4 and set(ints(pool.dilations)) == {1}
+        same = element_type_of_value(pool.x) == element_type_of_value(root.result)
+        return has_code and same and nbytes_of(type_of(pool.x)) > self._cache
+
+
+def _weight_bytes(root: Operation, weights: Container[SSAValue]) -> float:
+    """Bytes of the one matrix of weights that tiles of a contraction read; infinite where it has no such weights."""
+    if not panels.fits(root) or depthwise.fits(root):
+        return inf
+    match root:
+        case MatmulOp() if root.rhs in weights and len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
+            return nbytes_of(type_of(root.rhs))
+        case ConvOp() if root.weight in weights and root.groups.value.data == 1:
+            return nbytes_of(type_of(root.weight))
+        case _:
+            return inf

@@ -1,0 +1,53 @@
+"""Which form an op alone has, and which schedule that gets: by kind, element type and layout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from graph_runs import Model, schedule_of
+
+from mini_infer.dialects.graph import ConvOp, GraphOp, KernelOp, LrnOp, MatmulOp, SoftmaxOp, TransposeOp
+from mini_infer.lowering import pipelines
+from mini_infer.passes.kernels.forms import form_of
+
+
+def depthwise(channels: int, filters: int, kernel: int, dtype: type = np.float32) -> Callable[[Model], GraphOp]:
+    def make(m: Model) -> GraphOp:
+        x, w = m.input(1, 40, 40, channels, dtype=dtype), m.input(filters, 1, kernel, kernel, dtype=dtype)
+        return ConvOp(x, w, groups=channels, layout="NHWC")
+
+    return make
+
+
+WAYS: list[tuple[Callable[[Model], GraphOp], str, str]] = [
+    (lambda m: MatmulOp(m.input(2, 3), m.input(3, 4)), "contraction", "panels"),
+    (lambda m: MatmulOp(m.input(2, 3, dtype=np.int32), m.input(3, 4, dtype=np.int32)), "contraction", "direct"),
+    (lambda m: MatmulOp(m.input(2, 0), m.input(0, 4)), "contraction", "direct"),
+    (lambda m: ConvOp(m.input(1, 5, 4), m.input(4, 4, 3), layout="NHWC"), "contraction", "panels"),
+    (lambda m: ConvOp(m.input(1, 4, 5, 5), m.input(4, 4, 3, 3)), "contraction", "direct"),
+    (lambda m: ConvOp(m.input(1, 5, 5, 5, 4), m.input(4, 4, 3, 3, 3), layout="NHWC"), "contraction", "direct"),
+    (depthwise(8, 8, 3), "contraction", "depthwise"),
+    (depthwise(8, 16, 3), "contraction", "panels"),
+    (depthwise(8, 8, 3, np.float64), "contraction", "panels"),
+    (depthwise(8, 8, 13), "contraction", "panels"),  # code that names each tap would be too long
+    (depthwise(1, 1, 3), "contraction", "panels"),
+    (lambda m: LrnOp(m.input(1, 5, 5, 4), 3, layout="NHWC"), "windows", "lrn"),
+    (lambda m: LrnOp(m.input(1, 4, 5, 5), 3), "windows", "windows"),
+    (lambda m: SoftmaxOp(m.input(4, 5), 1), "rows", "rows"),
+    (lambda m: TransposeOp(m.input(4, 5), (1, 0)), "map", "map"),
+]
+
+
+@pytest.mark.parametrize(("make", "form", "schedule"), WAYS)
+def test_forms_and_schedules(make: Callable[[Model], GraphOp], form: str, schedule: str) -> None:
+    m = Model()
+    op = make(m)
+    assert form_of(op) == form
+    m.outputs("y", [m(op)])
+    m.finish()
+    passes = pipelines.parse_passes("form-kernels,choose-schedule")
+    pipelines.run_passes(m.ctx, m.module, passes)
+    (kernel,) = [each for each in m.module.ops if isinstance(each, KernelOp)]
+    assert schedule_of(kernel).kind.data == schedule

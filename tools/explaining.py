@@ -1,0 +1,28 @@
+"""What choose-schedule weighed: a table of every kernel's candidates with their costs."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from rich.table import Table
+from xdsl.context import Context
+
+from ..passes.kernels.choose_schedule import choices_of
+from ..passes.kernels.schedules.schedule import Schedule
+
+
+def choices_table(ctx: Context) -> Table:
+    """The kernels that got their schedules in a context, a row for each candidate."""
+    table = Table("kernel", "form", "candidate", "options", title="Schedules")
+    table.add_column("us on one core", justify="right")
+    table.add_column("taken")
+    for choice in choices_of(ctx):
+        for number, (schedule, seconds) in enumerate(choice.candidates):
+            names = ("", "") if number else (choice.kernel, choice.form)
+            mark = "yes" if schedule == choice.taken else ""
+            table.add_row(*names, schedule.name, _options(schedule), f"{seconds * 1e6:.1f}", mark)
+    return table
+
+
+def _options(schedule: Schedule) -> str:
+    return ", ".join(f"{each.name} = {int(getattr(schedule, each.name))}" for each in fields(schedule))
