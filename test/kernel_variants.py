@@ -153,20 +153,30 @@ class ByHand:
 
 
 def on_other_memory(
-    cases: Sequence[Case | ByHand], target: TargetAttr, choose: Choose = some, opt_level: int = 1
+    cases: Sequence[Case | ByHand],
+    target: TargetAttr,
+    choose: Choose = some,
+    opt_level: int = 1,
+    forbid: Sequence[str] = (),
 ) -> list[Call]:
-    """Runs all kernels of some cases, each on dense memory and on all that `choose` names."""
+    """Runs all kernels of some cases, each on dense memory and on all that `choose` names.
+
+    Schedules that `forbid` names are not taken.
+    """
     m = build([case for case in cases if not isinstance(case, ByHand)])
     module = m.module
     module.attributes["kernel.target"] = target
-    pipelines.run_phases(m.ctx, module, [pipelines.Phase("kernels", shared_always(pipelines.KERNELS))])
+    passes = shared_always(pipelines.KERNELS)
+    if forbid:
+        passes = passes.replace("choose-schedule", f"choose-schedule{{forbid={','.join(forbid)}}}")
+    pipelines.run_phases(m.ctx, module, [pipelines.Phase("kernels", passes)])
     given = list(_formed(module, m.ctx.blobs))
     for number, case in enumerate(case for case in cases if isinstance(case, ByHand)):
         kernel = kernel_of(case.family, case.body, case.arrays)
         kernel.sym_name = StringAttr(f"by_hand_{number}")
         module.body.block.add_op(kernel)
         given.append((kernel, case.arrays))
-    ChooseSchedule().apply(m.ctx, module)
+    ChooseSchedule(tuple(forbid)).apply(m.ctx, module)
     calls = list(_Layout().calls(given, choose))
     kernels = [call.kernel.clone() for call in calls]
     nbytes, scratch_at = _main_of_calls(module, calls, target.threads.data)

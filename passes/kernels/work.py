@@ -117,6 +117,11 @@ def seconds(kernel: KernelOp, target: TargetAttr, *, wasted: float = 1.0, more: 
     return time * 1e-9
 
 
+def read_seconds(nbytes: int) -> float:
+    """How long a core takes to read so many bytes from its second-level cache."""
+    return nbytes / _BYTES * 1e-9
+
+
 def _bytes(values: list[SSAValue]) -> int:
     types = [cast("TensorType[Attribute]", value.type) for value in values]
     return sum(prod(type.get_shape()) * numpy_dtype(type.element_type).itemsize for type in types)

@@ -34,8 +34,8 @@ from .prologue_contraction import write_with_prologue
 from .tile_calls import Site, TileCalls
 
 
-def lower(k: KernelInstance) -> None:
-    """Write the kernel's loops."""
+def lower(k: KernelInstance, rows_first: bool = False) -> None:
+    """Write the kernel's loops; `rows_first` where a row of pixels goes through all panels before the next one."""
     form = contraction_form(k.kernel)
     interface = k.kernel.interface
     if isinstance(interface, InterfaceAttr) and interface.packed.data and form.unpack is None:
@@ -49,26 +49,35 @@ def lower(k: KernelInstance) -> None:
         nest = nest_of(k, form, epilogue)
         calls = TileCalls(k, form, epilogue, nest.columns)
         if form.unpack is not None:
-            _write_packed(k, nest, calls)
+            _write_packed(k, nest, calls, rows_first)
         else:
             _write_computed(k, nest, calls)
 
 
-def _write_packed(k: KernelInstance, nest: Nest, calls: TileCalls) -> None:
-    """One flat loop over all tiles; a panel's tiles follow each other, so that it stays in the cache."""
+def _write_packed(k: KernelInstance, nest: Nest, calls: TileCalls, rows_first: bool) -> None:
+    """One flat loop over all tiles; a panel's tiles, or those of a row, follow each other: it stays in the cache."""
     b = k.b
     classes = _classes(nest, calls.mr)
-    sizes = [*nest.outer, calls.panels, *nest.pixels[:-1], sum(c.count for c in classes)]
+    tiles, rows = sum(c.count for c in classes), nest.pixels[:-1]
+    # Where there are no rows, a tile is one.
+    order = [calls.panels, *rows, tiles]
+    if rows_first:
+        order = [*rows, calls.panels, tiles] if rows else [tiles, calls.panels]
+    sizes = [*nest.outer, *order]
     panels = argument_buffer(k, calls.form.rhs)
     size = nest.depth * calls.nr
     rhs_rank = len(nest.outer)
 
     def item(i: Index) -> None:
         index = b.delinearize(i, sizes)
-        rhs, panel = index[:rhs_rank], index[rhs_rank]
+        rhs, place = index[:rhs_rank], index[rhs_rank:]
+        if rows_first:
+            *row, panel, tile = place if rows else reversed(place)
+        else:
+            panel, *row, tile = place
         at = b.linear(rhs, outer_steps(nest.outer, calls.panels * size), b.mul(panel, size))
-        site = Site(tuple(rhs), panel, tuple(index[rhs_rank + 1 : -1]), panels, at)
-        calls.chosen(nest, classes, site, index[-1])
+        site = Site(tuple(rhs), panel, tuple(row), panels, at)
+        calls.chosen(nest, classes, site, tile)
 
     k.items(product(sizes), item)
 

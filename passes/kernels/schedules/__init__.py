@@ -18,7 +18,12 @@ from .schedule import Schedule
 SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     "cpu": {
         "attention": ("attention:Attention",),
-        "contraction": ("panels:Panels", "depthwise:Depthwise", "direct:Direct"),
+        "contraction": (
+            "panels:Panels",
+            "rows_before_panels:RowsBeforePanels",
+            "depthwise:Depthwise",
+            "direct:Direct",
+        ),
         "map": ("map:Map",),
         "recurrence": ("recurrence:Recurrence",),
         "rows": ("rows:Rows", "direct:Direct"),

@@ -1,0 +1,42 @@
+"""The schedule of panels in another order: a row of pixels is read once, and all weights once for each row.
+
+For pictures that are larger than a cache that holds all weights. How much reading a picture again for every panel
+costs has not been measured yet, so `panels` is not charged for it and this order is taken only where it is picked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph import KernelOp, nbytes_of, shape_of, type_of
+from .....dialects.kernel import TargetAttr
+from ...forms.contraction import contraction_form
+from ...work import read_seconds
+from .panels import Panels
+
+
+@dataclass(frozen=True)
+class RowsBeforePanels(Panels):
+    """Tiles over packed panels, a row's tiles one after the other."""
+
+    name = "rows_before_panels"
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+        """Where all weights are packed ahead, and no rows are computed or pooled in scratch."""
+        for schedule in super().candidates(kernel, target):
+            if schedule.prefetch and not schedule.block and not schedule.band:
+                yield schedule
+
+    @override
+    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+        """All weights are read again for every row but the first."""
+        form = contraction_form(kernel)
+        rows = prod(shape_of(form.root.results[0])[:-2])
+        return super().cost(kernel, target) + read_seconds((rows - 1) * nbytes_of(type_of(form.rhs)))

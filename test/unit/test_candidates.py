@@ -1,0 +1,63 @@
+"""Every schedule that can carry a contraction out computes the same: the same bits where sums have one order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import cycle
+
+import numpy as np
+import pytest
+from kernel_cases import CASES
+from kernel_variants import Call, Memory, on_other_memory, small_target, some
+
+from mini_infer.dialects.graph import Array, element_type_of_value, numpy_dtype
+from mini_infer.dialects.kernel import FormAttr, InterfaceAttr
+from mini_infer.passes.kernels.schedules import schedules_for
+
+WAYS = tuple(schedules_for("cpu", "contraction"))
+PACKED = ("columns", "rows", "one row", "pixels", "windows", "filters", "groups")  # cases with weights alone
+TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-14}
+
+
+def none(_: InterfaceAttr) -> Iterator[Memory]:
+    return iter(())
+
+
+def calls_by(way: str | None, cases: str, names: Collection[str]) -> list[Call]:
+    """The contractions of some cases, carried out in one way, or in the one that is usual."""
+    made = [case(size) for (name, case), size in zip(CASES[cases].items(), cycle((5, 3, 7))) if name in names]
+    forbid = [other for other in WAYS if way is not None and other != way]
+    calls = on_other_memory(made, small_target(threads=3), some if way else none, forbid=forbid)
+    assert all(call.schedule not in forbid for call in calls)
+    for call in calls:
+        call.check()
+    return [call for call in calls if call.kernel.form == FormAttr.of("contraction") and call.plain is None]
+
+
+def results(calls: Sequence[Call]) -> list[Array]:
+    """What they computed on memory of their own."""
+    return [
+        np.frombuffer(data, numpy_dtype(element_type_of_value(value)))
+        for call in calls
+        for value, data in zip(call.kernel.terminator.arguments, call.outcomes[0], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("way", "cases", "names"),
+    [
+        ("rows_before_panels", "panels", PACKED),
+        ("direct", "panels", CASES["panels"]),
+        ("direct", "depthwise", CASES["depthwise"]),
+        ("panels", "depthwise", CASES["depthwise"]),
+    ],
+)
+def test_every_candidate_computes_the_same(way: str, cases: str, names: Collection[str]) -> None:
+    usual, other = calls_by(None, cases, names), calls_by(way, cases, names)
+    assert {call.schedule for call in usual} == {cases}
+    assert {call.schedule for call in other} == {way}
+    for expected, found in zip(results(usual), results(other), strict=True):
+        if {cases, way} == {"panels", "rows_before_panels"}:
+            assert found.tobytes() == expected.tobytes()
+        else:
+            np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[expected.dtype] * 32)
