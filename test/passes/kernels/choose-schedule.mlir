@@ -28,7 +28,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
 }
 
 // FORBID: graph.kernel @matmul
-// FORBID-SAME: schedule = #kernel.schedule<"direct">
+// FORBID-SAME: schedule = #kernel.schedule<"rows_before_panels"
 // FORBID: graph.kernel @product
 // FORBID-SAME: schedule = #kernel.schedule<"direct">
 
