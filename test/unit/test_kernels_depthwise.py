@@ -60,7 +60,17 @@ SHAPES = [
     depthwise((1, 30, 7, 33), (3, 3), (2, 1)),
     depthwise((2, 7, 6, 20), (3, 2), (1, 2), pads=(0, 1, 0, 0)),
 ]
-GROUPS = {"kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
+# Filters whose rows are a loop; some rows of results see none of them.
+LARGE = [
+    depthwise((1, 12, 17, 5), (9, 9)),
+    depthwise((2, 12, 17, 37), (8, 7), (2, 3), pads=(3, 0, 4, 6)),
+    depthwise((1, 32, 9, 16), (11, 5), (1, 2), dilations=(3, 2)),
+    depthwise((1, 40, 3, 7), (64, 1)),
+    depthwise((1, 5, 40, 20), (3, 31)),
+    depthwise((1, 4, 4, 16), (13, 13)),
+    depthwise((1, 3, 9, 16), (9, 9), pads=(12, 4, 12, 4)),
+]
+GROUPS = {"large": LARGE, "kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
 
 
 @pytest.mark.parametrize("group", GROUPS)

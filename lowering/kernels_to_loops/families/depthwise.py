@@ -6,7 +6,8 @@
             load each input pixel once and feed every (row, tap) that uses it
 
 Tiles are cut so that the sums, the filter and one input fit the registers. Those at the border of the picture have
-functions of their own, without the taps that fall outside; so there is no padded copy.
+functions of their own, without the taps that fall outside; so there is no padded copy. Large filters are visited row by
+row, in a loop over those that lie inside the picture.
 """
 
 from __future__ import annotations
@@ -64,10 +65,13 @@ class _Writer:
         self.k, self.b, self.epilogue = k, k.b, epilogue
         self.g: ConvGeometry = conv_geometry(root)
         options = k.schedule_as(Depthwise)
-        self.lanes, self.chunks = options.lanes, options.chunks
+        self.lanes, self.chunks, self.loops = options.lanes, options.chunks, options.filter_loop
         g = self.g
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-        self.rows = tile_classes(g.out_height, options.tile_rows, kh, sh, ph, dh, g.height)
+        if self.loops:
+            self.rows = tile_classes(g.out_height, 1)
+        else:
+            self.rows = tile_classes(g.out_height, options.tile_rows, kh, sh, ph, dh, g.height)
         self.columns = tile_classes(g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
@@ -142,7 +146,19 @@ class _Writer:
             self.functions[patch.key] = self._patch_function(patch, source.type, types, out.type)
         passed = [self.bias] if self.bias is not None else []
         passed += [window for window in windows if window is not None]
-        b.call(self.functions[patch.key], [source, self.weight, *passed, out, low, high])
+        filter_rows = self._filter_rows(y) if self.loops else ()
+        b.call(self.functions[patch.key], [source, self.weight, *passed, out, low, high, *filter_rows])
+
+    def _filter_rows(self, y: Index) -> tuple[Index, Index]:
+        """[first, last): rows of the filter that lie inside the picture for the output row y."""
+        b, g = self.b, self.g
+        above = b.sub(g.pad[0], b.mul(y, g.stride[0]))  # rows of the picture, perhaps fewer than none
+        step = g.dilation[0]
+
+        def reached(rows: Index) -> Index:
+            return b.div(b.add(b.max(rows, 0), step - 1), step)
+
+        return reached(above), b.min(reached(b.add(above, g.height)), g.kernel[0])
 
     def _window(
         self, buffer: SSAValue, patch: Patch, image: Index, y: Index, x: Index, value: SSAValue | None = None
@@ -163,16 +179,16 @@ class _Writer:
         operand_types: Sequence[Attribute | None],
         out_type: Attribute,
     ) -> func.FuncOp:
-        """(input window, filter, [bias], [epilogue operands], result window, first and last register of channels)"""
+        """(input window, filter, [bias], [epilogue operands], result window, bounds of blocks, [and of filter rows])"""
         given = [source_type, self.weight.type]
         given += [self.bias.type] if self.bias is not None else []
         given += [type for type in operand_types if type is not None]
         name = f"patch_{patch.rows.rows}x{patch.columns.rows}_{len(self.functions)}"
-        function, b = self.k.helper(name, [*given, out_type, IndexType(), IndexType()])
-        arguments = list(function.body.block.args)
-        source, weight = arguments[:2]
-        rest = arguments[2:-3]
-        out, low, high = arguments[-3:]
+        bounds = [IndexType()] * (4 if self.loops else 2)
+        function, b = self.k.helper(name, [*given, out_type, *bounds])
+        source, weight, *rest = function.body.block.args
+        out, low, high, *filter_rows = rest[-1 - len(bounds) :]
+        del rest[-1 - len(bounds) :]
         bias = rest.pop(0) if self.bias is not None else None
         windows: dict[SSAValue, SSAValue] = {
             value: out if type is None else rest.pop(0)
@@ -183,7 +199,7 @@ class _Writer:
             channel = b.mul(i, self.lanes)
             whole = self.g.channels % self.lanes == 0
             valid = None if whole else b.min(b.sub(self.g.channels, channel), self.lanes)
-            self._channels(b, patch, i, channel, valid, source, weight, bias, windows, out)
+            self._channels(b, patch, i, channel, valid, source, weight, bias, windows, out, filter_rows)
 
         b.loop(low, high, block)
         b.ret()
@@ -201,12 +217,16 @@ class _Writer:
         bias: SSAValue | None,
         windows: dict[SSAValue, SSAValue],
         out: SSAValue,
+        filter_rows: Sequence[SSAValue],
     ) -> None:
         """One register of channels of a tile."""
         lanes = self.lanes
         type = VectorType(memref_type(source).element_type, [lanes])
         start = b.constant(0.0, type) if bias is None else b.vload(bias, [channel], lanes, valid)
-        sums = self._sums(b, patch, block, channel, valid, source, weight, start)
+        if filter_rows:
+            sums = self._looped_sums(b, patch, block, channel, valid, source, weight, start, filter_rows)
+        else:
+            sums = self._sums(b, patch, block, channel, valid, source, weight, start)
         fixed: dict[SSAValue, SSAValue] = {}
 
         def emit(value: SSAValue, y: Index, x: Index) -> SSAValue:
@@ -271,3 +291,38 @@ class _Writer:
                     filters[kh, kw] = b.vload(weight, [block, kh * g.kernel[1] + kw, 0], lanes)
                 sums[y, x] = b.fma(value, filters[kh, kw], sums[y, x])
         return sums
+
+    def _looped_sums(
+        self,
+        b: LoopBuilder,
+        patch: Patch,
+        block: Index,
+        channel: Index,
+        valid: Index | None,
+        source: SSAValue,
+        weight: SSAValue,
+        start: SSAValue,
+        filter_rows: Sequence[SSAValue],
+    ) -> dict[tuple[int, int], SSAValue]:
+        """The sums of a tile of one row: in each row of the filter, each input pixel is loaded once."""
+        g, lanes = self.g, self.lanes
+        uses: dict[int, list[tuple[int, int]]] = {}
+        for x in range(patch.columns.rows):
+            for kw, (low, high) in enumerate(patch.columns.taps):
+                if low <= x < high:
+                    uses.setdefault(x * g.stride[1] + kw * g.dilation[1], []).append((x, kw))
+
+        def filter_row(kh: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            sums = list(carried)
+            filters: dict[int, SSAValue] = {}
+            for pixel in sorted(uses):
+                value = b.vload(source, [b.mul(kh, g.dilation[0]), pixel, channel], lanes, valid)
+                for x, kw in uses[pixel]:
+                    if kw not in filters:
+                        filters[kw] = b.vload(weight, [block, b.add(b.mul(kh, g.kernel[1]), kw), 0], lanes)
+                    sums[x] = b.fma(value, filters[kw], sums[x])
+            return sums
+
+        first, last = filter_rows
+        sums = b.loop(first, last, filter_row, carried=[start] * patch.columns.rows)
+        return {(0, x): value for x, value in enumerate(sums)}

@@ -27,6 +27,9 @@ from ..writing.builder import Index, memref_type
 from .contraction_nest import Access, Nest, argument_buffer, conv_nest
 from .tile_calls import Site, TileCalls
 
+# Columns of a window that are written out, as in a pool of its own (elements/window_rules.py).
+_MOST_WRITTEN_OUT = 8
+
 
 def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, pool: MaxPoolOp) -> None:
     """Write the kernel's loops."""
@@ -98,6 +101,14 @@ class _PoolRows:
         start = b.sub(b.mul(pooled, sh), pads[0])
         low = b.sub(b.max(0, start), top)
         high = b.sub(b.min(self.in_height, b.add(start, kh)), top)
+        if kw > _MOST_WRITTEN_OUT:
+
+            def any_pixel(x: Index, _: Sequence[SSAValue]) -> None:
+                left = b.sub(b.mul(x, sw), pads[1])
+                self._pixel([image, pooled, x], low, high, (b.max(0, left), b.min(self.in_width, b.add(left, kw))))
+
+            b.loop(0, self.width, any_pixel)
+            return
         # Tiles of one pixel: border pixels are classes of their own, which know the columns they see.
         for pixels in tile_classes(self.width, 1, kw, sw, pads[1], 1, self.in_width):
             inside = [tap for tap, rows in enumerate(pixels.taps) if rows == (0, 1)]
@@ -109,7 +120,8 @@ class _PoolRows:
 
             b.loop(0, pixels.count, pixel)
 
-    def _pixel(self, at: Sequence[Index], low: Index, high: Index, columns: Sequence[Index]) -> None:
+    def _pixel(self, at: Sequence[Index], low: Index, high: Index, columns: list[Index] | tuple[Index, Index]) -> None:
+        """The maximum over rows [low, high) and some columns: a list of them, or all from one to before another."""
         b, out = self.k.b, self.k.results[0]
         type = VectorType(memref_type(out).element_type, [self.lanes])
         m = Arithmetic(b, type)
@@ -117,10 +129,14 @@ class _PoolRows:
 
         def block(channel: Index, valid: Index | None) -> None:
             def row(y: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                value = carried[0]
-                for column in columns:
-                    value = m.max(value, b.vload(self.scratch, [y, column, channel], self.lanes, valid))
-                return [value]
+                def column(x: Index, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                    return [m.max(best[0], b.vload(self.scratch, [y, x, channel], self.lanes, valid))]
+
+                if isinstance(columns, tuple):
+                    return b.loop(*columns, column, carried=carried)
+                for x in columns:
+                    carried = column(x, carried)
+                return carried
 
             (value,) = b.loop(low, high, row, carried=[m.constant(-inf)])
             b.vstore(value, out, [*at, channel], valid)
