@@ -14,6 +14,7 @@ are chosen for one `#kernel.target`. The memory passes read the interface and no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Self, cast
 
 from typing_extensions import override
@@ -46,6 +47,7 @@ from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from .graph.blobs import BlobAttr
+from .graph.packing import PACKINGS, Packing
 from .graph.structure import KernelOp, SpeaksOfKernel
 
 
@@ -188,6 +190,32 @@ class FormAttr(ParametrizedAttribute):
             printer.print_string_literal(self.kind.data)
 
 
+def _numbers(options: DictionaryAttr) -> dict[str, int]:
+    return {key: value.value.data for key, value in options.data.items() if isinstance(value, IntegerAttr)}
+
+
+def _parse_kind_and_options(parser: AttrParser) -> Sequence[Attribute]:
+    """`"kind", {key = integer, ...}`; the options may be missing."""
+    kind = StringAttr(parser.parse_str_literal())
+    options: dict[str, Attribute] = {}
+    if parser.parse_optional_punctuation(","):
+        with parser.in_braces():
+            while True:
+                key = parser.parse_identifier()
+                parser.parse_punctuation("=")
+                options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+                if parser.parse_optional_punctuation(",") is None:
+                    break
+    return [kind, DictionaryAttr(options)]
+
+
+def _print_kind_and_options(printer: Printer, kind: StringAttr, options: DictionaryAttr) -> None:
+    printer.print_string_literal(kind.data)
+    if numbers := _numbers(options):
+        pairs = ", ".join(f"{key} = {number}" for key, number in numbers.items())
+        printer.print_string(f", {{{pairs}}}")
+
+
 @irdl_attr_definition
 class ScheduleAttr(ParametrizedAttribute):
     """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: the way that a kernel is carried out, and its options.
@@ -207,7 +235,7 @@ class ScheduleAttr(ParametrizedAttribute):
 
     def numbers(self) -> dict[str, int]:
         """The options."""
-        return {key: value.value.data for key, value in self.options.data.items() if isinstance(value, IntegerAttr)}
+        return _numbers(self.options)
 
     @override
     def verify(self) -> None:
@@ -218,25 +246,61 @@ class ScheduleAttr(ParametrizedAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            kind = StringAttr(parser.parse_str_literal())
-            options: dict[str, Attribute] = {}
-            if parser.parse_optional_punctuation(","):
-                with parser.in_braces():
-                    while True:
-                        key = parser.parse_identifier()
-                        parser.parse_punctuation("=")
-                        options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
-                        if parser.parse_optional_punctuation(",") is None:
-                            break
-        return [kind, DictionaryAttr(options)]
+            return _parse_kind_and_options(parser)
 
     @override
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
-            printer.print_string_literal(self.kind.data)
-            if numbers := self.numbers():
-                pairs = ", ".join(f"{key} = {number}" for key, number in numbers.items())
-                printer.print_string(f", {{{pairs}}}")
+            _print_kind_and_options(printer, self.kind, self.options)
+
+
+@irdl_attr_definition
+class PackingAttr(ParametrizedAttribute):
+    """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/packing.py)."""
+
+    name = "kernel.packing"
+    kind: StringAttr
+    options: DictionaryAttr
+
+    @classmethod
+    def of(cls, packing: Packing) -> PackingAttr:
+        """A packing as the IR holds it; what is usual is left out."""
+        given = {each.name: (int(getattr(packing, each.name)), each.default) for each in fields(packing)}
+        values = {key: IntegerAttr(value, i64) for key, (value, usual) in given.items() if value != usual}
+        return cls(StringAttr(packing.kind), DictionaryAttr(values))
+
+    @property
+    def packing(self) -> Packing:
+        """The packing that it stands for."""
+        kind = PACKINGS[self.kind.data]
+        flags = [each.name for each in fields(kind) if each.default is False]
+        return kind(**{key: bool(n) if key in flags else n for key, n in _numbers(self.options).items()})
+
+    @override
+    def verify(self) -> None:
+        kind, numbers = self.kind.data, _numbers(self.options)
+        if kind not in PACKINGS:
+            raise VerifyException(f"there is no packing '{kind}'; there are {', '.join(PACKINGS)}")
+        known = {each.name: each.default is MISSING for each in fields(PACKINGS[kind])}
+        if wrong := [key for key in numbers if key not in known]:
+            raise VerifyException(f"the packing '{kind}' has no '{wrong[0]}'; it has {', '.join(known)}")
+        if missing := [key for key, needed in known.items() if needed and key not in numbers]:
+            raise VerifyException(f"the packing '{kind}' needs a number '{missing[0]}'")
+        for each in fields(PACKINGS[kind]):
+            number, least = numbers.get(each.name), 0 if each.default is False else 1
+            if number is not None and number < least:
+                raise VerifyException(f"the packing '{kind}' has {each.name} = {number}; it must be at least {least}")
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return _parse_kind_and_options(parser)
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            _print_kind_and_options(printer, self.kind, self.options)
 
 
 @irdl_attr_definition
@@ -246,7 +310,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     `inplace`: pairs (operand, result) that may be the same bytes; `views`: pairs where the result is the
     operand's bytes under another shape, so that no code is needed; `strided_operands` and `strided_results`:
     those whose buffers may have strides beyond the row-major ones (the innermost stays 1); `packed`: weights
-    that the code reads in panels, so that pack-weights must lay them out so; `scratch` bytes for all threads
+    that the code reads packed, and how pack-weights must lay each of them out; `scratch` bytes for all threads
     together and `per_thread` bytes for each.
     """
 
@@ -256,6 +320,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     strided_operands: ArrayAttr[IntAttr]
     strided_results: ArrayAttr[IntAttr]
     packed: ArrayAttr[IntAttr]
+    packings: ArrayAttr[PackingAttr]
     scratch: IntAttr
     per_thread: IntAttr
 
@@ -267,7 +332,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         views: Sequence[tuple[int, int]] = (),
         strided_operands: Sequence[int] = (),
         strided_results: Sequence[int] = (),
-        packed: Sequence[int] = (),
+        packed: Mapping[int, Packing] | None = None,
         scratch: int = 0,
         per_thread: int = 0,
     ) -> InterfaceAttr:
@@ -284,7 +349,8 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
             pairs(views),
             ints(strided_operands),
             ints(strided_results),
-            ints(packed),
+            ints(list(packed or {})),
+            ArrayAttr(PackingAttr.of(packing) for packing in (packed or {}).values()),
             IntAttr(scratch),
             IntAttr(per_thread),
         )
@@ -293,6 +359,11 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     def inplace_pairs(self) -> list[tuple[int, int]]:
         """(operand, result) pairs that may share bytes."""
         return [(pair.data[0].data, pair.data[1].data) for pair in self.inplace]
+
+    @property
+    def packing(self) -> dict[int, Packing]:
+        """How each operand that is to be packed is."""
+        return {operand.data: each.packing for operand, each in zip(self.packed, self.packings, strict=True)}
 
     @property
     def view_pairs(self) -> list[tuple[int, int]]:
@@ -331,9 +402,18 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
                 parser.raise_error("expected [operand, result] pairs")
             return [(pair[0], pair[1]) for pair in parsed]
 
+        def packing() -> tuple[int, Packing]:
+            operand = parser.parse_integer(allow_boolean=False)
+            parser.parse_punctuation(":")
+            attribute = parser.parse_attribute()
+            if not isinstance(attribute, PackingAttr):
+                parser.raise_error("expected #kernel.packing<...>")
+            return operand, attribute.packing
+
         inplace: list[tuple[int, int]] = []
         views: list[tuple[int, int]] = []
-        lists: dict[str, list[int]] = {"strided_operands": [], "strided_results": [], "packed": []}
+        lists: dict[str, list[int]] = {"strided_operands": [], "strided_results": []}
+        packed: dict[int, Packing] = {}
         numbers = {"scratch": 0, "per_thread": 0}
         with parser.in_angle_brackets():
             while (key := parser.parse_optional_identifier()) is not None:
@@ -344,6 +424,8 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
                     views = pairs()
                 elif key in lists:
                     lists[key] = ints()
+                elif key == "packed":
+                    packed = dict(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, packing))
                 elif key in numbers:
                     numbers[key] = parser.parse_integer(allow_boolean=False)
                 else:
@@ -355,7 +437,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
             views=views,
             strided_operands=lists["strided_operands"],
             strided_results=lists["strided_results"],
-            packed=lists["packed"],
+            packed=packed,
             scratch=numbers["scratch"],
             per_thread=numbers["per_thread"],
         ).parameters
@@ -369,10 +451,12 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         for key, values in (
             ("strided_operands", self.strided_operands),
             ("strided_results", self.strided_results),
-            ("packed", self.packed),
         ):
             if values.data:
                 parts.append(f"{key} = {[value.data for value in values]}")
+        if self.packed.data:
+            pairs = zip(self.packed, self.packings, strict=True)
+            parts.append(f"packed = [{', '.join(f'{operand.data} : {packing}' for operand, packing in pairs)}]")
         for key, number in (("scratch", self.scratch), ("per_thread", self.per_thread)):
             if number.data:
                 parts.append(f"{key} = {number.data}")
@@ -498,4 +582,6 @@ def target_of(module: Operation) -> TargetAttr:
     return target if isinstance(target, TargetAttr) else TargetAttr.of()
 
 
-Kernel = Dialect("kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, FormAttr, ScheduleAttr, InterfaceAttr])
+Kernel = Dialect(
+    "kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, FormAttr, ScheduleAttr, PackingAttr, InterfaceAttr]
+)

@@ -97,14 +97,12 @@ from .normalization import (
     RmsNormOp,
 )
 from .packing import (
+    PACKINGS,
+    ConvPacking,
+    DepthwisePacking,
+    Packing,
+    PanelPacking,
     UnpackOp,
-    pack_conv_panels,
-    pack_depthwise,
-    pack_panels,
-    packed_shape,
-    unpack_conv_panels,
-    unpack_depthwise,
-    unpack_panels,
 )
 from .recurrence import (
     GruOp,
@@ -308,6 +306,7 @@ Graph = Dialect(
 repair_text()
 
 __all__ = [
+    "PACKINGS",
     "AbsOp",
     "AddOp",
     "AndOp",
@@ -333,9 +332,11 @@ __all__ = [
     "ConstantOp",
     "ContractionOp",
     "ConvOp",
+    "ConvPacking",
     "ConvTransposeOp",
     "CosOp",
     "CumsumOp",
+    "DepthwisePacking",
     "DivOp",
     "ElementwiseOp",
     "EluOp",
@@ -381,7 +382,9 @@ __all__ = [
     "NotOp",
     "Observer",
     "OrOp",
+    "Packing",
     "PadOp",
+    "PanelPacking",
     "PoolOp",
     "PowOp",
     "PreluOp",
@@ -455,18 +458,11 @@ __all__ = [
     "node_name",
     "numpy_dtype",
     "output_names",
-    "pack_conv_panels",
-    "pack_depthwise",
-    "pack_panels",
-    "packed_shape",
     "shape_of",
     "spatial_axes",
     "spatial_shape",
     "string_attr",
     "tensor",
     "type_of",
-    "unpack_conv_panels",
-    "unpack_depthwise",
-    "unpack_panels",
     "widened",
 ]

@@ -1,13 +1,17 @@
-"""Packed weights: how a weight's elements are laid out for a micro-kernel that reads `nr` columns at a time.
+"""Packed weights: how a weight's elements are laid out for code that reads `nr` columns at a time.
 
-Each packing has its inverse beside it; `graph.unpack` states at tensor level that a packed array means the
-plain one. The last panel is padded with zeros.
+Each packing is one class here: the shape it gives, the packing and its inverse in numpy, and as graph ops for a
+weight that is computed. `graph.unpack` states at tensor level that a packed array means the plain one. The last panel
+is padded with zeros.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
+from typing import ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
@@ -16,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from .base import GraphOp, require
+from .movement_steps import Steps
 from .values import (
     AnyTensor,
     Array,
@@ -28,21 +33,178 @@ from .values import (
     tensor,
 )
 
-KINDS = ("panels", "conv_panels", "depthwise")
+
+@dataclass(frozen=True)
+class Packing(ABC):
+    """A way to lay a weight out; its parameters are integers and flags."""
+
+    kind: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        """The packing that made an array of the shape `packed`."""
+
+    @abstractmethod
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of a weight once it is packed; raises VerifyException for one that can't be."""
+
+    @abstractmethod
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        """The packed weight, in `out` where that is given."""
+
+    @abstractmethod
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        """The inverse, for a weight of that shape."""
+
+    @abstractmethod
+    def ops(self, value: SSAValue) -> list[Operation]:
+        """Ops, in order, whose last result is `value` packed; none where that changes nothing."""
+
+    def rows(self, shape: Sequence[int]) -> int:
+        """Of how many rows of a weight of that shape each panel is made; 0 where it is made of parts of all."""
+        del shape
+        return 0
 
 
-def packed_shape(
-    kind: str, shape: Sequence[int], nr: int, groups: int = 1, transposed: bool = False
-) -> tuple[int, ...]:
-    """The shape of a weight of that shape once it is packed."""
-    match kind:
-        case "panels":
-            depth, columns = shape[::-1] if transposed else shape
-            return (-(-columns // nr), depth, nr)
-        case "conv_panels":
-            return (groups, -(-(shape[0] // groups) // nr), prod(shape[1:]), nr)
-        case _:
-            return (-(-shape[0] // nr), prod(shape[2:]), nr)
+@dataclass(frozen=True)
+class ColumnPacking(Packing):
+    """Panels of `nr` columns of a weight seen as [..., K, N]."""
+
+    nr: int
+
+    def _panels(self, columns: int) -> int:
+        return -(-columns // self.nr)
+
+    def _cut(self, steps: Steps) -> list[Operation]:
+        """[..., K, N] -> [..., ceil(N / nr), K, nr]"""
+        *leading, depth, columns = steps.shape
+        panels, rank = self._panels(columns), len(leading)
+        steps.pad_last(panels * self.nr - columns)
+        steps.reshape((*leading, depth, panels, self.nr))
+        steps.transpose((*range(rank), rank + 1, rank, rank + 2))
+        return steps.ops
+
+
+@dataclass(frozen=True)
+class PanelPacking(ColumnPacking):
+    """Right-hand sides [..., K, N] of products (`transposed`: [..., N, K]) as [..., ceil(N / nr), K, nr]."""
+
+    kind = "panels"
+    transposed: bool = False
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[-1], transposed)
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 2, f"panels hold matrices, not shape {list(shape)}")
+        *leading, depth, columns = self._turned(shape)
+        return (*leading, self._panels(columns), depth, self.nr)
+
+    def _turned(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-2], shape[-1], shape[-2]) if self.transposed else tuple(shape)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        columns = np.swapaxes(weight, -1, -2) if self.transposed else weight
+        return _columns_to_panels(columns, weight.ndim - 2, self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        plain = _panels_to_columns(packed, self._turned(shape)[-1])
+        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        steps.transpose(self._turned(range(len(steps.shape))))
+        return self._cut(steps)
+
+    @override
+    def rows(self, shape: Sequence[int]) -> int:
+        return self.nr if self.transposed and len(shape) == 2 else 0
+
+
+@dataclass(frozen=True)
+class ConvPacking(ColumnPacking):
+    """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], channels last in k."""
+
+    kind = "conv_panels"
+    groups: int = 1
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[-1], packed[0])
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 3, f"conv_panels hold a convolution's weight, not shape {list(shape)}")
+        require(shape[0] % self.groups == 0, f"{shape[0]} output channels in {self.groups} groups")
+        return (self.groups, self._panels(shape[0] // self.groups), prod(shape[1:]), self.nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        outputs, inputs, *kernel = weight.shape
+        grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel))
+        return _columns_to_panels(grouped.transpose(0, 3, 2, 1), 1, self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        outputs, inputs, *kernel = shape
+        columns = _panels_to_columns(packed, outputs // self.groups)
+        grouped = columns.reshape(self.groups, prod(kernel), inputs, outputs // self.groups).transpose(0, 3, 2, 1)
+        return np.ascontiguousarray(grouped).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        outputs, inputs, *kernel = steps.shape
+        filters, taps = outputs // self.groups, prod(kernel)
+        steps.reshape((self.groups, filters, inputs, taps))
+        steps.transpose((0, 3, 2, 1))
+        steps.reshape((self.groups, taps * inputs, filters))
+        return self._cut(steps)
+
+
+@dataclass(frozen=True)
+class DepthwisePacking(ColumnPacking):
+    """[C, 1, kernel...] as [ceil(C / nr), kernel, nr]."""
+
+    kind = "depthwise"
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[-1])
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        good = len(shape) >= 3 and shape[1] == 1
+        require(good, f"depthwise panels hold one channel per kernel, not shape {list(shape)}")
+        return (self._panels(shape[0]), prod(shape[2:]), self.nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        return _columns_to_panels(weight.reshape(len(weight), -1).T, 0, self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        return np.ascontiguousarray(_panels_to_columns(packed, shape[0]).T).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        steps.reshape((steps.shape[0], prod(steps.shape[1:])))
+        steps.transpose((1, 0))
+        return self._cut(steps)
+
+
+PACKINGS: dict[str, type[Packing]] = {each.kind: each for each in (PanelPacking, ConvPacking, DepthwisePacking)}
+"""The packings there are, by kind."""
 
 
 def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None) -> Array:
@@ -67,49 +229,13 @@ def _panels_to_columns(packed: Array, columns: int) -> Array:
     return np.moveaxis(packed, -3, -2).reshape(*leading, depth, panels * nr)[..., :columns]
 
 
-def pack_panels(array: Array, nr: int, transposed: bool = False, out: Array | None = None) -> Array:
-    """The right-hand side [K, N] of a matrix product (`transposed`: [N, K]) as [ceil(N / nr), K, nr]."""
-    return _columns_to_panels(array.T if transposed else array, 0, nr, out)
-
-
-def unpack_panels(packed: Array, shape: Sequence[int], transposed: bool = False) -> Array:
-    """The inverse of `pack_panels`."""
-    plain = _panels_to_columns(packed, shape[0] if transposed else shape[1])
-    return np.ascontiguousarray(plain.T if transposed else plain)
-
-
-def pack_conv_panels(weight: Array, groups: int, nr: int, out: Array | None = None) -> Array:
-    """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], channels last in k."""
-    outputs, inputs, *kernel = weight.shape
-    grouped = weight.reshape(groups, outputs // groups, inputs, prod(kernel))
-    return _columns_to_panels(grouped.transpose(0, 3, 2, 1), 1, nr, out)
-
-
-def unpack_conv_panels(packed: Array, shape: Sequence[int]) -> Array:
-    """The inverse of `pack_conv_panels`."""
-    groups, (outputs, inputs, *kernel) = len(packed), shape
-    columns = _panels_to_columns(packed, outputs // groups)
-    grouped = columns.reshape(groups, prod(kernel), inputs, outputs // groups).transpose(0, 3, 2, 1)
-    return np.ascontiguousarray(grouped).reshape(shape)
-
-
-def pack_depthwise(weight: Array, nr: int, out: Array | None = None) -> Array:
-    """[C, 1, kernel...] as [ceil(C / nr), kernel, nr]."""
-    return _columns_to_panels(weight.reshape(len(weight), -1).T, 0, nr, out)
-
-
-def unpack_depthwise(packed: Array, shape: Sequence[int]) -> Array:
-    """The inverse of `pack_depthwise`."""
-    return np.ascontiguousarray(_panels_to_columns(packed, shape[0]).T).reshape(shape)
-
-
 @irdl_op_definition
 class UnpackOp(GraphOp):
     """The plain weight that a packed one means.
 
-    "panels": [ceil(N / nr), K, nr] -> [K, N], or [N, K] with `transposed`; "conv_panels": [g, ceil(Cout / g /
-    nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "depthwise": [ceil(C / nr), kernel, nr] -> [C,
-    1, kernel...].
+    "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "conv_panels": [g, ceil(Cout
+    / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "depthwise": [ceil(C / nr), kernel, nr] -> [C, 1,
+    kernel...].
     """
 
     name = "graph.unpack"
@@ -135,36 +261,25 @@ class UnpackOp(GraphOp):
         }
         self._build((packed,), properties, location)
 
-    def _packed_shape(self, packed: Sequence[int]) -> tuple[int, ...]:
-        """What `packed` must be, given its number of groups and its panel width."""
-        shape, width, kind = list(ints(self.shape)), packed[-1], self.kind.data
-        match kind:
-            case "panels":
-                require(len(shape) == 2, f"panels hold a matrix, not shape {shape}")
-            case "conv_panels":
-                require(len(shape) >= 3, f"conv_panels hold a convolution's weight, not shape {shape}")
-                require(shape[0] % packed[0] == 0, f"{shape[0]} output channels in {packed[0]} groups")
-            case _:
-                good = len(shape) >= 3 and shape[1] == 1
-                require(good, f"depthwise panels hold one channel per kernel, not shape {shape}")
-        return packed_shape(kind, shape, width, packed[0], self.transposed is not None)
+    @classmethod
+    def of(cls, packed: SSAValue, packing: Packing, shape: Sequence[int]) -> UnpackOp:
+        """The weight of that shape that `packed` means."""
+        return cls(packed, packing.kind, shape, bool(getattr(packing, "transposed", False)))
+
+    @property
+    def packing(self) -> Packing:
+        """How the weight is packed."""
+        return PACKINGS[self.kind.data].of_packed(shape_of(self.packed), self.transposed is not None)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         kind, packed = self.kind.data, shape_of(self.packed)
-        require(kind in KINDS, f'kind is one of {", ".join(KINDS)}, got "{kind}"')
+        require(kind in PACKINGS, f'kind is one of {", ".join(PACKINGS)}, got "{kind}"')
         require(len(packed) >= 3 and packed[0] >= 1 and packed[-1] >= 1, f"{list(packed)} is no packed shape")
-        wanted = self._packed_shape(packed)
+        wanted = self.packing.packed_shape(ints(self.shape))
         require(packed == wanted, f"packed shape {list(packed)} instead of {list(wanted)}")
         return [tensor(element_type_of_value(self.packed), ints(self.shape))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        (packed,), shape = arrays, ints(self.shape)
-        match self.kind.data:
-            case "panels":
-                return (unpack_panels(packed, shape, self.transposed is not None),)
-            case "conv_panels":
-                return (unpack_conv_panels(packed, shape),)
-            case _:
-                return (unpack_depthwise(packed, shape),)
+        return (self.packing.unpack(arrays[0], ints(self.shape)),)

@@ -102,3 +102,31 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #ker
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<per_thread = -4>} {
   graph.yield %x : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @below {{there is no packing 'magic'; there are panels, conv_panels, depthwise}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<packed = [0 : #kernel.packing<"magic", {nr = 8}>]>} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{the packing 'panels' needs a number 'nr'}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<packed = [0 : #kernel.packing<"panels">]>} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{the packing 'panels' has no 'groups'; it has nr, transposed}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<packed = [0 : #kernel.packing<"panels", {nr = 8, groups = 2}>]>} {
+  graph.yield %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{the packing 'conv_panels' has groups = 0; it must be at least 1}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<packed = [0 : #kernel.packing<"conv_panels", {nr = 8, groups = 0}>]>} {
+  graph.yield %x : tensor<4xf32>
+}

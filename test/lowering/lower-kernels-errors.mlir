@@ -45,7 +45,7 @@ func.func @main(%x: memref<4xf32>) {
 // -----
 
 // expected-error @unknown {{product (graph.matmul): its weight is not packed; run pack-weights first}}
-graph.kernel @k(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>]>} {
   %y = graph.matmul %x, %w : tensor<4x4xf32> loc("product")
   graph.yield %y : tensor<4x4xf32>
 }
@@ -57,7 +57,7 @@ func.func @main(%x: memref<4x4xf32>, %w: memref<4x4xf32>, %y: memref<4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.conv: its weight is not packed; run pack-weights first}}
-graph.kernel @k(%x: tensor<1x4x4x8xf32>, %w: tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<1x4x4x8xf32>, %w: tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"depthwise", {nr = 4}>]>} {
   %y = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x4x4x8xf32>, tensor<8x1x3x3xf32>) -> tensor<1x2x2x8xf32>
   graph.yield %y : tensor<1x2x2x8xf32>
 }
@@ -121,7 +121,7 @@ func.func @main(%x: memref<4x4xf32>, %y: memref<4x4xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
-graph.kernel @k(%x: tensor<1x4x4xf32>, %p: tensor<1x1x4x8xf32>) -> tensor<1x4x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<1x4x4xf32>, %p: tensor<1x1x4x8xf32>) -> tensor<1x4x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>]>} {
   %w = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
   %b = graph.constant dense<1.0> : tensor<8xf32>
   %y = graph.conv %x, %w, %b {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x4x4xf32>, tensor<8x4x1xf32>, tensor<8xf32>) -> tensor<1x4x8xf32>
@@ -161,7 +161,7 @@ func.func @main(%x: memref<4x6xf32>, %y: memref<4x6xf32>) {
 // -----
 
 // expected-error @unknown {{graph.kernel @kernel_k: its code can't read a value computed in the body}}
-graph.kernel @k(%x: tensor<1x4x4x8xf32>, %p: tensor<2x9x4xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1]>} {
+graph.kernel @k(%x: tensor<1x4x4x8xf32>, %p: tensor<2x9x4xf32>) -> tensor<1x2x2x8xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"depthwise", {nr = 4}>]>} {
   %b = graph.constant dense<1.0> : tensor<8xf32>
   %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 8, 1, 3, 3>} : (tensor<2x9x4xf32>) -> tensor<8x1x3x3xf32>
   %y = graph.conv %x, %w, %b {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 8 : i64, layout = "NHWC"} : (tensor<1x4x4x8xf32>, tensor<8x1x3x3xf32>, tensor<8xf32>) -> tensor<1x2x2x8xf32>

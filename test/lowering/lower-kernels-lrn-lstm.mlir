@@ -28,7 +28,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // CHECK:           func.call @kernel_lstm_0_recurrent_product
   // CHECK:           func.call @kernel_lstm_0_cell
   // CHECK:         vector.maskedstore %[[H]]
-  graph.kernel @lstm_0(%x: tensor<3x1x4xf32>, %p: tensor<1x1x4x8xf32>, %q: tensor<1x1x2x8xf32>) -> tensor<1x1x2xf32> attributes {schedule = #kernel.schedule<"recurrence", {mr = 6, nr = 8, lanes = 4, at_once = 4}>, interface = #kernel.interface<packed = [1, 2], per_thread = 256>} {
+  graph.kernel @lstm_0(%x: tensor<3x1x4xf32>, %p: tensor<1x1x4x8xf32>, %q: tensor<1x1x2x8xf32>) -> tensor<1x1x2xf32> attributes {schedule = #kernel.schedule<"recurrence", {mr = 6, nr = 8, lanes = 4, at_once = 4}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8, transposed = 1}>, 2 : #kernel.packing<"panels", {nr = 8, transposed = 1}>], per_thread = 256>} {
     %a = graph.unpack %p {kind = "conv_panels", shape = array<i64: 8, 4, 1>} : (tensor<1x1x4x8xf32>) -> tensor<8x4x1xf32>
     %w = graph.reshape %a {shape = array<i64: 1, 8, 4>} : (tensor<8x4x1xf32>) -> tensor<1x8x4xf32>
     %b = graph.unpack %q {kind = "conv_panels", shape = array<i64: 8, 2, 1>} : (tensor<1x1x2x8xf32>) -> tensor<8x2x1xf32>

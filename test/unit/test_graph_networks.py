@@ -104,7 +104,7 @@ def test_other_recurrences(
 
 def test_panels() -> None:
     weight = random(5, 7)
-    packed = graph.pack_panels(weight, 4)
+    packed = graph.PanelPacking(4).pack(weight)
     assert packed.shape == (2, 5, 4)
     np.testing.assert_array_equal(packed[1, :, :3], weight[:, 4:])
     assert not packed[1, :, 3].any()
@@ -113,15 +113,15 @@ def test_panels() -> None:
 
 def test_panels_of_a_transposed_weight() -> None:
     weight = random(7, 5)
-    packed = graph.pack_panels(weight, 4, transposed=True)
-    np.testing.assert_array_equal(packed, graph.pack_panels(weight.T, 4))
+    packed = graph.PanelPacking(4, transposed=True).pack(weight)
+    np.testing.assert_array_equal(packed, graph.PanelPacking(4).pack(weight.T))
     (plain,) = run(partial(graph.UnpackOp, kind="panels", shape=(7, 5), transposed=True), packed)
     np.testing.assert_array_equal(plain, weight)
 
 
 def test_conv_panels() -> None:
     weight = random(6, 2, 3, 5)
-    packed = graph.pack_conv_panels(weight, 2, 2)
+    packed = graph.ConvPacking(2, 2).pack(weight)
     assert packed.shape == (2, 2, 3 * 5 * 2, 2)
     # group 1, panel 0, k = (kh 2, kw 4, channel 1), column 1 is output channel 3 + 1
     assert packed[1, 0, (2 * 5 + 4) * 2 + 1, 1] == weight[4, 1, 2, 4]
@@ -132,7 +132,7 @@ def test_conv_panels() -> None:
 
 def test_depthwise_panels() -> None:
     weight = random(5, 1, 3, 3)
-    packed = graph.pack_depthwise(weight, 4)
+    packed = graph.DepthwisePacking(4).pack(weight)
     assert packed.shape == (2, 9, 4)
     assert packed[1, 5, 0] == weight[4, 0, 1, 2]
     (plain,) = run(partial(graph.UnpackOp, kind="depthwise", shape=(5, 1, 3, 3)), packed)
@@ -143,7 +143,7 @@ def test_depthwise_panels() -> None:
     ("kind", "packed", "shape", "fact"),
     [
         ("panels", (2, 5, 4), (5, 9), "packed shape [2, 5, 4] instead of [3, 5, 4]"),
-        ("panels", (2, 5, 4), (5, 7, 1), "panels hold a matrix, not shape [5, 7, 1]"),
+        ("panels", (2, 5, 4), (7,), "panels hold matrices, not shape [7]"),
         ("panels", (5, 4), (5, 4), "[5, 4] is no packed shape"),
         ("conv_panels", (2, 1, 9, 4), (5, 1, 3, 3), "5 output channels in 2 groups"),
         ("conv_panels", (2, 1, 9, 4), (6, 9), "conv_panels hold a convolution's weight, not shape [6, 9]"),

@@ -180,10 +180,10 @@ def test_a_weight_is_made_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
     panels = tensor(f32, (6, 256, 24))
 
     def pack(arrays: Sequence[Array], out: Array) -> None:
-        graph.pack_panels(arrays[0], 24, True, out)
+        graph.PanelPacking(24, True).pack(arrays[0], out)
 
     packed = store.add_made(panels, [(scaled, LARGE)], "panels", pack, 24)
-    np.testing.assert_array_equal(store.read(packed, panels), graph.pack_panels(array * 2, 24, True))
+    np.testing.assert_array_equal(store.read(packed, panels), graph.PanelPacking(24, True).pack(array * 2))
     assert len(calls) == 6
 
 

@@ -13,9 +13,15 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects.graph import MiniContext
+from mini_infer.dialects.graph import ConvPacking, DepthwisePacking, MiniContext, PanelPacking
 from mini_infer.dialects.kernel import InterfaceAttr, Kernel, ScheduleAttr, TargetAttr, target_of
 
+WIDTH = st.integers(1, 64)
+PACKING = st.one_of(
+    st.builds(PanelPacking, WIDTH, st.booleans()),
+    st.builds(ConvPacking, WIDTH, WIDTH),
+    st.builds(DepthwisePacking, WIDTH),
+)
 INDICES = st.lists(st.integers(0, 5), max_size=3)
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=3)
 BYTES = st.integers(0, 1 << 40)
@@ -37,7 +43,7 @@ def reread(attribute: Attribute) -> Attribute:
             "views": PAIRS,
             "strided_operands": INDICES,
             "strided_results": INDICES,
-            "packed": INDICES,
+            "packed": st.dictionaries(st.integers(0, 5), PACKING, max_size=3),
             "scratch": BYTES,
             "per_thread": BYTES,
         }

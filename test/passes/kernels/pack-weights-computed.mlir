@@ -15,7 +15,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
 // CHECK-NEXT:    graph.call @conv_1(%x, %[[P]])
 
 // The filter's own bytes may lie anywhere; its panels lie as packed.
-// CHECK:       graph.kernel @conv_0({{.*}}) {{.*}} attributes {form = {{.*}}, schedule = {{.*}}, interface = #kernel.interface<strided_operands = [0], strided_results = [0], packed = [1]>}
+// CHECK:       graph.kernel @conv_0({{.*}}) {{.*}} attributes {form = {{.*}}, schedule = {{.*}}, interface = #kernel.interface<strided_operands = [0], strided_results = [0], packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>]>}
 
 // 9 columns are two panels of 8, the second filled up with zeros.
 // CHECK:       graph.kernel @pack_conv_panels_0(%[[W:.*]]: tensor<9x2x3xf32>) -> tensor<1x2x6x8xf32> attributes {form = #kernel.form<"map">, schedule = #kernel.schedule<"map"

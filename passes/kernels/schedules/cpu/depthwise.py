@@ -16,7 +16,7 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
 
-from .....dialects.graph import ConvOp, KernelOp, element_type_of_value, shape_of
+from .....dialects.graph import ConvOp, DepthwisePacking, KernelOp, element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr, TargetAttr
 from ...element_flow import same_place_pairs
 from ...forms.contraction import contraction_form, conv_geometry
@@ -94,7 +94,7 @@ class Depthwise(Schedule):
             strided_operands=[operand for operand in plain if operand != packed],
             strided_results=[0],
             inplace=same_place_pairs(kernel) if self.inline else [],
-            packed=[packed],
+            packed={packed: DepthwisePacking(self.lanes)},
         )
 
 

@@ -18,6 +18,7 @@ from .....dialects.graph import (
     GruOp,
     KernelOp,
     LstmOp,
+    PanelPacking,
     RecurrenceOp,
     describe,
     element_type_of_value,
@@ -77,7 +78,8 @@ class Recurrence(Schedule):
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         root = the_root(kernel, RecurrenceOp)
-        packed = [argument_index(kernel, value) for value in (root.weight, root.recurrence)]
+        packing = PanelPacking(self.nr, transposed=True)
+        packed = {argument_index(kernel, value): packing for value in (root.weight, root.recurrence)}
         return InterfaceAttr.of(packed=packed, per_thread=self.scratch(kernel).per_thread)
 
     @override

@@ -1,0 +1,60 @@
+"""Every packing: its shape, its inverse and the graph ops that do it agree with what it does to an array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graph_runs import Model
+
+from mini_infer.dialects.graph import (
+    PACKINGS,
+    ConvPacking,
+    DepthwisePacking,
+    GraphOp,
+    Packing,
+    PanelPacking,
+    UnpackOp,
+    shape_of,
+)
+
+CASES: list[tuple[Packing, tuple[int, ...]]] = [
+    (PanelPacking(4), (5, 7)),
+    (PanelPacking(4), (5, 8)),
+    (PanelPacking(4), (2, 5, 7)),
+    (PanelPacking(8, transposed=True), (7, 5)),
+    (PanelPacking(2, transposed=True), (3, 7, 5)),
+    (PanelPacking(4), (4, 4)),
+    (ConvPacking(4), (6, 3, 2, 5)),
+    (ConvPacking(2, groups=3), (6, 2, 3)),
+    (DepthwisePacking(4), (9, 1, 3, 2)),
+]
+
+
+def test_every_packing_has_cases() -> None:
+    assert {type(packing) for packing, _ in CASES} == {*PACKINGS.values()}
+    assert all(PACKINGS[each.kind] is each for each in PACKINGS.values())
+
+
+@pytest.mark.parametrize(("packing", "shape"), CASES)
+def test_a_packing_agrees_with_itself(packing: Packing, shape: tuple[int, ...]) -> None:
+    weight = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    packed = packing.pack(weight)
+    assert packed.shape == packing.packed_shape(shape)
+    np.testing.assert_array_equal(packing.unpack(packed, shape), weight)
+    np.testing.assert_array_equal(packing.pack(weight, np.full_like(packed, np.nan)), packed)
+    m = Model()
+    by_ops = weight
+    for op in packing.ops(m.input(*shape)):
+        assert isinstance(op, GraphOp)
+        (by_ops,) = op.evaluate(by_ops)
+    np.testing.assert_array_equal(by_ops, packed)
+    unpack = UnpackOp.of(m.input(*packed.shape), packing, shape)
+    assert unpack.packing == packing
+    assert shape_of(unpack.result) == shape
+
+
+def test_panels_made_of_some_rows_of_a_transposed_matrix() -> None:
+    packing, weight = PanelPacking(4, transposed=True), np.arange(70.0).reshape(14, 5)
+    step = packing.rows(weight.shape)
+    parts = [packing.pack(weight[at : at + step]) for at in range(0, 14, step)]
+    np.testing.assert_array_equal(np.concatenate(parts), packing.pack(weight))
