@@ -21,6 +21,7 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, PassFailedException, VerifyException
 
 from ..dialects.errors import CompileError, ConfigError
+from ..passes.statistics import timed
 from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass
 
@@ -141,7 +142,7 @@ def run_phases(
     for phase in selected:
         run_passes(ctx, module, parse_passes(phase.passes), observer)
         if verify:
-            with _own_errors(f"the module at the {phase.level} level"):
+            with _own_errors(f"the module at the {phase.level} level"), timed(ctx, "verification"):
                 module.verify()
 
 
@@ -151,7 +152,7 @@ def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], obs
         for each in passes:
             check_level(each.name, module)
             start = time.perf_counter()
-            with _own_errors(each.name):
+            with _own_errors(each.name), timed(ctx, each.name):
                 each.apply(ctx, module)
             if observer is not None:
                 observer(PassRun(each.name, time.perf_counter() - start), module)

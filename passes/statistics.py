@@ -2,13 +2,16 @@
 
 A pass reports `count(ctx, "fold-batch-norm", "conv-batch-norm")`, and what is not a number of changes by
 `measure(ctx, "plan-arena", "bytes saved", 4096)`; whoever ran the pipeline asks `pass_statistics(ctx)` afterwards.
+Time is told by `with timed(ctx, "weights")`.
 What no pass needs to report, as it shows in the IR, is counted by `Difference`.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -21,6 +24,10 @@ class PassStatistics:
 
     counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     amounts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    """What each step took, one after the other; passes are steps."""
+    seconds_beside: dict[str, float] = field(default_factory=dict[str, float])
+    """What was done by other processes meanwhile."""
 
     def add(self, pass_name: str, what: str, times: int = 1) -> None:
         """Adds `times` to the count of `what` in a pass."""
@@ -49,6 +56,21 @@ class PassStatistics:
 def pass_statistics(ctx: Context) -> PassStatistics:
     """The statistics of a context; they live as long as it does."""
     return ctx.__dict__.setdefault("pass_statistics", PassStatistics())
+
+
+def take(seconds: dict[str, float], step: str, taken: float) -> None:
+    """Adds to what a step took."""
+    seconds[step] = seconds.get(step, 0.0) + taken
+
+
+@contextmanager
+def timed(ctx: Context, step: str) -> Generator[None]:
+    """Counts the time until the end of the block as that of a step."""
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        take(pass_statistics(ctx).seconds, step, time.perf_counter() - start)
 
 
 def count(ctx: Context, pass_name: str, what: str, times: int = 1) -> None:

@@ -16,6 +16,7 @@ from ..lowering.levels import LEVELS, argument_roles, level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import Observer, Phase, phases, remaining_phases, run_phases
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
+from ..passes.statistics import timed
 from .compilers import Compilers
 from .config import EngineConfig
 from .decided import check_undecided
@@ -45,7 +46,8 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
     from ..lowering.onnx_to_graph import import_onnx
 
     ctx = MiniContext()
-    return import_onnx(model, dims=config.dims, shapes=config.shapes, ctx=ctx), ctx
+    with timed(ctx, "import"):
+        return import_onnx(model, dims=config.dims, shapes=config.shapes, ctx=ctx), ctx
 
 
 @own_errors()
@@ -95,6 +97,8 @@ def build_plan(
     pointers = len(inputs) + len(outputs) + 2 + bool(checks) + profiled
     parts = start_compiling(ctx, module, llvm, observer, compilers or Compilers(1), pointers)
     check_signature(module)
+    with timed(ctx, "weights"):
+        weights = weight_segment(module, ctx)
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
@@ -105,8 +109,8 @@ def build_plan(
         calls=calls,
         profiled=profiled,
         checks=checks,
-        weights=weight_segment(module, ctx),
-        code=parts.load(),
+        weights=weights,
+        code=parts.load(ctx),
     )
 
 

@@ -84,7 +84,7 @@ class Compilers:
             answer = None
         self._idle.put(process)
         if answer is not None:
-            return Compiled(*answer)
+            return Compiled(*answer)._replace(beside=True)
         process.kill()
         if process.wait() in _CRASHES:
             raise CompileError(f"LLVM came to an end with signal {-process.returncode} on a part of the model")

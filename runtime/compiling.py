@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -22,6 +24,7 @@ from .engine import Engine
 from .limits import give_back_memory, memory_for
 from .memory_check import CheckedEngine
 from .steps import LOG, Progress, Steps
+from .targets import host_target
 from .watch import WatchedPlan
 
 if TYPE_CHECKING:
@@ -60,6 +63,19 @@ def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer
     """Compiles a module at the graph level (or further down)."""
     with compilers_for(module, config) as compilers:
         return _engine_of(module, ctx, config, observer, compilers)
+
+
+def import_all(config: EngineConfig) -> None:
+    """Imports what a compile does, which it otherwise imports when it comes to it."""
+    from ..lowering.loops_to_llvm import emit_llvm_ir, runtime_ir
+    from ..lowering.onnx_to_graph import module
+
+    del emit_llvm_ir, runtime_ir, module
+    pass_names(config)
+    families = import_module("..lowering.kernels_to_loops.families", __package__)
+    for each in iter_modules(families.__path__):
+        import_module(f"{families.__name__}.{each.name}")
+    host_target()
 
 
 def compilers_for(module: ModuleOp, config: EngineConfig) -> Compilers:

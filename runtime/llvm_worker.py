@@ -31,13 +31,14 @@ class Part(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """Object code, or what LLVM has against the part; and the seconds that LLVM took to parse, optimise, generate."""
+    """Object code, or what LLVM has against the part; the seconds that LLVM took; whether it was another process."""
 
     code: bytes
     error: str
     parse: float
     optimize: float
     generate: float
+    beside: bool = False
 
 
 @cache

@@ -16,6 +16,7 @@ from ..lowering.levels import level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes
 from ..passes.memory.share_threads import STAGE
+from ..passes.statistics import pass_statistics, take, timed
 from .compilers import Compilers
 from .cpu import LoadedCode, code_of, load_object, part_of
 from .llvm_worker import Part
@@ -30,10 +31,19 @@ class CodeParts:
     shared: frozenset[str]
     compilers: Compilers
 
-    def load(self) -> LoadedCode:
+    def load(self, ctx: MiniContext) -> LoadedCode:
         """The code of all. Raises CompileError where LLVM refuses a part, or one calls what it may not."""
-        results = zip(self.compilers.results(), self.parts, strict=True)
-        return load_object(*[code_of(result, part, self.shared) for result, part in results])
+        start = time.perf_counter()
+        results = self.compilers.results()
+        statistics, waited = pass_statistics(ctx), time.perf_counter() - start
+        for result in results:
+            seconds = statistics.seconds_beside if result.beside else statistics.seconds
+            for step in ("parse", "optimize", "generate"):
+                take(seconds, f"LLVM: {step}", getattr(result, step))
+            waited -= 0 if result.beside else result.parse + result.optimize + result.generate
+        take(statistics.seconds, "LLVM: other processes", waited)
+        with timed(ctx, "load"):
+            return load_object(*[code_of(*each, self.shared) for each in zip(results, self.parts, strict=True)])
 
 
 def start_compiling(
@@ -54,16 +64,16 @@ def start_compiling(
     machine = machine_of(target_of(module))
     passes = [each for phase in phases for each in parse_passes(phase.passes)]
     seconds = [0.0] * len(passes)
-    split = split_module(module) if level_of(module) == "loops" else [ModulePart(module, frozenset())]
+    with timed(ctx, "split-module"):
+        split = split_module(module) if level_of(module) == "loops" else [ModulePart(module, frozenset())]
     parts: list[Part] = []
     for piece in split:
         for index, each in enumerate(passes):
             seconds[index] += _run(ctx, piece.module, each)
-        link = [runtime_ir(pointers, stages_of(module))] if piece.module is module else []
-        parts.append(part_of(emit_llvm_ir(piece.module, piece.shared), machine, link=link))
-        compilers.add(parts[-1])
-        if piece.module is not module:
-            piece.module.erase()
+        with timed(ctx, "LLVM: text"):
+            link = [runtime_ir(pointers, stages_of(module))] if piece.module is module else []
+            parts.append(part_of(emit_llvm_ir(piece.module, piece.shared), machine, link=link))
+            compilers.add(parts[-1])
     if observer is not None:
         for each, taken in zip(passes, seconds, strict=True):
             observer(PassRun(each.name, taken), module)

@@ -19,6 +19,7 @@ from ..dialects.errors import MiniInferError
 FLAGS = {
     "beam_width": "--beam-width",
     "check_memory": "--check-memory",
+    "compile_threads": "--compile-threads",
     "dims": "--dim",
     "disable_inplace": "--disable-inplace",
     "enable_graph_optimization": "--no-optimize",

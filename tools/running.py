@@ -21,7 +21,7 @@ from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.statistics import PassStatistics
 from ..runtime.build import import_model
-from ..runtime.compiling import engine_of, pass_names
+from ..runtime.compiling import engine_of, import_all, pass_names
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.signature import input_specs
@@ -39,13 +39,15 @@ class Compiled:
     inputs: Mapping[str, Array]
     seconds: float
     passes: Sequence[PassRun]
+    imports: float | None  # seconds, of Python's modules, where they were imported apart
 
 
 def compile_with_progress(
-    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, console: Console
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, console: Console, timing: bool = False
 ) -> Compiled:
     """Compiles a model, after reading its inputs; a bar on a terminal tells which pass runs."""
     config = EngineConfig.of(**options)
+    imports = seconds(lambda: import_all(config)) if timing else None
     passes: list[PassRun] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     start = time.perf_counter()
@@ -59,9 +61,12 @@ def compile_with_progress(
         module, ctx = import_model(model, config)
         names = pass_names(config, module)
         progress.update(task, total=len(names) + 1)
+        before = time.perf_counter()
         inputs = load_inputs(files, input_specs(module), seed)
+        generated = time.perf_counter() - before
         engine = engine_of(module, ctx, config, observer)
-    return Compiled(engine, inputs, time.perf_counter() - start, passes)
+        taken = time.perf_counter() - start - generated
+    return Compiled(engine, inputs, taken, passes, imports)
 
 
 def run_compiled(
@@ -72,9 +77,10 @@ def run_compiled(
     repeat: int,
     output: str | None,
     console: Console,
+    timing: bool = False,
 ) -> Compiled:
     """Compiles and runs a model and prints what happened; the engine, for more."""
-    compiled = compile_with_progress(model, options, files, seed, console)
+    compiled = compile_with_progress(model, options, files, seed, console, timing)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
     outputs: dict[str, Array] = engine(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})
@@ -83,6 +89,8 @@ def run_compiled(
         Text.assemble((Path(model).name, "bold"), f": {len(plan.calls)} kernel calls of {kernels} kernels, ")
         + Text(f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)")
     )
+    if timing:
+        console.print(_timing_table(compiled))
     if changes := _rewrites(engine.statistics):
         console.print(f"rewrites: {changes}")
     console.print(_outputs_table(outputs))
@@ -138,6 +146,22 @@ def _rewrites(counts: PassStatistics) -> str:
     for name, _, times in counts.rows():
         totals[name] = totals.get(name, 0) + times
     return ", ".join(f"{name} {times}" for name, times in totals.items())
+
+
+def _timing_table(compiled: Compiled) -> Table:
+    """Where the time of a compile went, step by step; the steps add up to it."""
+    steps, beside = compiled.engine.statistics.seconds, compiled.engine.statistics.seconds_beside
+    table = Table(box=None, padding=(0, 2))
+    for title in ("step", "ms", "%", "in other processes"):
+        table.add_column(title, justify="left" if title == "step" else "right")
+    rest = {"rest": compiled.seconds - sum(steps.values())}
+    for name, taken in (steps | {name: steps.get(name, 0.0) for name in beside} | rest).items():
+        aside = f"{beside[name] * 1e3:.0f}" if name in beside else ""
+        table.add_row(name, f"{taken * 1e3:.1f}", f"{taken / compiled.seconds:.1%}", aside)
+    table.add_row("compile", f"{compiled.seconds * 1e3:.1f}", "100%", "")
+    if compiled.imports is not None:
+        table.add_row("before: Python's modules", f"{compiled.imports * 1e3:.1f}", "", "")
+    return table
 
 
 def _outputs_table(outputs: Mapping[str, Array]) -> Table:

@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
+_NAMING = {"func.call", "func.constant", "llvm.call", "llvm.mlir.addressof", "memref.get_global"}
+"""Ops that name a function or a table."""
 PART_OPS = 2500  # which LLVM takes about 50 ms for; a part more costs it 2 ms
 
 
@@ -29,10 +31,15 @@ class ModulePart:
 def split_module(module: ModuleOp) -> list[ModulePart]:
     """The parts of a module on loops, which is the first of them afterwards."""
     symbols = {name: op for op in module.ops if (name := _name(op))}
-    if sum(1 for op in symbols.values() for _ in op.walk()) <= PART_OPS:
+    naming: dict[str, list[Operation]] = {}
+    lengths: dict[str, int] = {}
+    for name, op in symbols.items():
+        inner = [*op.walk()]
+        naming[name], lengths[name] = [each for each in inner if each.name in _NAMING], len(inner)
+    if sum(lengths.values()) <= PART_OPS:
         return [ModulePart(module, frozenset())]
-    _know_constants(symbols)
-    calls = {name: [each for each in _references(op) if each in symbols] for name, op in symbols.items()}
+    _know_constants(symbols, naming.values())
+    calls = {name: [each for each in _references(ops) if each in symbols] for name, ops in naming.items()}
     callers: dict[str, set[str]] = {name: set() for name in symbols}
     for name, called in calls.items():
         for each in called:
@@ -48,9 +55,9 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
             name = caller
         return name
 
-    for name, op in symbols.items():
+    for name in symbols:
         if name not in copied and name not in place:
-            sizes[root(name)] = sizes.get(root(name), 0) + sum(1 for _ in op.walk())
+            sizes[root(name)] = sizes.get(root(name), 0) + lengths[name]
     part, size = 1, 0
     parts: dict[str, int] = {}
     for name, ops in sizes.items():
@@ -64,13 +71,12 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
     return _separate(module, symbols, calls, copied, place, part if sizes else 0)
 
 
-def _know_constants(symbols: dict[str, Operation]) -> None:
+def _know_constants(symbols: dict[str, Operation], naming: Iterable[list[Operation]]) -> None:
     """An argument for which all calls give the same constant becomes that, as LLVM would see in one module."""
     calls: dict[str, list[func.CallOp]] = {}
-    for op in symbols.values():
-        for inner in op.walk():
-            if isinstance(inner, func.CallOp):
-                calls.setdefault(inner.callee.string_value(), []).append(inner)
+    for op in (each for ops in naming for each in ops):
+        if isinstance(op, func.CallOp):
+            calls.setdefault(op.callee.string_value(), []).append(op)
     for name, users in calls.items():
         function = symbols.get(name)
         if not isinstance(function, func.FuncOp) or _is_public(function):
@@ -152,10 +158,10 @@ def _is_inlined(op: Operation) -> bool:
     return "llvm.alwaysinline" in op.attributes
 
 
-def _references(op: Operation) -> Iterable[str]:
-    """The symbols that are named in an op, each once."""
+def _references(ops: Iterable[Operation]) -> Iterable[str]:
+    """The symbols that ops name, each once."""
     found: dict[str, None] = {}
-    for inner in op.walk():
+    for inner in ops:
         for attribute in (*inner.properties.values(), *inner.attributes.values()):
             if isinstance(attribute, SymbolRefAttr):
                 found[attribute.root_reference.data] = None

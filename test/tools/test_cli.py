@@ -82,6 +82,19 @@ def test_run_tells_outputs_time_and_memory(model: Path) -> None:
     )
 
 
+def test_run_tells_where_the_time_of_the_compile_went(model: Path) -> None:
+    """Steps add up to the whole: passes, LLVM's phases, the weights."""
+    lines = [line.split() for line in told("run", model, "--repeat", "1", "--timing").splitlines()]
+    start = lines.index(["step", "ms", "%", "in", "other", "processes"])
+    end = next(index for index, line in enumerate(lines) if line[:1] == ["compile"])
+    steps = {" ".join(line[:-2]): float(line[-2]) for line in lines[start + 1 : end]}
+    assert {"import", "fold-constants", "lower-kernels", "LLVM: optimize", "LLVM: generate", "weights", "load"} <= {
+        *steps
+    }
+    assert sum(steps.values()) == pytest.approx(float(lines[end][1]), abs=0.1 * len(steps))
+    assert lines[end + 1][:3] == ["before:", "Python's", "modules"]
+
+
 def test_run_tells_what_was_rewritten(tmp_path: Path) -> None:
     b = ModelBuilder("swish")
     x = b.input("x", [4, 4])
