@@ -10,6 +10,7 @@ from math import inf, nan
 
 from xdsl.ir import SSAValue
 
+from ..fits import EXP2
 from .math_builder import MathBuilder
 
 _LOG2_E = 1.4426950408889634
@@ -35,7 +36,7 @@ _EXPM1 = (
     0.008366580121219158,
     0.0013882509665563703,
 )
-# 2**r = 1 + r * (...) where |r| <= 1/2; the short one to 1.5 units
+# 2**r = 1 + r * (...) where |r| <= 1/2, to 1.6e-8; fits.py has a shorter one
 _EXP2 = (
     0.6931471824645996,
     0.24022647738456726,
@@ -43,13 +44,6 @@ _EXP2 = (
     0.00961843878030777,
     0.0013399003073573112,
     0.00015353258640971035,
-)
-_EXP2_SHORT = (
-    0.6931470036506653,
-    0.24022240936756134,
-    0.0555073507130146,
-    0.009671619161963463,
-    0.0013264591107144952,
 )
 # log(1 + f) = f - f**2 / 2 + f**3 * (...) where 1 + f is from sqrt(1/2) to sqrt(2)
 _LOG = (
@@ -161,7 +155,7 @@ def erf(b: MathBuilder, x: SSAValue) -> SSAValue:
     inside = b.at_most(a, _ERF_IS_ONE)
     exponent = b.mul(inside, b.horner([-coefficient * _LOG2_E for coefficient in _ERFC], inside))
     n, shifted = _nearest(b, exponent, 1.0)
-    power = b.horner((1.0, *_EXP2_SHORT), b.sub(exponent, n))
+    power = b.horner(EXP2, b.sub(exponent, n))
     large = b.copysign(b.fma(power, _power_of_two(b, shifted, _BIAS), b.number(-1.0)), x)
     return b.select(b.compare("olt", a, b.number(_ERF_SPLIT)), small, large)
 

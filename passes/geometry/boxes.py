@@ -26,7 +26,7 @@ def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Box:
-    """A strided window on a line of elements; strides are positive."""
+    """A strided window on a line of elements; where memory is at stake, strides are positive."""
 
     offset: int
     sizes: tuple[int, ...]
@@ -164,4 +164,4 @@ def with_unit_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int
 
 def reshaped(box: Box, shape: Sequence[int]) -> Box | None:
     """The same elements in the same order under another shape, or None where no strides do that."""
-    return placed(Box.dense(shape), box)
+    return Box.dense(shape, box.offset) if 0 in shape else placed(Box.dense(shape), box)

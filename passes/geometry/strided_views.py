@@ -7,12 +7,12 @@ elements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.graph import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp, ints, shape_of
+from .boxes import Box, reshaped, row_major
 
 
 @dataclass(frozen=True)
@@ -25,59 +25,12 @@ class StridedView:
     strides: tuple[int, ...]
 
 
-def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Strides of a dense row-major box."""
-    strides = [1] * len(sizes)
-    for i in range(len(sizes) - 2, -1, -1):
-        strides[i] = strides[i + 1] * sizes[i + 1]
-    return tuple(strides)
-
-
-def reshaped_strides(sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]) -> tuple[int, ...] | None:
-    """Strides of a window seen with another shape, or None where that needs a copy."""
-    if 0 in shape:
-        return row_major(shape)
-    old = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if size != 1]
-    result: list[int] = []
-    position = 0
-    remaining, stride = (1, 1) if not old else (1, old[0][1])
-    # Dimensions are matched from the left; `remaining` elements of the current old dimensions are not yet named.
-    for size in shape:
-        if size == 1:
-            result.append(0)
-            continue
-        while remaining < size or remaining % size:
-            if position == len(old):
-                return None
-            next_size, next_stride = old[position]
-            if remaining > 1 and stride != next_stride * next_size:
-                return None
-            remaining, stride = remaining * next_size, next_stride
-            position += 1
-        remaining //= size
-        result.append(stride * remaining)
-    if remaining != 1 or position != len(old):
-        return None
-    return _with_unit_strides(shape, result)
-
-
-def _with_unit_strides(shape: Sequence[int], strides: list[int]) -> tuple[int, ...]:
-    """Dimensions of size 1 get the stride a row-major box would give them."""
-    following = 1
-    for i in range(len(shape) - 1, -1, -1):
-        if shape[i] == 1:
-            strides[i] = following
-        following = max(following, strides[i] * shape[i])
-    return tuple(strides)
-
-
 def view_through(op: Operation, view: StridedView) -> StridedView | None:
     """The window that `op` makes of a window on its operand, or None where it is no window."""
     match op:
         case ReshapeOp():
-            shape = shape_of(op.results[0])
-            strides = reshaped_strides(view.sizes, view.strides, shape)
-            return None if strides is None else StridedView(view.base, view.offset, shape, strides)
+            box = reshaped(Box(view.offset, view.sizes, view.strides), shape_of(op.results[0]))
+            return None if box is None else StridedView(view.base, box.offset, box.sizes, box.strides)
         case TransposeOp():
             order = ints(op.permutation)
             sizes = tuple(view.sizes[i] for i in order)

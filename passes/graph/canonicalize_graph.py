@@ -23,6 +23,7 @@ from .canonical.contractions import CONTRACTIONS
 from .canonical.reshapes import RESHAPES
 from .canonical.slices import SLICES
 from .canonical.transposes import TRANSPOSES
+from .canonical.windows import WINDOWS
 from .fold_constants import FoldSmallConstants
 from .support.pattern_utils import apply_patterns
 
@@ -39,5 +40,5 @@ class CanonicalizeGraph(ModulePass):
             ctx,
             op,
             self.name,
-            (FoldSmallConstants, *ARITHMETIC, *RESHAPES, *TRANSPOSES, *SLICES, *CONTRACTIONS),
+            (FoldSmallConstants, *ARITHMETIC, *RESHAPES, *TRANSPOSES, *SLICES, *WINDOWS, *CONTRACTIONS),
         )

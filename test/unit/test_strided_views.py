@@ -21,7 +21,8 @@ from mini_infer.dialects.graph import (
     TransposeOp,
     shape_of,
 )
-from mini_infer.passes.geometry.strided_views import reshaped_strides, row_major, strided_view
+from mini_infer.passes.geometry.boxes import Box, reshaped
+from mini_infer.passes.geometry.strided_views import strided_view
 
 Chain = list[tuple[SSAValue, Array]]
 
@@ -98,8 +99,8 @@ def test_a_reshape_is_a_window_where_numpy_needs_no_copy(chain: Chain, data: st.
     (start,) = [array for known, array in chain if known is view.base]
     seen = read(start, value)
     shape = data.draw(st.permutations(expected.shape))
-    strides = reshaped_strides(view.sizes, view.strides, shape)
-    assert (strides is not None) == np.shares_memory(seen, seen.reshape(shape))
+    box = reshaped(Box(view.offset, view.sizes, view.strides), shape)
+    assert (box is not None) == np.shares_memory(seen, seen.reshape(shape))
 
 
 def test_what_is_no_view_is_its_own_window() -> None:
@@ -120,14 +121,12 @@ def test_what_is_no_view_is_its_own_window() -> None:
         ((3, 1, 4), (4, 99, 1), (12,), (1,)),  # the stride of a single element says nothing
         ((1, 4), (4, 1), (4, 1, 1), (1, 1, 1)),  # and becomes what a dense box has
         ((0, 4), (4, 1), (2, 0), (0, 1)),
+        ((2, 6), (0, 1), (2, 2, 3), (0, 3, 1)),  # broadcast
+        ((2, 6), (6, -1), (2, 2, 3), (6, -3, -1)),  # backwards
     ],
 )
 def test_reshaped_strides(
     sizes: tuple[int, ...], strides: tuple[int, ...], shape: tuple[int, ...], expected: tuple[int, ...] | None
 ) -> None:
-    assert reshaped_strides(sizes, strides, shape) == expected
-
-
-def test_row_major() -> None:
-    assert row_major((2, 3, 4)) == (12, 4, 1)
-    assert row_major(()) == ()
+    box = reshaped(Box(5, sizes, strides), shape)
+    assert box == (None if expected is None else Box(5, shape, expected))

@@ -38,6 +38,7 @@ from ..tiles.epilogue import Epilogue
 from ..tiles.microkernel import Tile, chains_of, tile_function
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
+from ..writing.squares import transposed
 from .score_rows import ScoreRows
 
 
@@ -235,16 +236,3 @@ class _Writer:
         b.loop(s.keys, self.panels * self.nr, padding)
         b.ret()
         return function
-
-
-def transposed(b: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
-    """The columns of a square of n vectors of n lanes, n a power of two: log2(n) rounds of interleaving halves."""
-    count = len(rows)
-    half = count // 2
-    low = [lane for i in range(half) for lane in (i, count + i)]
-    high = [lane for i in range(half, count) for lane in (i, count + i)]
-    current = list(rows)
-    for _ in range(count.bit_length() - 1):
-        pairs = zip(current[:half], current[half:], strict=True)
-        current = [b.shuffle(x, y, order) for x, y in pairs for order in (low, high)]
-    return current

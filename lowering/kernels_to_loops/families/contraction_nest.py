@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph import ConvOp, MatmulOp, describe, shape_of
-from ....passes.geometry.strided_views import row_major
+from ....passes.geometry.boxes import row_major
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue

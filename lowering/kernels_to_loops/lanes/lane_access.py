@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from xdsl.dialects import arith
 from xdsl.dialects import vector as vector_ops
-from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.extensions.replace import scalar_of, shaped_like
 from ..writing.arithmetic import signless
 from ..writing.builder import LoopBuilder, memref_type
 from ..writing.index_expr import Expr, Var
+from ..writing.squares import transposed
 
 # A vector read with a stride up to this is a few loads and shuffles; with a larger one, a load per lane.
 _LARGEST_SHUFFLED_STRIDE = 4
@@ -103,7 +104,7 @@ class LaneAccess:
             return b.vload(buffer.line, [place.emit(b)], lanes, valid)
         if step == -1:
             loaded = b.vload(buffer.line, [(place - (valid - 1)).emit(b)], lanes, valid)
-            return self.shuffle(loaded, loaded, [max(valid - 1 - lane, 0) for lane in range(lanes)])
+            return self.b.shuffle(loaded, loaded, [max(valid - 1 - lane, 0) for lane in range(lanes)])
         if 1 < step <= _LARGEST_SHUFFLED_STRIDE:
             return self._load_strided(buffer, place, step, vector)
         if self.tile is not None and place.coefficient(self.tile.var) == 1:
@@ -128,23 +129,8 @@ class LaneAccess:
             rows = [
                 self.b.vload(buffer.line, [(corner + lane * step).emit(self.b)], tile.size) for lane in range(tile.size)
             ]
-            tile.turned[key] = self._turned(rows)
+            tile.turned[key] = transposed(self.b, rows)
         return tile.turned[key][tile.offset]
-
-    def _turned(self, rows: list[SSAValue]) -> list[SSAValue]:
-        """The transpose of a square: lanes whose numbers differ in one bit trade places, bit after bit."""
-        size = len(rows)
-        half = size // 2
-        while half:
-            for row in range(size):
-                if row & half:
-                    continue
-                a, c = rows[row], rows[row + half]
-                upper = [size + lane - half if lane & half else lane for lane in range(size)]
-                lower = [size + lane if lane & half else lane + half for lane in range(size)]
-                rows[row], rows[row + half] = self.shuffle(a, c, upper), self.shuffle(a, c, lower)
-            half //= 2
-        return rows
 
     def _load_strided(self, buffer: Buffer, place: Expr, step: int, vector: Vector) -> SSAValue:
         """Whole vectors that cover every element asked for and none behind the last one, then shuffles."""
@@ -159,15 +145,9 @@ class LaneAccess:
                 lanes + offset - start if first <= offset < first + lanes else lane
                 for lane, offset in enumerate(offsets)
             ]
-            result = self.shuffle(loaded if result is None else result, loaded, mask)
+            result = self.b.shuffle(loaded if result is None else result, loaded, mask)
         assert result is not None
         return result
-
-    def shuffle(self, a: SSAValue, c: SSAValue, mask: Sequence[int]) -> SSAValue:
-        """Lanes of two vectors of one length; those of the second count on from the first's."""
-        element = scalar_of(a.type)
-        positions = DenseArrayBase.from_list(i64, list(mask))
-        return self.b.insert(vector_ops.ShuffleOp(a, c, positions, result_type=VectorType(element, [len(mask)])))
 
     def store(self, value: SSAValue, buffer: Buffer, place: Expr, step: int, vector: Vector) -> None:
         """Write a vector whose lanes go `step` apart; the first one to `place`."""
@@ -197,9 +177,9 @@ class LaneAccess:
             return
         lanes = vector.lanes
         pairs = [
-            self.shuffle(waiting[i], waiting[min(i + 1, group.count - 1)], range(2 * lanes))
+            self.b.shuffle(waiting[i], waiting[min(i + 1, group.count - 1)], range(2 * lanes))
             for i in range(0, group.count, 2)
         ]
         order = [number * lanes + lane for lane in range(lanes) for number in range(group.count)]
-        together = self.shuffle(pairs[0], pairs[-1], order)
+        together = self.b.shuffle(pairs[0], pairs[-1], order)
         self.b.vstore(together, buffer.line, [start.emit(self.b)], vector.valid * group.count)

@@ -8,6 +8,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
+from ...fits import EXP2
 from .arithmetic import Arithmetic
 
 # log2 of the upper tail of the normal distribution at a in [0, 13]: weighted least squares with the weights raised
@@ -27,16 +28,7 @@ _TAIL = [
     7.838587379183082e-08,
     -1.5055185986767583e-09,
 ]
-# 2^f on [-1/2, 1/2], fitted in the same way: relative error 9.1e-8.
-_EXP2 = [
-    1.0,
-    0.6931469775981207,
-    0.2402224208466897,
-    0.055507337447514404,
-    0.009671512672044528,
-    0.0013264726746115736,
-]
-# exp(r) where |r| <= log(2) / 2, fitted in the same way: relative error 9.2e-8.
+# exp(r) where |r| <= log(2) / 2, fitted like fits.EXP2: relative error 9.2e-8.
 _EXP = [
     1.0,
     0.9999997019767761,
@@ -65,7 +57,7 @@ def gelu(m: Arithmetic, x: SSAValue) -> SSAValue:
 def _exp2_in_range(m: Arithmetic, y: SSAValue) -> SSAValue:
     """2^y for y between -126.5 and 127, 0 for y between -127.5 and that, NaN for NaN."""
     shifted, whole = _rounded(m, y)
-    return _times_power_of_two(m, m.polynomial(_EXP2, m.sub(y, whole)), shifted)
+    return _times_power_of_two(m, m.polynomial(EXP2, m.sub(y, whole)), shifted)
 
 
 def _rounded(m: Arithmetic, y: SSAValue) -> tuple[SSAValue, SSAValue]:

@@ -8,6 +8,7 @@ product is fused with the sum it goes into. What is fused is decided here, by wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import cast
@@ -314,7 +315,7 @@ class Arithmetic:
         root = self.unary("sqrt", self.add(x, self.constant(0)))
         return self.select(self.compare("eq", x, self.constant(-inf)), self.constant(inf), root)
 
-    def polynomial(self, coefficients: list[float], x: SSAValue) -> SSAValue:
+    def polynomial(self, coefficients: Sequence[float], x: SSAValue) -> SSAValue:
         """Horner's scheme; coefficients from the constant one upwards."""
         result = self.constant(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
