@@ -9,10 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from ..dialects import errors
+from ..dialects.whole_file import whole_file
 from ..passes.planning import STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
 from .problem_csv import ProblemTable, read_problem, with_offsets
 from .progress import working
-from .whole_file import whole_file
 
 
 def allocate(

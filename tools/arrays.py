@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
+from ..dialects.whole_file import whole_file
 from ..runtime.context import checked
 from ..runtime.specs import TensorSpec
-from .whole_file import whole_file
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 

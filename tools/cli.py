@@ -230,11 +230,11 @@ def demo(
     threads: Threads = None,
 ) -> None:
     """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
+    from ..dialects.whole_file import whole_file
     from . import planning, running
     from .command_names import shell_name
     from .demo_model import resnet50
     from .reports.tables import size_text
-    from .whole_file import whole_file
 
     start = time.perf_counter()
     with out.status("building a ResNet-50 with seeded weights"), whole_file(model) as stream:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -18,8 +17,9 @@ from types import TracebackType
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.errors import ConfigError
 from ..dialects.graph.blobs import BlobAttr, BlobStore, blobs_of
+from ..dialects.whole_file import WholeFiles, is_special, whole_file
 
 STANDARD_STREAM = "-"
 MODULE, WEIGHTS = ".mlir", ".weights"  # how the names of a module and of the weights beside it end
@@ -33,21 +33,18 @@ class Destination:
         self._replaces_source = source != STANDARD_STREAM and self._file == Path(source).resolve()
         if self._file is not None and self._file.suffix == WEIGHTS:
             raise ConfigError(f"-o {output}: {WEIGHTS} is for the weights beside a module; write it to FILE{MODULE}")
-        self._staging: tempfile.TemporaryDirectory[str] | None = None
+        self._files = None if self._file is None or is_special(self._file) else WholeFiles(self._file)
 
     def __enter__(self) -> Destination:
-        if self._file is not None and not _is_special(self._file):
-            try:
-                self._staging = tempfile.TemporaryDirectory(prefix=f".{self._file.name}.", dir=self._file.parent)
-            except OSError as error:
-                raise MiniInferError(f"can't write {self._file}: {error.strerror}") from error
+        if self._files is not None:
+            self._files.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._staging is not None:
-            self._staging.cleanup()
+        if self._files is not None:
+            self._files.__exit__(kind, error, trace)
 
     def keep_off(self, blobs: Iterable[BlobAttr], store: BlobStore) -> None:
         """Raises ConfigError where the output would replace a file in which some of these blobs lie."""
@@ -64,17 +61,17 @@ class Destination:
         Raises ConfigError where there is one, but not of a kind that has weights, or where another module's weights
         would be lost.
         """
-        weights = None if self._staging is None or self._file is None else self._file.with_suffix(WEIGHTS)
+        weights = None if self._files is None or self._file is None else self._file.with_suffix(WEIGHTS)
         new = {blob for blob in blobs_of(module) if not blob.file.data} - inherited
         folder = weights.parent if weights else Path.cwd()
         if elide:
             weights = None
         _name_blobs_from(folder, module, store, replaced=weights if new else None)
         size = sum(blob.nbytes.data for blob in new)
-        if not new or weights is None or self._staging is None:
+        if not new or weights is None or self._files is None:
             return size
         self._check_weights_are_its_own(weights, size, store, inherited)
-        staged = Path(self._staging.name, weights.name)
+        staged = self._files.staged(weights.name)
         if staged.exists():
             raise ConfigError("several modules with new weights can't go to one file")
         store.write(module, staged)
@@ -103,28 +100,17 @@ class Destination:
         if self._file is None:
             sys.stdout.write(text)
             return
-        try:
-            if self._staging is None:  # a device or a pipe, which must not be replaced
-                self._file.write_text(text, encoding="utf-8")
-                return
-            staged = Path(self._staging.name)
-            (staged / self._file.name).write_text(text, encoding="utf-8")
-            weights = self._file.with_suffix(WEIGHTS)
-            if (staged / weights.name).exists():
-                (staged / weights.name).chmod((staged / self._file.name).stat().st_mode)
-                os.replace(staged / weights.name, weights)
-            os.replace(staged / self._file.name, self._file)
-        except OSError as error:
-            raise MiniInferError(f"can't write {self._file}: {error.strerror}") from error
-
-
-def _is_special(path: Path) -> bool:
-    """Whether it is a device, a pipe or a folder: there, but no file that could be replaced."""
-    return path.exists() and not path.is_file()
+        if self._files is None:  # a device or a pipe, which must not be replaced
+            with whole_file(self._file) as stream:
+                stream.write(text.encode())
+            return
+        with self._files.open(self._file.name) as stream:
+            stream.write(text.encode())
+        self._files.commit(self._file.with_suffix(WEIGHTS).name, self._file.name)
 
 
 def _resolved(path: Path) -> Path:
-    return path if _is_special(path) else path.resolve()  # what /dev/stdout leads to may have no path of its own
+    return path if is_special(path) else path.resolve()  # what /dev/stdout leads to may have no path of its own
 
 
 def _place(blob: BlobAttr, store: BlobStore) -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ..errors import InvalidModelError, MiniInferError
+from ..errors import InvalidModelError
+from ..whole_file import whole_file
 from .values import AnyTensor, Array, nbytes_of, numpy_dtype
 
 ALIGNMENT = 64  # bytes between the starts of blobs in a written file: a cache line
@@ -256,23 +256,13 @@ class BlobStore:
     def _write_file(self, path: Path, placed: dict[str, BlobAttr]) -> dict[str, BlobAttr]:
         """Writes blobs where they are placed; the same with the digests of their bytes."""
         written: dict[str, BlobAttr] = {}
-        temporary = ""
-        try:
-            descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-            with os.fdopen(descriptor, "wb") as file:
-                for digest, blob in placed.items():
-                    nbytes, offset = blob.nbytes.data, blob.offset.data
-                    data = self.bytes(BlobAttr.of("", 0, nbytes, digest))
-                    file.write(bytes(offset - file.tell()))
-                    file.write(data.data)
-                    written[digest] = BlobAttr.of(path.name, offset, nbytes, digest_of(data))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except OSError as error:
-            if temporary and os.path.exists(temporary):
-                os.unlink(temporary)
-            raise MiniInferError(f"can't write the weights to {path}: {error.strerror}") from error
+        with whole_file(path) as file:
+            for digest, blob in placed.items():
+                nbytes, offset = blob.nbytes.data, blob.offset.data
+                data = self.bytes(BlobAttr.of("", 0, nbytes, digest))
+                file.write(bytes(offset - file.tell()))
+                file.write(data.data)
+                written[digest] = BlobAttr.of(path.name, offset, nbytes, digest_of(data))
         return written
 
     def _map(self, path: Path) -> Array:

@@ -38,7 +38,7 @@
 // ABSENT:  mini-opt: error: --print-ir-before=licm: that is none of the passes to run: cse, dce
 // MISSING: mini-opt: error: {{.*}}nothing.mlir: No such file or directory
 // SUFFIX:  mini-opt: error: {{.*}}errors.txt is neither .mlir nor .onnx
-// FOLDER:  mini-opt: error: can't write {{.*}}out.mlir: No such file or directory
+// FOLDER:  mini-opt: error: {{.*}}out.mlir: can't be written: No such file or directory
 func.func @identity(%a: i32) -> i32 {
   func.return %a : i32
 }

@@ -86,7 +86,7 @@ def test_device_is_written_to_and_not_replaced(module: Path) -> None:
 
 def test_full_disk_is_an_error(module: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(module), "-o", "/dev/full"]) == 1
-    assert capsys.readouterr().err == "mini-opt: error: can't write /dev/full: No space left on device\n"
+    assert capsys.readouterr().err == "mini-opt: error: /dev/full: can't be written: No space left on device\n"
 
 
 def test_full_standard_output_is_one_error(module: Path) -> None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...dialects.errors import ConfigError
+from ...dialects.whole_file import whole_file
 from ...passes.memory.report.memory_plan import MemoryPlan
-from ..whole_file import whole_file
 from .tables import csv_table, plan_table, pool_table
 
 __all__ = ["PICTURES", "csv_table", "plan_table", "pool_table", "write_report"]

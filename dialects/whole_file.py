@@ -1,0 +1,88 @@
+"""Files that appear whole or not at all: written beside their places, to the disk, and then put there at once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO
+
+from .errors import MiniInferError
+
+
+class WholeFiles:
+    """Files for one folder, staged in a folder of their own there; what is not committed is gone on exit.
+
+    Raises MiniInferError, naming `target`, where a file can't be written.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+
+    def __enter__(self) -> WholeFiles:
+        with _told(self._target):
+            folder = self._target.parent
+            self._staging = tempfile.TemporaryDirectory(prefix=f".{self._target.name}.", dir=folder)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._staging.cleanup()
+
+    def staged(self, name: str) -> Path:
+        """Where a file of that name is to be written."""
+        return Path(self._staging.name, name)
+
+    @contextmanager
+    def open(self, name: str) -> Generator[BinaryIO]:
+        """A stream to a staged file, which is on the disk afterwards."""
+        with _told(self._target), self.staged(name).open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def commit(self, *names: str) -> None:
+        """Puts those of the staged files that there are into the folder, in this order."""
+        with _told(self._target):
+            for name in names:
+                if self.staged(name).exists():
+                    os.replace(self.staged(name), self._target.with_name(name))
+
+
+@contextmanager
+def whole_file(path: str | Path) -> Generator[BinaryIO]:
+    """A stream whose content becomes the file `path` once all is written; folders on the way are made.
+
+    Where it is a link, the file that it leads to is replaced. What is there and is no plain file (a device, a pipe) is
+    written to as it is. Raises MiniInferError where the file can't be written; an error in the caller's block leaves
+    no file either.
+    """
+    target = Path(path)
+    with _told(target):
+        if is_special(target):
+            with target.open("wb") as stream:
+                yield stream
+            return
+        target = target.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with WholeFiles(target) as files:
+        with files.open(target.name) as stream:
+            yield stream
+        files.commit(target.name)
+
+
+def is_special(path: Path) -> bool:
+    """Whether it is a device, a pipe or a folder: there, but no file that could be replaced."""
+    return path.exists() and not path.is_file()
+
+
+@contextmanager
+def _told(target: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise MiniInferError(f"{target}: can't be written: {error.strerror}") from error
