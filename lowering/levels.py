@@ -6,14 +6,13 @@ arguments. Ops are told by their names, so that looking at a module imports no d
 
 from __future__ import annotations
 
-from typing import cast
-
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, MemRefType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
 from ..dialects.errors import ConfigError, InvalidModelError
+from ..dialects.graph.host_code import ROLE, argument_texts
 from .registry import LEVEL_OF_PASS, LEVELS, Level
 
 __all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of"]
@@ -22,13 +21,9 @@ __all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of"]
 _NOT_COMPUTED = {"func.func", "func.return", "graph.constant", "graph.reshape", "graph.weight"}
 
 
-def argument_roles(main: Operation) -> tuple[str, ...]:
+def argument_roles(main: Operation) -> list[str]:
     """What each argument of a `main` on buffers is for, such as "input" or "arena"; "" if unsaid."""
-    roles: list[str] = []
-    for attributes in cast("ArrayAttr[DictionaryAttr]", main.properties.get("arg_attrs", ArrayAttr([]))):
-        role = attributes.data.get("graph.role")
-        roles.append(role.data if isinstance(role, StringAttr) else "")
-    return tuple(roles)
+    return argument_texts(main, ROLE)
 
 
 def check_level(pass_name: str, module: ModuleOp) -> None:

@@ -54,7 +54,7 @@ def check_signature(module: ModuleOp) -> None:
     if level_of(module) in ("graph", "kernels"):
         input_specs(module)
         return
-    roles = argument_roles(main) or ("",) * len(main.regions[0].blocks[0].args)
+    roles = argument_roles(main)
     if not ROLES.fullmatch(" ".join(role or "-" for role in roles)):
         raise InvalidModelError(
             f"@main takes {', '.join(role or 'what has no role' for role in roles)}; graph.role must say: inputs, "

@@ -17,9 +17,11 @@ from xdsl.dialects.func import FuncOp
 
 from ..dialects.errors import PlanError
 from ..dialects.graph import MiniContext, node_name
+from ..dialects.graph.host_code import main_of
 from ..lowering.pipelines import Observer, PassRun
 from ..passes.geometry.boxes import Box
-from ..passes.memory.analysis.buffers import Places, argument_with_role, calls_of, main_of
+from ..passes.memory.analysis.buffers import Places, argument_with_role
+from ..passes.memory.analysis.host import calls_of
 from ..passes.memory.share_threads import STAGE, ShareThreads
 from .build import build_plan
 from .compilers import Compilers

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects import arith, func, memref
+from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mini_infer.dialects.graph import (
     Array,
@@ -25,6 +25,8 @@ from mini_infer.dialects.graph import (
     tensor,
 )
 from mini_infer.dialects.kernel import BarrierOp, CallOp, WeightOp
+from mini_infer.passes.memory.analysis.buffers import int_attribute
+from mini_infer.passes.memory.analysis.host import loop_ranges, steps_of
 
 GARBAGE = 0xFF  # four of them are a NaN
 
@@ -38,7 +40,10 @@ class Machine:
         self.main = next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
         self.memory: dict[SSAValue, Array] = {}  # roots -> bytes
         self.stamps: dict[SSAValue, Array] = {}
-        self.step = 0
+        self.scalars: dict[SSAValue, Any] = {}
+        self.steps = {op: step for step, op in enumerate(steps_of(self.main))}
+        self.turns = loop_ranges(self.main)
+        self.loops: list[range] = []  # the steps of those that run
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name. AssertionError where a byte is read that another buffer has written since."""
@@ -54,8 +59,7 @@ class Machine:
             if role.data == "input":
                 self.array(argument)[...] = inputs[names[argument]]
         before: dict[SSAValue, Array] = {root: self.memory[root].copy() for root in self.main.args}
-        for op in self.main.body.block.ops:
-            self.execute(op)
+        self.block(self.main.body.block)
         for argument, name in names.items():
             if name in inputs:
                 assert (self.memory[argument] == before[argument]).all(), f"input {name} was written"
@@ -67,6 +71,10 @@ class Machine:
         self.memory[root] = np.full(size, GARBAGE, np.uint8)
         self.stamps[root] = np.full(size, -1, np.int32)
 
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            self.execute(op)
+
     def execute(self, op: Operation) -> None:
         match op:
             case memref.AllocOp():
@@ -77,16 +85,34 @@ class Machine:
                 self.array(op.result)[...] = self.store.read(op.blob, tensor(type.element_type, type.get_shape()))
             case CallOp():
                 self.call(op)
-            case arith.ConstantOp() | memref.ViewOp() | memref.ReinterpretCastOp() | BarrierOp() | func.ReturnOp():
+            case scf.ForOp():
+                first, end, step = (self.scalars[each] for each in (op.lb, op.ub, op.step))
+                self.loops.append(self.turns.get(op, range(0)))
+                for number in range(first, end, step):
+                    self.scalars[op.body.block.args[0]] = number
+                    self.block(op.body.block)
+                self.bury(self.loops.pop().stop)
+            case scf.IfOp():
+                region = op.regions[0 if self.scalars[op.cond] else 1]
+                if region.blocks:
+                    self.block(region.block)
+            case memref.LoadOp():
+                self.check_stamps(op.memref, op)
+                position = tuple(self.scalars[each] for each in op.indices)
+                self.scalars[op.res] = self.array(op.memref)[position].item()
+                self.bury(self.steps[op] + 1)
+            case arith.ConstantOp() if isinstance(op.value, IntegerAttr):
+                self.scalars[op.result] = op.value.value.data
+            case arith.IndexCastOp():
+                self.scalars[op.result] = self.scalars[op.input]
+            case memref.ViewOp() | memref.ReinterpretCastOp() | BarrierOp() | func.ReturnOp() | scf.YieldOp():
                 pass
             case _:
                 raise AssertionError(f"{op.name} in main")
 
     def call(self, op: CallOp) -> None:
         for value in op.ins:
-            assert (self.stamped(value) == _number(value)).all() or not _number(value), (
-                f"step {self.step}: {op.callee} reads bytes of {value} that another has written"
-            )
+            self.check_stamps(value, op)
         operands = [self.array(value).copy() for value in op.ins]
         for value in op.scratch:
             self.spoil(value)
@@ -95,15 +121,24 @@ class Machine:
         for value, result in zip(op.outs, results, strict=True):
             self.array(value)[...] = result
             self.stamped(value)[...] = _number(value) or -2
-        self.step += 1
-        self.bury(op)
+        self.bury(self.steps[op] + 1)
 
-    def bury(self, last: Operation) -> None:
-        """Garbage over the buffers that are dead from now on."""
-        for op in self.main.body.block.ops:
-            death = op.attributes.get("death")
-            if isinstance(op, memref.ViewOp) and isinstance(death, IntegerAttr) and death.value.data == self.step:
+    def check_stamps(self, value: SSAValue, op: CallOp | memref.LoadOp) -> None:
+        reader = op.callee if isinstance(op, CallOp) else op.name
+        assert (self.stamped(value) == _number(value)).all() or not _number(value), (
+            f"step {self.steps[op]}: {reader} reads bytes of {value} that another has written"
+        )
+
+    def bury(self, step: int) -> None:
+        """Garbage over the buffers that are dead from this step on; those that a loop may need again die behind it."""
+        for op in self.main.body.walk():
+            if isinstance(op, memref.ViewOp) and self.dies(op, step):
                 self.spoil(op.result)
+
+    def dies(self, view: memref.ViewOp, step: int) -> bool:
+        birth, death = int_attribute(view, "birth"), int_attribute(view, "death")
+        inside = all(loop.start <= (birth or 0) and step < loop.stop for loop in self.loops)
+        return death == step and inside
 
     def spoil(self, value: SSAValue) -> None:
         """Garbage in every byte of the value."""

@@ -2,7 +2,8 @@
 
 Kernels are elementwise (in place or not), softmax rows, products with scratch, concatenations, slices,
 splits, transposes of unit axes; reshapes lie between them; main returns inputs, duplicates and reshapes
-too.
+too. With `regions` there are loops and branches as well, in each other, whose trips and conditions are constants, read
+from an input, or computed; loops pass values on, swap them, drop them, and yield what lies outside.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, f32
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.context import Context
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects import tensor as tensor_dialect
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, f32, i1, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from mini_infer.dialects import graph
 from mini_infer.dialects.graph import (
@@ -25,27 +28,62 @@ from mini_infer.dialects.graph import (
     tensor,
 )
 from mini_infer.dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from mini_infer.lowering.pipelines import parse_passes, run_passes
 
 SHAPES = [(4, 6), (24,), (2, 3, 4), (1, 4, 6), (4, 1, 6), (8, 8), (64,)]
+MEMORY = (
+    "order-kernels",
+    "mark-inplace",
+    "bufferize",
+    "elide-copies",
+    "plan-arena",
+    "verify-arena",
+    "insert-barriers",
+)
 Body = Callable[[Sequence[SSAValue]], Sequence[Operation]]
 
 
 class ProgramBuilder:
-    """Writes a main and its kernels, for the random generator and for tests that want one special program."""
+    """Writes a main and its kernels, for the random generator and for tests that want one special program.
 
-    def __init__(self, inputs: Sequence[tuple[int, ...]], threads: int = 2) -> None:
+    With `plain` there are no kernels yet: their bodies stand in main, at the graph level.
+    """
+
+    def __init__(self, inputs: Sequence[tuple[int, ...]], threads: int = 2, plain: bool = False) -> None:
+        self.plain = plain
         self.context = MiniContext()
         self.module = ModuleOp([])
         self.module.attributes["kernel.target"] = TargetAttr.of(threads=threads)
         self.block = Block(arg_types=[tensor(f32, shape) for shape in inputs])
+        self.main = self.block
         self.count = 0
 
     @property
     def inputs(self) -> list[SSAValue]:
-        return list(self.block.args)
+        return list(self.main.args)
+
+    def add(self, op: Operation) -> SSAValue:
+        """An op in the block that is written; its result."""
+        self.block.add_op(op)
+        return op.results[0]
+
+    def index(self, value: int) -> SSAValue:
+        """A constant of the host."""
+        return self.add(arith.ConstantOp(IntegerAttr(value, IndexType())))
+
+    def inside(self, types: Sequence[Attribute], write: Callable[[list[SSAValue]], Sequence[SSAValue]]) -> Block:
+        """A block of a loop or a branch, which yields what `write` gives."""
+        outside, self.block = self.block, Block(arg_types=types)
+        self.block.add_op(scf.YieldOp(*write(list(self.block.args))))
+        inner, self.block = self.block, outside
+        return inner
 
     def call(self, body: Body, operands: Sequence[SSAValue], interface: InterfaceAttr) -> list[SSAValue]:
         """A call of a new kernel; `body` makes its ops, of which the last ones' results are yielded."""
+        if self.plain:
+            ops = body(operands)
+            self.block.add_ops(ops)
+            return [op.results[0] for op in ops]
         name = f"k{self.count}"
         location = named_location(f"node{self.count}")
         self.count += 1
@@ -78,7 +116,7 @@ class ProgramBuilder:
     def finish(self, outputs: Sequence[SSAValue]) -> ModuleOp:
         """The module, with main returning the values."""
         self.block.add_op(func.ReturnOp(*outputs))
-        inputs = [value.type for value in self.block.args]
+        inputs = [value.type for value in self.main.args]
         main = func.FuncOp("main", (inputs, [value.type for value in outputs]), Region(self.block))
         main.arg_attrs = _names("x", len(inputs))
         main.res_attrs = _names("y", len(outputs))
@@ -91,12 +129,16 @@ def _names(prefix: str, count: int) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr([DictionaryAttr({"graph.name": StringAttr(f"{prefix}{i}")}) for i in range(count)])
 
 
-def random_program(seed: int, length: int = 12) -> tuple[MiniContext, ModuleOp, dict[str, Array]]:
+def random_program(
+    seed: int, length: int = 12, regions: bool = False, plain: bool = False
+) -> tuple[MiniContext, ModuleOp, dict[str, Array]]:
     """A program, the context of its weights, and inputs for it. Equal seeds give equal programs."""
     random = Random(seed)
-    builder = ProgramBuilder([random.choice(SHAPES) for _ in range(random.randint(1, 3))], random.randint(1, 3))
+    shapes = [random.choice(SHAPES) for _ in range(random.randint(1, 3))]
+    builder = ProgramBuilder(shapes, random.randint(1, 3), plain)
     values = builder.inputs
     for _ in range(random.randint(1, length)):
+        values += _region(random, builder, values) if regions and random.random() < 0.3 else []
         values += _step(random, builder, values)
     outputs = random.choices(values, k=random.randint(1, 3))
     outputs.append(values[-1])
@@ -105,6 +147,53 @@ def random_program(seed: int, length: int = 12) -> tuple[MiniContext, ModuleOp, 
         f"x{i}": numbers.integers(-8, 8, shape_of(value)).astype(np.float32) for i, value in enumerate(builder.inputs)
     }
     return builder.context, builder.finish(outputs), arrays
+
+
+def _region(random: Random, builder: ProgramBuilder, values: list[SSAValue], depth: int = 0) -> list[SSAValue]:
+    """A loop or a branch on recent values, with others in it; its results."""
+    carried = random.choices(values[-6:], k=random.randint(1, 3))
+    types = [value.type for value in carried]
+
+    def body(arguments: list[SSAValue]) -> list[SSAValue]:
+        inner = values[-4:] + [each for each in arguments if each.type in types]
+        for _ in range(random.randint(0, 4)):
+            if depth < 2 and random.random() < 0.25:
+                inner += _region(random, builder, inner, depth + 1)
+            inner += _step(random, builder, inner)
+        return [random.choice([value for value in (*inner, *carried) if value.type == type]) for type in types]
+
+    if random.random() < 0.5:
+        first, step = builder.index(random.randrange(2)), builder.index(random.choice([1, 1, 2]))
+        last = _count(random, builder) if random.random() < 0.5 else builder.index(random.randrange(5))
+        loop = scf.ForOp(first, last, step, carried, builder.inside([IndexType(), *types], body))
+        builder.block.add_op(loop)
+        return list(loop.results)
+    condition = _condition(random, builder, values)
+    then, other = (Region(builder.inside([], body)) for _ in range(2))
+    branch = scf.IfOp(condition, types, then, other)
+    builder.block.add_op(branch)
+    return list(branch.results)
+
+
+def _condition(random: Random, builder: ProgramBuilder, values: list[SSAValue]) -> SSAValue:
+    """Whether an element of a value is larger than another's, as a truth value of the host."""
+    x = random.choice(values[-6:])
+    y = random.choice([value for value in values if value.type == x.type])
+    (larger,) = builder.call(lambda a: [graph.GreaterOp(a[0], a[1])], [x, y], InterfaceAttr.of())
+    return builder.add(tensor_dialect.ExtractOp(larger, [builder.index(0)] * len(shape_of(x)), i1))
+
+
+def _count(random: Random, builder: ProgramBuilder) -> SSAValue:
+    """A number from 0 to 3, which a kernel computes of an input."""
+    x = random.choice(builder.inputs)
+
+    def counted(a: Sequence[SSAValue]) -> list[Operation]:
+        clipped = graph.ClipOp(a[0], 0.0, 3.0)
+        return [clipped, graph.CastOp(clipped.results[0], i64)]
+
+    *_, counts = builder.call(counted, [x], InterfaceAttr.of())
+    number = builder.add(tensor_dialect.ExtractOp(counts, [builder.index(0)] * len(shape_of(x)), i64))
+    return builder.add(arith.IndexCastOp(number, IndexType()))
 
 
 def _interface(random: Random, operands: int, results: int, inplace: Sequence[tuple[int, int]]) -> InterfaceAttr:
@@ -185,3 +274,15 @@ def _unit_transpose(shape: tuple[int, ...]) -> list[int]:
     """A permutation that only moves axes of size 1, to the front."""
     units = [axis for axis, size in enumerate(shape) if size == 1]
     return units + [axis for axis, size in enumerate(shape) if size != 1]
+
+
+def run_memory(ctx: Context, module: ModuleOp, passes: Sequence[str] = MEMORY) -> None:
+    """Some passes, all of the memory passes unless given; what they leave is verified."""
+    run_passes(ctx, module, parse_passes(",".join(passes)))
+    module.verify()
+
+
+def assert_same(found: dict[str, Array], wanted: dict[str, Array]) -> None:
+    """Each of the results that are wanted has been found."""
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)

@@ -67,6 +67,7 @@ from .elementwise import (
     WhereOp,
     XorOp,
 )
+from .host_code import main_of
 from .indexing import (
     GatherElementsOp,
     GatherNdOp,
@@ -79,7 +80,6 @@ from .interpret import (
     Observer,
     input_names,
     interpret,
-    main_of,
     output_names,
 )
 from .movement import (

@@ -1,51 +1,50 @@
-"""The reference interpreter: a module's meaning, op by op in numpy, at graph level and at kernels level."""
+"""The reference interpreter: a module's meaning, op by op in numpy, at graph level and at kernels level.
+
+Loops and branches in `main`, and the scalars that decide about them, are run as well.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
+from xdsl.utils.exceptions import InterpretationError
 
 from ..errors import InvalidInputError, InvalidModelError
 from .activation import CastOp
 from .base import GraphOp, describe
 from .blobs import BlobStore
+from .host_code import NAME, argument_texts, is_scalar, is_shaped, main_of, read_by, result_texts
 from .structure import CallOp, KernelOp, WeightOp, YieldOp
 from .values import AnyTensor, Array, is_float, is_float_dtype, numpy_dtype, type_of
 
+if TYPE_CHECKING:
+    from xdsl.interpreter import Interpreter
+
 Observer: TypeAlias = Callable[[Operation, Sequence[Array]], None]
-
-
-def main_of(module: ModuleOp) -> FuncOp:
-    """The function @main; raises InvalidModelError where there is none."""
-    main = SymbolTable.lookup_symbol(module, "main")
-    if not isinstance(main, FuncOp) or main.is_declaration:
-        raise InvalidModelError("the module has no function @main")
-    return main
-
-
-def _names(attributes: ArrayAttr[DictionaryAttr] | None, count: int, fallback: str) -> list[str]:
-    names: list[str] = []
-    for index in range(count):
-        given = attributes.data[index].data.get("graph.name") if attributes is not None else None
-        names.append(given.data if isinstance(given, StringAttr) else f"{fallback}{index}")
-    return names
+Scalar: TypeAlias = "int | float | bool"
 
 
 def input_names(main: FuncOp) -> list[str]:
     """The names of the function's arguments: `graph.name`, or input0, input1, ... where there is none."""
-    return _names(main.arg_attrs, len(main.function_type.inputs), "input")
+    return _or_numbered(argument_texts(main, NAME), "input")
 
 
 def output_names(main: FuncOp) -> list[str]:
     """The names of the function's results: `graph.name`, or output0, output1, ... where there is none."""
-    return _names(main.res_attrs, len(main.function_type.outputs), "output")
+    return _or_numbered(result_texts(main, NAME), "output")
+
+
+def _or_numbered(names: list[str], fallback: str) -> list[str]:
+    return [name or f"{fallback}{index}" for index, name in enumerate(names)]
 
 
 def interpret(
@@ -65,14 +64,17 @@ def interpret(
     names = input_names(main)
     if unknown := sorted(set(inputs) - set(names)):
         raise InvalidInputError(f"there is no input {', '.join(unknown)}; inputs are {', '.join(names)}")
-    arguments: list[Array] = []
+    arguments: list[Array | Scalar] = []
     for name, argument in zip(names, main.args, strict=True):
         if name not in inputs:
             raise InvalidInputError(f"input {name} is missing")
+        if not is_shaped(argument):
+            arguments.append(np.asarray(inputs[name]).item())
+            continue
         arguments.append(_checked(name, np.asarray(inputs[name]), type_of(argument), precision))
     run = _Run(store, None if precision is None else np.dtype(precision), on_value)
     results = run.block(main.body.block, arguments)
-    return dict(zip(output_names(main), results, strict=True))
+    return dict(zip(output_names(main), map(np.asarray, results), strict=True))
 
 
 def _checked(name: str, array: Array, type: AnyTensor, precision: Any) -> Array:
@@ -91,27 +93,58 @@ class _Run:
         self.precision = precision
         self.on_value = on_value
 
-    def block(self, block: Block, arguments: Sequence[Array]) -> list[Array]:
-        """The values that the block's terminator names."""
-        uses = Counter(operand for op in block.ops for operand in op.operands)
-        values: dict[SSAValue, Array] = {}
-        for argument, array in zip(block.args, arguments, strict=True):
-            values[argument] = self.promoted(array)
-        for op in block.ops:
-            if isinstance(op, (ReturnOp, YieldOp)):
+    @cached_property
+    def scalars(self) -> Interpreter:
+        """What computes with numbers and truth values of the host."""
+        # Few modules compute with scalars on the host, and what interprets them takes a while to import.
+        from xdsl.interpreter import Interpreter
+        from xdsl.interpreters.arith import ArithFunctions
+
+        interpreter = Interpreter(ModuleOp([]))
+        interpreter.register_implementations(ArithFunctions())
+        return interpreter
+
+    def block(
+        self,
+        block: Block,
+        arguments: Sequence[Array | Scalar],
+        around: Mapping[SSAValue, Array | Scalar] | None = None,
+    ) -> list[Array | Scalar]:
+        """The values that the block's terminator names; `around` holds what lies outside of the block."""
+        reads = {op: read_by(op) for op in block.ops}
+        uses = Counter(value for values in reads.values() for value in values)
+        values: dict[SSAValue, Array | Scalar] = dict(around or {})
+        for argument, value in zip(block.args, arguments, strict=True):
+            values[argument] = self.promoted(value) if isinstance(value, np.ndarray) else value
+        for op, read in reads.items():
+            if isinstance(op, ReturnOp | YieldOp | scf.YieldOp):
                 return [values[operand] for operand in op.operands]
-            results = self.run(op, [values[operand] for operand in op.operands])
-            if self.on_value is not None:
-                self.on_value(op, results)
+            results = self.run(op, [values[operand] for operand in op.operands], values)
+            if self.on_value is not None and all(map(is_shaped, op.results)):
+                self.on_value(op, cast("Sequence[Array]", results))
             values.update(zip(op.results, results, strict=True))
-            for operand in op.operands:
-                uses[operand] -= 1
-                if not uses[operand]:
-                    values.pop(operand, None)
+            for value in read:
+                uses[value] -= 1
+                if not uses[value]:
+                    values.pop(value, None)
         raise InvalidModelError("a function doesn't end in a return")
 
-    def run(self, op: Operation, operands: list[Array]) -> list[Array]:
+    def run(
+        self, op: Operation, given: Sequence[Array | Scalar], around: Mapping[SSAValue, Array | Scalar]
+    ) -> Sequence[Array | Scalar]:
         """The results of one op."""
+        if is_scalar(op):
+            return self.scalar(op, given)
+        if isinstance(op, scf.IfOp):
+            taken = op.true_region if given[0] else op.false_region
+            return self.block(taken.block, (), around) if taken.blocks else ()
+        if isinstance(op, scf.ForOp):
+            first, end, step = (int(bound) for bound in given[:3])
+            carried = list(given[3:])
+            for number in range(first, end, step):
+                carried = self.block(op.body.block, [number, *carried], around)
+            return carried
+        operands = cast("list[Array]", given)
         match op:
             case WeightOp():
                 results: Sequence[Array] = [self.store.read(op.blob, type_of(op.result))]
@@ -125,8 +158,20 @@ class _Run:
             case GraphOp():
                 results = op.evaluate(*operands)
             case _:
-                raise InvalidModelError(f"{describe(op)}: the reference interpreter knows graph ops only")
+                raise InvalidModelError(
+                    f"{describe(op)}: the reference interpreter knows graph ops, loops, branches and scalars only"
+                )
         return [self.promoted(result) for result in results]
+
+    def scalar(self, op: Operation, given: Sequence[Array | Scalar]) -> Sequence[Scalar]:
+        """The result of an op on scalars, or of one that reads a scalar from a tensor."""
+        if op.name == "tensor.extract":
+            array, *position = given
+            return [cast("Array", array)[tuple(int(each) for each in position)].item()]
+        try:
+            return self.scalars.run_op(op, tuple(given))
+        except InterpretationError as error:
+            raise InvalidModelError(f"{describe(op)}: {error}") from error
 
     def promoted(self, array: Array) -> Array:
         """The array in the run's precision, if it is one of floats."""

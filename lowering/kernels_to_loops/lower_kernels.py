@@ -30,9 +30,10 @@ from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, describe
+from ...dialects.graph.host_code import kernels_of
 from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, TargetAttr, target_of
 from ...passes.kernels.schedules import schedule_of
-from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, kernels_of
+from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from .elements.index_checks import note_wrong_indices
 from .instance import KernelInstance

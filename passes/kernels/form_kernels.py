@@ -9,7 +9,8 @@ after:   %2 = graph.call @conv_0(%x, %w, %b)
 Groups follow the rules in fusion.py; `fuse=false` gives every op a kernel of its own. Kernels that agree in
 body, types and in which operands are weights are one symbol. Reshapes stay in `main`: they only rename bytes.
 Constants become weights, but for repeated values in elementwise ops. An op that nobody reads would become a kernel
-without results, so dce comes first.
+without results, so dce comes first. Loops and branches stay, with calls inside of them, and so do the scalars that
+decide about them.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from io import StringIO
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import SymbolTable
 
-from ...dialects.errors import CompileError
+from ...dialects.errors import InvalidModelError
 from ...dialects.graph import (
     CallOp,
     ConstantOp,
     ConvOp,
     ElementwiseOp,
+    GraphOp,
     GruOp,
     KernelOp,
     LstmOp,
@@ -41,14 +42,18 @@ from ...dialects.graph import (
     WeightOp,
     YieldOp,
     blob_store,
+    describe,
     ints_attr,
     shape_of,
     type_of,
 )
+from ...dialects.graph.host_code import blocks_of, is_scalar, main_of
 from ...dialects.kernel import FormAttr, target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups
 from .schedules import fusion_rules
+
+_STRUCTURE = scf.ForOp | scf.IfOp | scf.YieldOp | func.ReturnOp
 
 PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), **dict.fromkeys((LstmOp, GruOp, RnnOp), (1, 2))}
 """The operands that are packed in front of a kernel also where they are computed."""
@@ -63,25 +68,28 @@ class FormKernels(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        main = SymbolTable.lookup_symbol(op, "main")
-        if not isinstance(main, func.FuncOp):
-            raise CompileError("form-kernels: the module has no function @main")
-        block = main.body.block
-        _constants_to_weights(ctx, block)
+        main = main_of(op, self.name)
+        blocks = blocks_of(main, self.name)
+        for inner in main.body.walk():
+            if not (isinstance(inner, GraphOp | _STRUCTURE) or is_scalar(inner)):
+                raise InvalidModelError(f"{describe(inner)}: form-kernels knows no such op in main")
+        _constants_to_weights(ctx, main)
         kernels: dict[str, KernelOp] = {}
         counts: dict[str, int] = {}
-        for group in form_groups(block, fusion_rules(target_of(op)) if self.fuse else None):
-            _outline(op, group, kernels, counts)
-            count(ctx, self.name, "ops in the kernel of another", len(group.ops) - 1)
-        for constant in [inner for inner in block.ops if isinstance(inner, ConstantOp)]:
+        rules = fusion_rules(target_of(op)) if self.fuse else None
+        for block in blocks:
+            for group in form_groups(block, rules):
+                _outline(op, group, kernels, counts)
+                count(ctx, self.name, "ops in the kernel of another", len(group.ops) - 1)
+        for constant in [inner for inner in main.body.walk() if isinstance(inner, ConstantOp)]:
             if not any(True for _ in constant.results[0].uses):
                 Rewriter.erase_op(constant)
 
 
-def _constants_to_weights(ctx: Context, block: Block) -> None:
+def _constants_to_weights(ctx: Context, main: func.FuncOp) -> None:
     """Only repeated values stay constants: code has no room for tables, and `main` hands on buffers only."""
     store = blob_store(ctx)
-    for op in list(block.ops):
+    for op in list(main.body.walk()):
         if not isinstance(op, ConstantOp):
             continue
         inline = all(isinstance(use.operation, ElementwiseOp) for use in op.results[0].uses)

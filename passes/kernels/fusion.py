@@ -12,6 +12,9 @@ A group is a root and ops that ride along:
   one value and nobody else uses them; a transpose behind it joins where the
   result can be written through it.
 - Where there is code for it, and where it is worth the while, the device says (fusion_rules.py).
+
+A group lies within one block: nothing moves into a loop or a branch, or out of it. A loop that reads a value is one
+of its users.
 """
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.graph import (
     ConstantOp,
     ElementwiseOp,
+    GraphOp,
     MatmulOp,
     MaxPoolOp,
     ReshapeOp,
@@ -34,6 +37,7 @@ from ...dialects.graph import (
     element_type_of_value,
     shape_of,
 )
+from ...dialects.graph.host_code import users_in
 from ..geometry.strided_views import strided_view
 from .forms import form_of
 from .fusion_rules import FusionRules
@@ -45,7 +49,7 @@ LONGEST_CHAIN = 16
 # loop would save under a tenth of the time, while it would need more registers and operands than there are, and code
 # that is optimised in more than linear time. The largest group of the usual models has about 20.
 MOST_OPS = 64
-FREE = (WeightOp, ConstantOp, ReshapeOp, ReturnOp)
+FREE = (WeightOp, ConstantOp, ReshapeOp)
 
 
 @dataclass
@@ -70,9 +74,8 @@ class Group:
 
 
 def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
-    """Groups of the ops of `main`, in the order of their last ops; without rules every op is one."""
+    """Groups of the ops of a block of `main`, in the order of their last ops; without rules every op is one."""
     order = {op: position for position, op in enumerate(block.ops)}
-    weights = {op.result for op in order if isinstance(op, WeightOp)}
     taken: set[Operation] = set()
     groups: list[Group] = []
 
@@ -85,15 +88,15 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
                 _take_epilogue(group, op, order, taken, rules.stored_type(op))
             if rules.writes_transposed(op):
                 _take_output_view(group, taken)
-            if group.ops[0] is op and rules.takes_prologue(op, weights):
+            if group.ops[0] is op and rules.takes_prologue(op):
                 _take_prologue(group, op, taken)
-            if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool, weights):
+            if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool):
                 group.ops.append(pool)
                 group.members.add(pool)
         taken.update(group.ops)
         groups.append(group)
 
-    roots = [op for op in order if not isinstance(op, FREE)]
+    roots = [op for op in order if isinstance(op, GraphOp) and not isinstance(op, FREE)]
     for op in roots:  # heavy roots first, so that elementwise ops go to them
         if op not in taken and form_of(op) != "map":
             add(op)
@@ -111,6 +114,7 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
         base = operand
         while (
             isinstance(owner := base.owner, ReshapeOp | TransposeOp | SliceOp)
+            and owner.parent is root.parent
             and owner not in taken
             and base.has_one_use()
             and len(chain) < LONGEST_CHAIN
@@ -154,7 +158,7 @@ def _take_epilogue(
 
 def _take_output_view(group: Group, taken: set[Operation]) -> None:
     """A transpose behind the root becomes part of how its result is stored."""
-    users = [use.operation for use in group.ops[-1].results[0].uses]
+    users = _readers(group.ops[-1])
     if len(users) == 1 and isinstance(users[0], TransposeOp) and users[0] not in taken:
         permutation = users[0].permutation.get_values()
         if permutation[-1] == len(permutation) - 1:
@@ -168,6 +172,7 @@ def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None
     chain: list[Operation] = []
     while (
         isinstance(owner := value.owner, ElementwiseOp)
+        and owner.parent is root.parent
         and owner not in taken
         and value.has_one_use()
         and shape_of(value) == shape
@@ -186,15 +191,21 @@ def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None
 
 def _only_pool(group: Group, taken: set[Operation]) -> MaxPoolOp | None:
     """A max pool that alone reads the group's result."""
-    users = [use.operation for result in group.ops[-1].results for use in result.uses]
+    users = _readers(group.ops[-1])
     if len(users) == 1 and isinstance(pool := users[0], MaxPoolOp) and pool not in taken:
         return pool
     return None
 
 
 def _users(op: Operation, group: Group, order: dict[Operation, int]) -> list[Operation]:
-    users = {use.operation for result in op.results for use in result.uses} - group.members
-    return sorted(users, key=order.__getitem__)
+    return sorted(set(_readers(op)) - group.members, key=order.__getitem__)
+
+
+def _readers(op: Operation) -> list[Operation]:
+    """The ops beside `op` that read its results, or hold what does."""
+    block = op.parent
+    assert block is not None
+    return [user for result in op.results for user in users_in(block, result)]
 
 
 def external_operands(ops: Sequence[Operation]) -> list[SSAValue]:

@@ -6,9 +6,8 @@ Legality is not asked here: fusion.py sees to it that `main` stays acyclic and t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from ...dialects.graph import MaxPoolOp
 
@@ -33,9 +32,9 @@ class FusionRules(ABC):
         """The element type that the last of them must have; None where it may be any."""
 
     @abstractmethod
-    def takes_prologue(self, root: Operation, weights: Container[SSAValue]) -> bool:
+    def takes_prologue(self, root: Operation) -> bool:
         """Whether elementwise ops in front of `root`, one of the contractions, should be done with it."""
 
     @abstractmethod
-    def takes_pool(self, root: Operation, pool: MaxPoolOp, weights: Container[SSAValue]) -> bool:
+    def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
         """Whether a pool that alone reads what follows from `root` should be done with it."""

@@ -18,8 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects.graph import CallOp
+from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.kernel import target_of
-from ..memory.analysis.buffers import kernels_of, main_of
 from ..statistics import count
 from .work import MODEL_GRAIN, nanoseconds
 

@@ -22,19 +22,23 @@ after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
 - What main returns is written into the caller's memory by whoever makes it, with all that it is written
   over in place. An input, a weight, or a value that is returned twice is copied there at the end.
 - graph.reshape becomes a call of a copying kernel, which elide-copies can take away.
+- What an scf.if yields lies in a buffer that both branches write. What an scf.for carries lies in one buffer for the
+  whole loop: the first value is copied into it in front of the loop, and what a turn yields is made there if nobody
+  reads the old value any more, else copied at the turn's end (by way of another buffer where turns swap values).
+- tensor.extract becomes a memref.load; other scalars stay.
 
 A mark that would overwrite a value still to be read is refused: each buffer's content is followed to the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import func, memref
+from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -46,16 +50,29 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i8,
 )
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph import CallOp, ReshapeOp, WeightOp, describe, named_location, node_name, type_of
+from ...dialects.graph.host_code import (
+    NAME,
+    ROLE,
+    blocks_of,
+    handed_on,
+    is_scalar,
+    is_shaped,
+    main_of,
+    result_texts,
+    users_in,
+)
 from ...dialects.kernel import CallOp as BufferCallOp
 from ...dialects.kernel import WeightOp as BufferWeightOp
 from ...dialects.kernel import target_of
-from .analysis.buffers import INPLACE, SCRATCH, AnyMemRef, buffer_type, interface_of, main_of
+from .analysis.buffers import INPLACE, SCRATCH, AnyMemRef, buffer_type, interface_of
 from .analysis.copy_kernels import CopyKernels
+
+_MAKERS = CallOp | ReshapeOp | scf.ForOp | scf.IfOp
 
 
 @dataclass(frozen=True)
@@ -69,12 +86,10 @@ class Bufferize(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
+        blocks_of(main, self.name)
         builder = _Bufferizer(op, main, self.inplace)
         old = main.body.block
-        unused = _unused_reshapes(old)
-        for each in old.ops:
-            if each not in unused:
-                builder.convert(each)
+        builder.convert_block(old)
         main.body.detach_block(old)
         main.body.add_block(builder.block)
         old.erase(safe_erase=False)
@@ -101,23 +116,24 @@ class _Bufferizer:
         self.inplace = inplace
         self.threads = target_of(module).threads.data
         self.copies = CopyKernels(module)
-        inputs = [_memref(value) for value in main.args]
+        self.unused = _unused_reshapes(main.body.block)
+        inputs = [_memref(value) if is_shaped(value) else value.type for value in main.args]
         outputs = [_memref(value) for value in _returned(main)]
         self.block = Block(arg_types=[*inputs, *outputs])
         self.outputs = self.block.args[len(inputs) :]
+        self.scalars: dict[SSAValue, SSAValue] = {}
         self.buffer: dict[SSAValue, SSAValue] = {}
         self.holds: dict[SSAValue, SSAValue] = {}  # what each buffer holds at this point
+        self.home: dict[SSAValue, SSAValue] = {}  # where values that are handed on are to be made
         for old, new in zip(main.args, self.block.args, strict=False):
             new.name_hint = old.name_hint
-            self.buffer[old] = new
-            self.holds[new] = old
-        for name, new in zip(self.texts(main.res_attrs, "graph.name"), self.outputs, strict=True):
+            if is_shaped(old):
+                self.assign(old, new)
+            else:
+                self.scalars[old] = new
+        for name, new in zip(result_texts(main, NAME), self.outputs, strict=True):
             new.name_hint = name if name.isidentifier() else None
-        self.home = self._homes()
-
-    def texts(self, attributes: ArrayAttr[DictionaryAttr] | None, key: str) -> list[str]:
-        found = [entry.data.get(key) for entry in attributes or [DictionaryAttr({})] * len(self.outputs)]
-        return [value.data if isinstance(value, StringAttr) else "" for value in found]
+        self.find_homes(main.body.block, self.outputs)
 
     def argument_attributes(self) -> ArrayAttr[DictionaryAttr]:
         """The attributes of main's arguments: their names as before, and their roles."""
@@ -126,32 +142,45 @@ class _Bufferizer:
         given += [*(main.res_attrs or [DictionaryAttr({})] * len(self.outputs))]
         roles = ["input"] * inputs + ["output"] * len(self.outputs)
         return ArrayAttr(
-            [
-                DictionaryAttr({**old.data, "graph.role": StringAttr(role)})
-                for old, role in zip(given, roles, strict=True)
-            ]
+            [DictionaryAttr({**old.data, ROLE: StringAttr(role)}) for old, role in zip(given, roles, strict=True)]
         )
 
     def pairs(self, call: CallOp) -> dict[int, int]:
         """Result position -> the operand position whose buffer it takes."""
         return {result: operand for operand, result in inplace_pairs(call)} if self.inplace else {}
 
-    def _homes(self) -> dict[SSAValue, SSAValue]:
-        """Values that are made in the caller's memory: those returned, and those they overwrite in place."""
+    def find_homes(self, block: Block, targets: Sequence[SSAValue]) -> None:
+        """Where values that a block hands on are made: in the buffers that take them, with all that they overwrite.
+
+        A loop's buffer holds what the turn began with, and what is written over that in place, so a value is made there
+        only where nobody reads that any more.
+        """
         over: dict[SSAValue, SSAValue] = {}
-        for op in self.main.body.block.ops:
+        for op in block.ops:
             if isinstance(op, CallOp):
                 for result, operand in self.pairs(op).items():
                     over[op.res[result]] = op.arguments[operand]
-        home: dict[SSAValue, SSAValue] = {}
-        for value, output in zip(_returned(self.main), self.outputs, strict=True):
+        for value, target in zip(filter(is_shaped, handed_on(block)), targets, strict=True):
             chain = [value]
             while chain[-1] in over:
                 chain.append(over[chain[-1]])
-            made_here = all(isinstance(v.owner, CallOp | ReshapeOp) for v in chain)
-            if made_here and not any(v in home for v in chain):
-                home.update(dict.fromkeys(chain, output))
-        return home
+            made_here = all(isinstance(v.owner, _MAKERS) and v.owner.parent is block for v in chain)
+            if not made_here or any(v in self.home for v in chain):
+                continue
+            held = self.holds.get(target)
+            residents = [held] if held is not None and held in block.args else []
+            for result, operand in over.items():
+                if operand in residents:
+                    residents.append(result)
+            maker = cast("Operation", chain[-1].owner)
+            if all(user.is_before_in_block(maker) for v in residents for user in users_in(block, v)):
+                self.home.update(dict.fromkeys(chain, target))
+
+    def convert_block(self, block: Block) -> None:
+        """Writes what stands for the ops of a block."""
+        for op in block.ops:
+            if op not in self.unused:
+                self.convert(op)
 
     def convert(self, op: Operation) -> None:
         """Writes what stands for `op`."""
@@ -168,13 +197,112 @@ class _Bufferizer:
                 source, target = self.read(op, op.x), self.new_buffer(op, op.result)
                 self.add(BufferCallOp(name, [source], [target]), op.location)
                 self.assign(op.result, target)
+            case scf.ForOp():
+                self.loop(op)
+            case scf.IfOp():
+                self.branches(op)
             case func.ReturnOp():
-                for value, output in zip(op.arguments, self.outputs, strict=True):
-                    if self.read(op, value) is not output:
-                        self.copy_out(value, output)
+                self.hand_on(op, self.outputs)
                 self.add(func.ReturnOp(), op.location)
+            case scf.YieldOp():
+                self.add(scf.YieldOp(*[self.scalars[v] for v in op.operands if not is_shaped(v)]), op.location)
+            case _ if op.name == "tensor.extract":
+                source, *position = op.operands
+                load = memref.LoadOp.get(self.read(op, source), [self.scalars[each] for each in position])
+                self.add(load, op.location)
+                self.scalars[op.results[0]] = load.res
+            case _ if is_scalar(op):
+                copy = op.clone(self.scalars)
+                self.add(copy, op.location)
+                self.scalars.update(zip(op.results, copy.results, strict=True))
             case _:
-                raise InvalidModelError(f"{describe(op)}: bufferize takes calls, reshapes and weights only")
+                raise InvalidModelError(
+                    f"{describe(op)}: bufferize takes calls, reshapes, weights, loops, branches and scalars only"
+                )
+
+    def loop(self, op: scf.ForOp) -> None:
+        """A loop whose values lie in a buffer each, and whose scalars it carries as before."""
+        block, values = op.body.block, [result for result in op.results if is_shaped(result)]
+        inits = [value for value in op.iter_args if is_shaped(value)]
+        carried = [argument for argument in block.args if is_shaped(argument)]
+        buffers = [self.new_buffer(op, value) for value in values]
+        for init, buffer in zip(inits, buffers, strict=True):
+            self.copy(self.read(op, init), buffer, init)
+        scalars = [self.scalars[value] for value in op.iter_args if not is_shaped(value)]
+        kept = [argument for argument in block.args if not is_shaped(argument)]
+        body = Block(arg_types=[argument.type for argument in kept])
+        self.scalars.update(zip(kept, body.args, strict=True))
+        before = dict(self.holds)
+        for value, buffer in zip(carried, buffers, strict=True):
+            self.assign(value, buffer)
+        self.fill(body, block, buffers)
+        self.holds = before
+        lower, upper, step = (self.scalars[each] for each in (op.lb, op.ub, op.step))
+        new = scf.ForOp(lower, upper, step, scalars, body)
+        self.region_op(op, new, buffers)
+
+    def branches(self, op: scf.IfOp) -> None:
+        """A branch, of which each side writes what it yields to the same buffers."""
+        buffers = [self.new_buffer(op, value) for value in op.results if is_shaped(value)]
+        sides: list[list[Block]] = []
+        for region in op.regions:
+            sides.append([Block() for _ in region.blocks])
+            for new, old in zip(sides[-1], region.blocks, strict=True):
+                before = dict(self.holds)
+                self.fill(new, old, buffers)
+                self.holds = before
+        types = [result.type for result in op.results if not is_shaped(result)]
+        new = scf.IfOp(self.scalars[op.cond], types, Region(sides[0]), Region(sides[1]))
+        self.region_op(op, new, buffers)
+
+    def fill(self, new: Block, old: Block, targets: Sequence[SSAValue]) -> None:
+        """Writes a block of a loop or a branch, whose values end up in `targets`."""
+        outside, self.block = self.block, new
+        self.find_homes(old, targets)
+        *ops, last = old.ops
+        for op in ops:
+            if op not in self.unused:
+                self.convert(op)
+        self.hand_on(last, targets)
+        self.convert(last)
+        self.block = outside
+
+    def region_op(self, old: Operation, new: Operation, buffers: Sequence[SSAValue]) -> None:
+        """Adds a loop or a branch; its values are its buffers and its new results."""
+        self.add(new, old.location)
+        new.attributes.update(old.attributes)
+        self.scalars.update(zip((each for each in old.results if not is_shaped(each)), new.results, strict=True))
+        for value, buffer in zip(filter(is_shaped, old.results), buffers, strict=True):
+            self.assign(value, buffer)
+
+    def hand_on(self, op: Operation, targets: Sequence[SSAValue]) -> None:
+        """Copies what a block hands on to where it belongs, if it was not made there.
+
+        A buffer is written once nobody reads it any more; where turns of a loop swap values, one is brought to safety.
+        """
+        moves: list[tuple[SSAValue, SSAValue, SSAValue]] = []  # value, where it lies, where it goes
+        for value, target in zip(filter(is_shaped, op.operands), targets, strict=True):
+            source = self.read(op, value)
+            if source is not target:
+                moves.append((value, source, target))
+        while moves:
+            sources = {source for _, source, _ in moves}
+            free = next((move for move in moves if move[2] not in sources), None)
+            if free is not None:
+                value, source, target = free
+                self.copy(source, target, value)
+                moves.remove(free)
+                continue
+            value, source, target = moves[0]
+            safe = self.alloc(_memref(value), op, False, value)
+            self.copy(source, safe, value)
+            moves = [(v, safe if s is source else s, t) for v, s, t in moves]
+
+    def copy(self, source: SSAValue, target: SSAValue, value: SSAValue) -> None:
+        """A call that copies a value from one buffer to another."""
+        name = self.copies.get(type_of(value), type_of(value))
+        location = value.owner.location if isinstance(value.owner, Operation) else None
+        self.add(BufferCallOp(name, [source], [target]), location)
 
     def call(self, op: CallOp) -> None:
         kernel = self.copies.kernels[op.callee.string_value()]
@@ -186,8 +314,11 @@ class _Bufferizer:
                 targets.append(self.new_buffer(op, value))
                 continue
             target = sources[pairs[position]]
-            if isinstance(self.holds[target].owner, Block | WeightOp):
+            held = self.holds[target].owner
+            if isinstance(held, WeightOp) or held is self.main.body.block:
                 raise PlanError(f"{describe(op)}: in place over an input or a weight")
+            if (held if isinstance(held, Block) else held.parent) is not op.parent:
+                raise PlanError(f"{describe(op)}: in place over a value from outside of the loop or branch")
             if target.type != _memref(value):
                 raise PlanError(f"{describe(op)}: in place over {target.type}, the result is {value.type}")
             targets.append(target)
@@ -196,12 +327,6 @@ class _Bufferizer:
         self.add(BufferCallOp(op.callee, sources, targets, buffers), op.location)
         for value, target in zip(op.res, targets, strict=True):
             self.assign(value, target)
-
-    def copy_out(self, value: SSAValue, output: SSAValue) -> None:
-        """Copies into the caller's memory what isn't made there."""
-        name = self.copies.get(type_of(value), type_of(value))
-        location = value.owner.location if isinstance(value.owner, Operation) else None
-        self.add(BufferCallOp(name, [self.buffer[value]], [output]), location)
 
     def read(self, op: Operation, value: SSAValue) -> SSAValue:
         """The buffer of an operand, which must still hold it."""
@@ -243,7 +368,7 @@ class _Bufferizer:
 def _unused_reshapes(block: Block) -> set[Operation]:
     """Reshapes that lead to no call and to no output: what they reshape may be overwritten by then."""
     unused: set[Operation] = set()
-    for op in reversed(list(block.ops)):
+    for op in reversed(list(block.walk())):
         if isinstance(op, ReshapeOp) and all(use.operation in unused for use in op.result.uses):
             unused.add(op)
     return unused

@@ -27,18 +27,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.graph import ConstantOp, KernelOp, int_attr, node_name
+from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.graph.indexing import IndexedOp
 from ...dialects.kernel import CallOp
 from ..statistics import count
-from .analysis.buffers import (
-    IndexConstants,
-    add_argument,
-    argument_with_role,
-    buffer_type,
-    calls_of,
-    kernels_of,
-    main_of,
-)
+from .analysis.buffers import IndexConstants, add_argument, argument_with_role, buffer_type
+from .analysis.host import calls_of
 
 STATUS = "status"
 CHECKS = "graph.checks"

@@ -15,21 +15,23 @@ nobody overwrites what is still to be read, and if the bytes live at the worst s
 concatenation as many parts vanish as can; the others remain as copies of their own. Inputs, weights and
 outputs stay where they are and can hold others.
 
-Needs bufferize. A main with branches or loops is left alone.
+Needs bufferize. In loops and branches a copy vanishes where it and the buffers on both of its sides belong to one and
+the same block. What a loop does to a buffer from outside of it counts as done at its first step and at its last.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.graph import tensor
+from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, blocks_of, kernels_of, main_of
 from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
 from ..geometry.boxes import Box, placed
 from ..statistics import count
@@ -37,21 +39,19 @@ from .analysis.buffers import (
     ALIGNMENT,
     VIEWS,
     Places,
-    argument_texts,
-    calls_of,
     cast_to,
     check_alignment,
     insert_before,
     interface_of,
-    kernels_of,
+    is_memref,
     label,
-    main_of,
     memref_type,
     nbytes_of,
     padded,
 )
 from .analysis.copy_kernels import CopyKernels
 from .analysis.elision import Access, Buffer, Elision, Kind
+from .analysis.host import Step, home_block, loop_ranges, loops_around, scratch_of, steps_of
 from .analysis.moves import Move, moves_of
 
 
@@ -67,8 +67,7 @@ class ElideCopies(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_alignment(self.name, self.alignment)
         main = main_of(op, self.name)
-        if any(each.regions for each in main.body.block.ops):
-            return
+        blocks_of(main, self.name)
         program = _Reader(op, main, self.alignment).read()
         for copy in sorted(program.copies, key=lambda copy: copy.rank):
             _try(program.model, copy)
@@ -86,6 +85,7 @@ class _Copy:
     step: int
     rank: int  # whole copies first, which never cost anything, then parts of operands, then parts of results
     moves: dict[int, Move]
+    local: list[int]  # the moves between buffers of the block that the call stands in: the others stay
     strided: bool  # whether the kernel takes strides on all sides
     vanished: set[int] = field(default_factory=set[int])
 
@@ -96,7 +96,7 @@ class _Program:
 
     main: func.FuncOp
     places: Places
-    calls: list[CallOp]
+    steps: list[Step]
     model: Elision
     copies: list[_Copy]
 
@@ -106,7 +106,8 @@ class _Reader:
         self.main = main
         self.alignment = alignment
         self.places = Places()
-        self.calls = list(calls_of(main))
+        self.steps = list(steps_of(main))
+        self.turns = loop_ranges(main)
         self.kernels = kernels_of(module)
         self.known_moves: dict[str, list[Move] | None] = {}
         self.copies: list[_Copy] = []
@@ -114,24 +115,27 @@ class _Reader:
         self.number = 0
         self.kinds: dict[SSAValue, Kind] = {
             argument: "output" if role == "output" else "input"
-            for argument, role in zip(main.args, argument_texts(main, "graph.role"), strict=True)
+            for argument, role in zip(main.args, argument_texts(main, ROLE), strict=True)
         }
 
     def read(self) -> _Program:
         scratch: list[int] = []
-        for step, call in enumerate(self.calls):
-            scratch.append(sum(self.taken(value) for value in call.scratch))
-            if not self.copy(step, call):
-                interface = interface_of(self.kernels[call.callee.string_value()])
-                self.accesses(step, call, interface)
+        for step, op in enumerate(self.steps):
+            scratch.append(sum(self.taken(value) for value in scratch_of(op)))
+            if not isinstance(op, CallOp):
+                self.touch(op.memref, Access(step, self.places[op.memref].box, False, True, op.memref))
+            elif not self.copy(step, op):
+                interface = interface_of(self.kernels[op.callee.string_value()])
+                self.accesses(step, op, interface)
         model = Elision(scratch)
         for buffer in self.buffers.values():
+            buffer.accesses.sort(key=lambda access: access.step)
             model.add(buffer)
         for copy in self.copies:
             for number, move in copy.moves.items():
                 sides = (copy.call.ins[move.operand], copy.call.outs[move.result])
                 model.add_move(number, *(self.places[value].root for value in sides))
-        return _Program(self.main, self.places, self.calls, model, self.copies)
+        return _Program(self.main, self.places, self.steps, model, self.copies)
 
     def accesses(self, step: int, call: CallOp, interface: InterfaceAttr) -> None:
         strided = ({n.data for n in interface.strided_operands}, {n.data for n in interface.strided_results})
@@ -161,6 +165,7 @@ class _Reader:
         strided = strided and everywhere[1] <= {n.data for n in interface.strided_results}
         rank = 0
         numbered: dict[int, Move] = {}
+        local: list[int] = []
         for move, (source, target) in zip(moves, sides, strict=True):
             reads, writes = call.ins[move.operand], call.outs[move.result]
             if move.target.count < self.places[writes].box.count:
@@ -168,10 +173,12 @@ class _Reader:
             elif move.source.count < self.places[reads].box.count:
                 rank = max(rank, 1)
             numbered[self.number] = move
+            if all(home_block(self.places[value].root, self.main) is call.parent for value in (reads, writes)):
+                local.append(self.number)
             self.touch(reads, Access(step, source, False, strided, reads, self.number))
             self.touch(writes, Access(step, target, True, strided, writes, self.number))
             self.number += 1
-        self.copies.append(_Copy(call, step, rank, numbered, strided))
+        self.copies.append(_Copy(call, step, rank, numbered, local, strided))
         return True
 
     def touch(self, value: SSAValue, access: Access) -> None:
@@ -183,6 +190,11 @@ class _Reader:
             buffer = Buffer(root, kind, self.taken(root), type.element_type, type.get_shape())
             self.buffers[root] = buffer
         buffer.accesses.append(access)
+        loops = list(loops_around(self.steps[access.step], home_block(root, self.main)))
+        if loops:
+            turn = self.turns[loops[-1]]
+            ends = {turn.start, turn.stop - 1} - {access.step}
+            buffer.accesses += [replace(access, step=step, move=-1) for step in ends]
 
     def taken(self, root: SSAValue) -> int:
         """Bytes that a buffer will take in the arena."""
@@ -192,7 +204,7 @@ class _Reader:
 def _try(model: Elision, copy: _Copy) -> None:
     """Lets as many moves of the copy vanish as can, without more bytes at the worst step."""
     before, mark = model.peak, len(model.journal)
-    wanted = sorted(copy.moves, key=lambda move: -model.stretch(move))
+    wanted = sorted(copy.local, key=lambda move: -model.stretch(move))
     while wanted:
         merged = {move for move in wanted if model.merge(move)}
         left = [move for move in copy.moves if move not in merged]
@@ -208,26 +220,28 @@ def _rewrite(module: ModuleOp, program: _Program) -> None:
     """Carries out what was decided."""
     _raise_allocations(program)
     copies = CopyKernels(module)
-    views: dict[SSAValue, SSAValue] = {}
+    views: dict[tuple[SSAValue, Block | None], SSAValue] = {}
     by_step = {copy.step: copy for copy in program.copies}
-    for step, call in enumerate(program.calls):
-        places = [_located(program, value) for value in call.operands]
+    for step, op in enumerate(program.steps):
+        places = [_located(program, value) if is_memref(value) else None for value in op.operands]
         copy = by_step.get(step)
         # A copy touches windows of what it is given, and nothing but the windows is sure to have a place.
         if copy is not None and (copy.vanished or None in places):
             _rewrite_copy(program, copies, copy)
             continue
-        for index, (value, place) in enumerate(zip(call.operands, places, strict=True)):
+        for index, (value, place) in enumerate(zip(op.operands, places, strict=True)):
+            if not is_memref(value):
+                continue
             assert place is not None, "buffers are merged only where all that is accessed has a place"
             root, box = place
             if root is program.places[value].root:
                 continue
-            if value not in views:
+            if (value, op.parent) not in views:
                 view = cast_to(root, box, _name(value))
                 view.result.name_hint = value.name_hint
-                insert_before(view, call)
-                views[value] = view.result
-            call.operands[index] = views[value]
+                insert_before(view, op)
+                views[value, op.parent] = view.result
+            op.operands[index] = views[value, op.parent]
     _sweep(program)
 
 
@@ -263,18 +277,18 @@ def _rewrite_copy(program: _Program, copies: CopyKernels, copy: _Copy) -> None:
 
 
 def _raise_allocations(program: _Program) -> None:
-    """Allocations stand in front of the first call that touches them or a part of them."""
+    """Allocations stand in front of what first touches them or a part of them, in the block that they belong to."""
     for buffer in program.model.buffers.values():
         op = buffer.root.owner
         if buffer.part_of is None and buffer.accesses and isinstance(op, memref.AllocOp):
+            block = home_block(buffer.root, program.main)
             op.detach()
-            insert_before(op, program.calls[buffer.accesses[0].step])
+            insert_before(op, ancestor_in(block, program.steps[buffer.accesses[0].step]))
 
 
 def _sweep(program: _Program) -> None:
     """Views and allocations that nobody uses any more go."""
-    block = program.main.body.block
-    for op in reversed(list(block.ops)):
+    for op in reversed(list(program.main.body.walk())):
         if isinstance(op, (memref.AllocOp, *VIEWS)) and not op.results[0].uses:
             op.detach()
             op.erase()

@@ -15,7 +15,8 @@ share no byte (the children of a concatenation) don't conflict.
 
 One scan forward: a barrier goes in front of the first call that conflicts with any since the last barrier,
 which makes their number minimal. Around a loop or a branch, and at the end of a loop's body, there is one
-always. Needs plan-arena.
+always. A scalar that main reads from a buffer, to decide about a loop or a branch, is read like by a call. Needs
+plan-arena.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
-from ...dialects.kernel import BarrierOp, CallOp
+from ...dialects.graph.host_code import main_of
+from ...dialects.kernel import BarrierOp
 from ..geometry.boxes import Box
 from ..statistics import count
-from .analysis.buffers import Places, argument_with_role, main_of
+from .analysis.buffers import Places, argument_with_role
+from .analysis.host import Step, read_by, scratch_of, written_by
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class _Scan:
         for op in list(block.ops):
             if isinstance(op, BarrierOp):
                 self.pending = _Pending()
-            elif isinstance(op, CallOp):
+            elif isinstance(op, Step):
                 touched = self.touched(op)
                 if self.pending.conflicts(touched):
                     self.barrier(op)
@@ -109,10 +112,10 @@ class _Scan:
         self.pending = _Pending()
         self.inserted += 1
 
-    def touched(self, op: CallOp) -> _Pending:
-        """The bytes that a call reads and writes."""
+    def touched(self, op: Step) -> _Pending:
+        """The bytes that a call reads and writes, or a load reads."""
         touched = _Pending()
-        for into, values in ((touched.reads, op.ins), (touched.writes, (*op.outs, *op.scratch))):
+        for into, values in ((touched.reads, read_by(op)), (touched.writes, (*written_by(op), *scratch_of(op)))):
             for value in values:
                 place = self.places[value]
                 into.setdefault(place.root, []).append(place.bytes)

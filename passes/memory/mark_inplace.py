@@ -6,7 +6,8 @@ after:   %r = graph.call @relu(%a) {inplace = [[0, 0]]} : (tensor<8xf32>) -> ten
 A pair [operand, result] is marked where the kernel's interface permits it, the types are equal, and nobody
 reads the operand's bytes afterwards: neither the operand, nor a reshape of it, nor what has been written
 over it before. Inputs, weights and what main returns are never overwritten. At most one operand gives its
-bytes to a result. `disable` names graph ops (`disable=add,MatMul`, spelled as here or as in ONNX) whose
+bytes to a result. In a loop or a branch nothing is written over what it reads from outside, but over what a loop
+carries from turn to turn. `disable` names graph ops (`disable=add,MatMul`, spelled as here or as in ONNX) whose
 kernels stay as they are.
 
 Marks are permissions: bufferize carries them out, and without this pass every value has its own buffer. Needs
@@ -23,10 +24,11 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects.graph import int_attr
+from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
 from ...dialects.kernel import target_of
 from ..statistics import count
 from .analysis.aliasing import disabled_ops, read_program, share
-from .analysis.buffers import INPLACE, kernels_of, main_of
+from .analysis.buffers import INPLACE
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,13 @@ class MarkInplace(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         disabled = disabled_ops(self.name, self.disable)
-        main = main_of(op, self.name)
-        program = read_program(main, kernels_of(op), target_of(op).threads.data, disabled)
-        sharing = share(program, range(len(program.tasks)))
-        for call in program.calls:
-            call.attributes.pop(INPLACE, None)
-        for task, pairs in sharing.pairs.items():
-            marks = [ArrayAttr([int_attr(operand), int_attr(result)]) for operand, result in sorted(pairs)]
-            program.calls[task].attributes[INPLACE] = ArrayAttr(marks)
-            count(ctx, self.name, "in-place-result", len(pairs))
+        kernels = kernels_of(op)
+        for block in blocks_of(main_of(op, self.name), self.name):
+            program = read_program(block, kernels, target_of(op).threads.data, disabled)
+            sharing = share(program, range(len(program.tasks)))
+            for task in program.ops:
+                task.attributes.pop(INPLACE, None)
+            for task, pairs in sharing.pairs.items():
+                marks = [ArrayAttr([int_attr(operand), int_attr(result)]) for operand, result in sorted(pairs)]
+                program.ops[task].attributes[INPLACE] = ArrayAttr(marks)
+                count(ctx, self.name, "in-place-result", len(pairs))

@@ -12,7 +12,7 @@ after:   %a = graph.call @wide_a(%x)
 Orders are scored with in-place results, views and scratch as mark-inplace would decide them for that order, in
 bytes as plan-arena counts them: `disable` and `alignment` are those of these passes. The new order is taken only
 where its peak is lower than that of the given one, and no higher once elide-copies has run on both; otherwise
-nothing changes.
+nothing changes. What stands in a loop or a branch is ordered by itself; for the order around it, it is one task.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.graph import CallOp, ReshapeOp
+from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
 from ...dialects.kernel import target_of
 from ..statistics import count
 from .analysis.aliasing import Program, disabled_ops, read_program, share
-from .analysis.buffers import ALIGNMENT, check_alignment, kernels_of, main_of
+from .analysis.buffers import ALIGNMENT, check_alignment
 from .analysis.order_search import BUDGET, better_order
 from .bufferize import Bufferize
 from .elide_copies import ElideCopies
@@ -53,48 +52,51 @@ class OrderKernels(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        main = main_of(op, self.name)
         check_alignment(self.name, self.alignment)
-        program = self._read(op)
+        for number, _ in enumerate(blocks_of(main_of(op, self.name), self.name)):
+            self._order(ctx, op, number)
+
+    def _order(self, ctx: Context, op: ModuleOp, number: int) -> None:
+        """Orders the tasks of a block of main, by its number; each loop and each branch is one of them."""
+        program = self._read(op, number)
         order = better_order(program, self.budget)
         given = range(len(program.tasks))
         if order is None or share(program, order).peak >= share(program, given).peak:
             return
-        if self._bytes_needed(ctx, op, order) <= self._bytes_needed(ctx, op, given):
-            _reorder(main, program, order)
+        if self._bytes_needed(ctx, op, number, order) <= self._bytes_needed(ctx, op, number, given):
+            _reorder(program, order)
             moved = sum(task != step for step, task in enumerate(order))
             count(ctx, self.name, "moved-calls", moved)
 
-    def _read(self, module: ModuleOp) -> Program:
+    def _read(self, module: ModuleOp, number: int) -> Program:
         threads, disabled = target_of(module).threads.data, disabled_ops(self.name, self.disable)
-        return read_program(main_of(module, self.name), kernels_of(module), threads, disabled, self.alignment)
+        block = blocks_of(main_of(module, self.name), self.name)[number]
+        return read_program(block, kernels_of(module), threads, disabled, self.alignment)
 
-    def _bytes_needed(self, ctx: Context, module: ModuleOp, order: Sequence[int]) -> int:
+    def _bytes_needed(self, ctx: Context, module: ModuleOp, number: int, order: Sequence[int]) -> int:
         """The most bytes live at one step once the passes up to plan-arena have run on the order: tried on a copy."""
         trial, apart = module.clone(), ctx.clone()
-        main = main_of(trial, self.name)
-        _reorder(main, self._read(trial), order)
+        _reorder(self._read(trial, number), order)
         for each in (MarkInplace(self.disable), Bufferize(), ElideCopies(self.alignment)):
             each.apply(apart, trial)
-        return most_live(main, self.alignment)
+        return most_live(main_of(trial, self.name), self.alignment)
 
 
-def _reorder(main: func.FuncOp, program: Program, order: Sequence[int]) -> None:
-    """Puts the calls into the order; each reshape follows what it reshapes, the rest stays in front."""
-    block = main.body.block
-    last = block.last_op
-    assert last is not None
-    for task in order:
-        call = program.calls[task]
-        call.detach()
-        block.insert_op_before(call, last)
-    _follow_operands(block)
-
-
-def _follow_operands(block: Block) -> None:
-    """Moves reshapes of call results directly behind the op that makes their operand."""
-    for op in [op for op in block.ops if isinstance(op, ReshapeOp)]:
-        maker = op.x.owner
-        if isinstance(maker, CallOp | ReshapeOp):
-            op.detach()
-            block.insert_op_after(op, maker)
+def _reorder(program: Program, order: Sequence[int]) -> None:
+    """Puts the tasks of a block into the order; reshapes and scalars follow what they are made of."""
+    if not program.ops:
+        return
+    block = program.ops[0].parent
+    assert block is not None and block.last_op is not None
+    *ops, last = block.ops
+    position = {program.ops[task]: step for step, task in enumerate(order)}
+    followers: list[list[Operation]] = [[] for _ in range(len(order) + 1)]  # the last list: those in front of all
+    for op in ops:
+        if op not in position:
+            makers = (value.owner for value in op.operands)
+            position[op] = max((position.get(each, -1) for each in makers if isinstance(each, Operation)), default=-1)
+            followers[position[op]].append(op)
+    tasks = [[program.ops[task], *followers[step]] for step, task in enumerate(order)]
+    for op in [*followers[-1], *(each for group in tasks for each in group)]:
+        op.detach()
+        block.insert_op_before(op, last)

@@ -26,8 +26,9 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects.errors import PlanError
 from ...dialects.graph import int_attr
+from ...dialects.graph.host_code import main_of
 from ...dialects.kernel import WeightOp
-from .analysis.buffers import IndexConstants, add_argument, argument_with_role, main_of, memref_type
+from .analysis.buffers import IndexConstants, add_argument, argument_with_role, memref_type
 
 PLACE = 64  # bytes between places: a cache line, and the widest vector
 WEIGHTS = "kernel.weights"

@@ -13,7 +13,7 @@ after:   func.func @main(%x: ..., %y: ..., %arena: memref<1024xi8> {graph.role =
 Lifetimes come from liveness.py, places from planning/. Views into an allocation become views of the arena
 too, so that a kernel called on equal parts of different buffers sees equal types: dense ones plain, the
 others with their strides but without an offset. They carry the number of their buffer. `birth` and `death`
-are steps (calls of main), half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment
+are steps of main (host.py), half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment
 of all places, a capacity in bytes that must not be exceeded, the width of `beam`, the search budget of
 `exact` and `auto`.
 
@@ -42,7 +42,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import errors
 from ...dialects.graph import int_attr
-from ...dialects.kernel import CallOp
+from ...dialects.graph.host_code import main_of
 from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (
@@ -55,16 +55,15 @@ from .analysis.buffers import (
     Places,
     add_argument,
     buffer_type,
-    calls_of,
     cast_to,
     check_alignment,
     insert_before,
     label,
-    main_of,
     memref_type,
     nbytes_of,
     padded,
 )
+from .analysis.host import Step, scratch_of, steps_of, written_by
 from .analysis.liveness import Lifetime, liveness
 
 
@@ -138,7 +137,7 @@ def most_live(main: func.FuncOp, alignment: int) -> int:
 
 def _total(main: func.FuncOp, places: Places, alignment: int) -> int:
     """Bytes of the arena if all that a call writes, and all its scratch, had bytes of its own."""
-    written = (places[value] for call in calls_of(main) for value in (*call.outs, *call.scratch))
+    written = (places[value] for step in steps_of(main) for value in (*written_by(step), *scratch_of(step)))
     return sum(padded(place.bytes.count, alignment) for place in written if place.root not in main.args)
 
 
@@ -168,7 +167,7 @@ def _carry_out(
     for op in [*reversed(views), *allocations]:
         result = op.results[0]
         place = places[result]
-        if isinstance(op, VIEWS) and not all(isinstance(use.operation, CallOp) for use in result.uses):
+        if isinstance(op, VIEWS) and not all(isinstance(use.operation, Step) for use in result.uses):
             continue
         if result.uses:
             buffer = number[place.root]

@@ -29,20 +29,22 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph import BroadcastToOp, ConstantOp, KernelOp, YieldOp, tensor
+from ...dialects.graph.host_code import main_of
 from ...dialects.kernel import BarrierOp, CallOp, FormAttr, target_of
 from ..kernels.choose_schedule import schedule_kernel
-from .analysis.buffers import calls_of, constant_of, int_attribute, main_of
+from .analysis.buffers import constant_of, int_attribute
+from .analysis.host import Step, steps_of
 
 
 @dataclass
 class _Buffer:
-    """Bytes [low, high) of the arena, the intervals of steps at which they are live, and the calls that touch them."""
+    """Bytes [low, high) of the arena, the intervals of steps at which they are live, and the steps that touch them."""
 
     arena: SSAValue
     low: int
     high: int
     live: list[tuple[int, int]]
-    calls: list[CallOp] = field(default_factory=list[CallOp])
+    steps: list[Step] = field(default_factory=list[Step])
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class PoisonDead(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         main = main_of(op, self.name)
-        steps = {call: step for step, call in enumerate(calls_of(main))}
+        steps = {op: step for step, op in enumerate(steps_of(main))}
         kernels: dict[int, str] = {}
         for buffer in _buffers(main):
             size = buffer.high - buffer.low
@@ -63,30 +65,30 @@ class PoisonDead(ModulePass):
             if size not in kernels:
                 kernels[size] = _fill_kernel(op, size)
             for birth, death in buffer.live:
-                calls = {call for call in buffer.calls if birth <= steps[call] < death}
-                for place in _ends(main.body.block, calls, (birth, death), steps):
+                inside = {op for op in buffer.steps if birth <= steps[op] < death}
+                for place in _ends(main.body.block, inside, (birth, death), steps):
                     at = arith.ConstantOp(IntegerAttr(buffer.low, IndexType()))
                     view = memref.ViewOp(buffer.arena, at.result, [], MemRefType(i8, [size]))
                     fill = CallOp(kernels[size], [], [view.result])
                     Rewriter.insert_op([BarrierOp(), at, view, fill, BarrierOp()], place)
 
 
-def _ends(block: Block, calls: set[CallOp], life: tuple[int, int], steps: dict[CallOp, int]) -> Iterator[InsertPoint]:
-    """Where the last of the calls has been, on every way through the block."""
-    inside = [call for call in calls if block.find_ancestor_op_in_block(call) is not None]
+def _ends(block: Block, touching: set[Step], life: tuple[int, int], steps: dict[Step, int]) -> Iterator[InsertPoint]:
+    """Where the last of the steps has been, on every way through the block."""
+    inside = [op for op in touching if block.find_ancestor_op_in_block(op) is not None]
     last = block.find_ancestor_op_in_block(max(inside, key=steps.__getitem__)) if inside else None
     if last is None:
         yield InsertPoint.at_start(block)
         return
-    inner = [steps[call] for call in last.walk() if isinstance(call, CallOp) and call in steps]
+    inner = [steps[op] for op in steps_of(last) if op in steps]
     through = isinstance(last, scf.ForOp) and life[0] <= min(inner) and max(inner) < life[1]
-    if isinstance(last, CallOp) or through:
+    if isinstance(last, Step) or through:
         yield InsertPoint.after(last)
         return
     for region in last.regions:
         if not region.blocks:  # an scf.if without the other branch
             region.add_block(Block([scf.YieldOp()]))
-        yield from _ends(region.block, calls, life, steps)
+        yield from _ends(region.block, touching, life, steps)
 
 
 def _buffers(main: func.FuncOp) -> list[_Buffer]:
@@ -100,7 +102,7 @@ def _buffers(main: func.FuncOp) -> list[_Buffer]:
             low = constant_of(op.byte_shift)
             buffer = found.setdefault(number, _Buffer(op.source, low, low, _live(op)))
             buffer.low, buffer.high = min(buffer.low, low), max(buffer.high, low + _extent(op.result))
-        found[number].calls += [use.operation for use in op.results[0].uses if isinstance(use.operation, CallOp)]
+        found[number].steps += [use.operation for use in op.results[0].uses if isinstance(use.operation, Step)]
     return list(found.values())
 
 

@@ -29,18 +29,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
+from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.kernel import BarrierOp, CallOp, target_of
 from ..kernels.work import STAGE_GRAIN, nanoseconds
 from ..statistics import count
-from .analysis.buffers import (
-    VIEWS,
-    IndexConstants,
-    add_argument,
-    argument_with_role,
-    insert_before,
-    kernels_of,
-    main_of,
-)
+from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, insert_before
 
 TEAM = "team"
 TEAM_TYPE = MemRefType(i64, [2])
@@ -83,7 +76,7 @@ class ShareThreads(ModulePass):
                 op.body.block.add_op(_outlined(main, name, stage))
                 op.body.block.add_op(func.FuncOp.external(SHARE + name, [TEAM_TYPE, IndexType()], []))
                 made += 1
-        _sweep(main.body.block)
+        _sweep(main)
         count(ctx, self.name, "stage", made)
 
     def _stages(self, block: Block) -> Iterator[list[CallOp]]:
@@ -135,9 +128,9 @@ def _what(made: Operation | Block) -> str:
     return made.name if isinstance(made, Operation) else "a loop"
 
 
-def _sweep(block: Block) -> None:
+def _sweep(main: func.FuncOp) -> None:
     """Views that nobody in main looks through any more go."""
-    for op in reversed(list(block.ops)):
+    for op in reversed(list(main.body.walk())):
         if isinstance(op, (memref.ViewOp, arith.ConstantOp, *VIEWS)) and not any(result.uses for result in op.results):
             op.detach()
             op.erase()

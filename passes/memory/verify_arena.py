@@ -1,7 +1,7 @@
 """verify-arena: rejects a main on an arena in which anything is overwritten too early; changes nothing.
 
 Judges the final IR, and shares no code with the analyses and planners that made it. Main is run in the mind,
-call by call (loops twice, so that what is carried around is seen):
+step by step, calls and loads of scalars (loops twice, so that what is carried around is seen):
 
 1. Every byte bears the number of the buffer that wrote it last; with its first write a buffer takes all of
    its bytes. A read must find its own buffer's number on all bytes between the first and the last that it
@@ -40,6 +40,7 @@ from ...dialects.graph import KernelOp, describe, numpy_dtype
 from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
 from .analysis.byte_map import ByteMap, Region
 
+_Step = CallOp | memref.LoadOp
 _CLAIMS = ("alignment", "arena_bytes", "lower_bound", "binding_step", "proven_bound", "optimal")
 _VIEWS = (
     memref.ReinterpretCastOp,
@@ -48,6 +49,7 @@ _VIEWS = (
     memref.ExpandShapeOp,
     memref.CastOp,
 )
+_HARMLESS = (*_VIEWS, memref.ViewOp, memref.AllocOp, scf.YieldOp, func.ReturnOp)
 
 
 @dataclass(frozen=True)
@@ -137,11 +139,12 @@ class _Checker:
     def run(self) -> None:
         """Checks everything; returns where nothing is wrong."""
         self.steps = {op: step for step, op in enumerate(self.calls(self.main.body.block, 1))}
-        for call in self.steps:
-            for value in call.operands:
-                self.region(value)  # which also tells how far each buffer reaches
-        for call in self.calls(self.main.body.block, 2):
-            self.call(call)
+        for step in self.steps:
+            for value in step.operands:
+                if isinstance(value.type, MemRefType):
+                    self.region(value)  # which also tells how far each buffer reaches
+        for step in self.calls(self.main.body.block, 2):
+            self.step(step)
         for output in self.outputs:
             region = self.region(output)
             for position, _ in self.memory.get(output, ByteMap()).strangers(region.start, region.end, output):
@@ -150,11 +153,13 @@ class _Checker:
         self.check_pairs()
         self.check_certificate()
 
-    def calls(self, block: Block, rounds: int) -> Iterator[CallOp]:
-        """The calls as they would run: bodies of loops so many times, one branch after the other."""
+    def calls(self, block: Block, rounds: int) -> Iterator[_Step]:
+        """The calls and loads as they would run: bodies of loops so many times, one branch after the other."""
         for op in block.ops:
-            if isinstance(op, CallOp):
+            if isinstance(op, CallOp | memref.LoadOp):
                 yield op
+            elif not op.regions and not isinstance(op, _HARMLESS) and any(map(_is_memref, op.operands)):
+                raise PlanError(f"{describe(op)}: verify-arena can't tell what it does to its buffers")
             for region in op.regions:
                 if not isinstance(op, scf.ForOp | scf.IfOp):
                     raise PlanError(f"{describe(op)}: verify-arena knows no other regions than loops and branches")
@@ -162,16 +167,19 @@ class _Checker:
                     for inner in region.blocks:
                         yield from self.calls(inner, rounds)
 
-    def call(self, op: CallOp) -> None:
-        self.check_sharing(op)
+    def step(self, op: _Step) -> None:
+        is_call = isinstance(op, CallOp)
+        ins, outs, scratch = (op.ins, op.outs, op.scratch) if is_call else ((op.memref,), (), ())
+        if is_call:
+            self.check_sharing(op)
         step = self.steps[op]
-        reads = {self.region(value).owner for value in op.ins}
-        overwritten = {region.owner for region in map(self.region, op.outs) if self.is_whole(region)} - reads
-        for owner in {*reads, *(self.region(value).owner for value in (*op.outs, *op.scratch))}:
+        reads = {self.region(value).owner for value in ins}
+        overwritten = {region.owner for region in map(self.region, outs) if self.is_whole(region)} - reads
+        for owner in {*reads, *(self.region(value).owner for value in (*outs, *scratch))}:
             buffer = self.buffers.get(owner)
             if buffer is not None:
                 buffer.touch(step, overwritten=owner in overwritten)
-        for value in op.ins:
+        for value in ins:
             region = self.region(value)
             if region.space is not self.arena:
                 continue  # an input, a weight, or an output, which nobody else can write
@@ -181,7 +189,7 @@ class _Checker:
                 raise PlanError(
                     f"{describe(op)}, step {step}: reads {self.title(region.owner)}, but {writer} byte {position}"
                 )
-        for value in (*op.scratch, *op.outs):
+        for value in (*scratch, *outs):
             region = self.region(value)
             if region.space in self.read_only:
                 raise PlanError(f"{describe(op)}, step {step}: writes {_name(region.space)}, which is read-only")
@@ -297,7 +305,7 @@ class _Checker:
 
     def steps_in(self, op: Operation) -> range:
         """The steps of the calls inside of an op."""
-        steps = [self.steps[inner] for inner in op.walk() if isinstance(inner, CallOp)]
+        steps = [self.steps[inner] for inner in op.walk() if isinstance(inner, _Step)]
         return range(min(steps), max(steps) + 1) if steps else range(0)
 
     def check_pairs(self) -> None:
@@ -356,6 +364,10 @@ class _Checker:
         if buffer is not None:
             return buffer.name
         return _name(cast("SSAValue[Attribute]", owner)) if isinstance(owner, SSAValue) else str(owner)
+
+
+def _is_memref(value: SSAValue) -> bool:
+    return isinstance(value.type, MemRefType)
 
 
 def _count(type: MemRefType[Attribute]) -> int:

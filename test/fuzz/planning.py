@@ -30,11 +30,12 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 
 from mini_infer.dialects.graph import Array, main_of, numpy_dtype
+from mini_infer.dialects.graph.host_code import argument_texts, kernels_of
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.passes.memory.analysis.buffers import add_argument, argument_texts, kernels_of, memref_type, nbytes_of
+from mini_infer.passes.memory.analysis.buffers import add_argument, memref_type, nbytes_of
 from mini_infer.passes.memory.share_threads import STAGE
 from mini_infer.runtime.cpu import LoadedCode, compile_to_object, load_object
 from mini_infer.runtime.signature import weight_segment

@@ -7,40 +7,29 @@ dies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from random import Random
 
-import numpy as np
 import pytest
 from memory_machine import run_module
-from memory_programs import ProgramBuilder, random_program
+from memory_programs import MEMORY, ProgramBuilder, assert_same, random_program, run_memory
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 
 from mini_infer.dialects.errors import PlanError
-from mini_infer.dialects.graph import AbsOp, Array, MatmulOp, ReluOp, blob_store, interpret
+from mini_infer.dialects.graph import AbsOp, MatmulOp, ReluOp, blob_store, interpret
+from mini_infer.dialects.graph.host_code import main_of
 from mini_infer.dialects.kernel import CallOp, InterfaceAttr
-from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.memory import plan_arena
-from mini_infer.passes.memory.analysis.buffers import int_attribute, main_of
+from mini_infer.passes.memory.analysis.buffers import int_attribute
 from mini_infer.passes.memory.report.memory_report import memory_plan
 from mini_infer.passes.memory.verify_arena import VerifyArena
 from mini_infer.passes.planning import Plan, Problem, solve
 from mini_infer.passes.statistics import pass_statistics
 
-MEMORY = (
-    "order-kernels",
-    "mark-inplace",
-    "bufferize",
-    "elide-copies",
-    "plan-arena",
-    "verify-arena",
-    "insert-barriers",
-)
 STRATEGIES = (
     "naive",
     "pools",
@@ -51,16 +40,6 @@ STRATEGIES = (
     "greedy-by-breadth",
 )
 BATCH = 50
-
-
-def run_memory(ctx: Context, module: ModuleOp, passes: Sequence[str] = MEMORY) -> None:
-    run_passes(ctx, module, parse_passes(",".join(passes)))
-    module.verify()
-
-
-def assert_same(found: dict[str, Array], wanted: dict[str, Array]) -> None:
-    for name, array in wanted.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
 SLOW = [pytest.param(batch, marks=pytest.mark.slow) for batch in range(2, 200)]

@@ -13,10 +13,11 @@ from xdsl.ir import SSAValue
 from mini_infer import plan_memory
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph import AbsOp, AddOp, ConcatOp, MiniContext, NegOp, ReluOp
+from mini_infer.dialects.graph.host_code import main_of
 from mini_infer.dialects.kernel import InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.memory import plan_arena
-from mini_infer.passes.memory.analysis.buffers import PLAN, main_of
+from mini_infer.passes.memory.analysis.buffers import PLAN
 from mini_infer.passes.memory.report.memory_report import MemoryPlan, TensorRecord, memory_plan
 from mini_infer.passes.planning import Plan, Problem, solve
 

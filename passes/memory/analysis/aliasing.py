@@ -1,24 +1,29 @@
 """Which values may share bytes: the alias analysis behind order-kernels and mark-inplace.
 
-At the kernels level, `main` is read into plain numbers once (`read_program`): tasks (the calls), values and
-storages. Values that are one another's bytes whatever happens (reshapes, results that a kernel's interface
-calls views) are one storage. `share` then walks the tasks in some order and merges storages wherever a
-kernel's interface lets a result overwrite an operand, and says how much is live at most. Nothing here touches
-the IR, so that an order can be tried without making it.
+At the kernels level, a block of `main` is read into plain numbers once (`read_program`): tasks (calls, loops and
+branches, and scalars read from a tensor), values and storages. Values that are one another's bytes whatever happens
+(reshapes, results that a kernel's interface calls views) are one storage. `share` then walks the tasks in some order
+and merges storages wherever a kernel's interface lets a result overwrite an operand, and says how much is live at
+most. Nothing here touches the IR, so that an order can be tried without making it.
+
+A loop or a branch is one task of the block that it stands in: it reads what it captures, and needs as scratch what is
+live at most inside of it. Inside, what it captures is never overwritten, as another turn or what follows may read it;
+what a loop carries from turn to turn may be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from xdsl.dialects import func
-from xdsl.ir import SSAValue
+from xdsl.dialects import func, scf
+from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.errors import ConfigError, InvalidModelError
 from ....dialects.graph import CallOp, Graph, KernelOp, ReshapeOp, WeightOp, describe, type_of
 from ....dialects.graph import nbytes_of as tensor_bytes
+from ....dialects.graph.host_code import is_scalar, is_shaped, read_by
 from .buffers import ALIGNMENT, interface_of, padded
 
 Pair = tuple[int, int]
@@ -27,7 +32,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Task:
-    """One call: value numbers of its operands and results, and what its kernel allows."""
+    """One call, loop, branch or read: value numbers of what it reads and makes, and what its kernel allows."""
 
     operands: tuple[int, ...]
     results: tuple[int, ...]
@@ -38,14 +43,14 @@ class Task:
 
 @dataclass
 class Program:
-    """Main as numbers. Lists by task: `calls`, `tasks`; by value: `storage`; by storage: the others."""
+    """A block of main as numbers. Lists by task: `ops`, `tasks`; by value: `storage`; by storage: the others."""
 
-    calls: list[CallOp] = field(default_factory=list[CallOp])
+    ops: list[Operation] = field(default_factory=list[Operation])
     tasks: list[Task] = field(default_factory=list[Task])
     storage: list[int] = field(default_factory=list[int])
     nbytes: list[int] = field(default_factory=list[int])
-    fixed: list[bool] = field(default_factory=list[bool])  # holds an input or a weight: never written again
-    output: list[bool] = field(default_factory=list[bool])  # holds what main returns: the caller's memory
+    fixed: list[bool] = field(default_factory=list[bool])  # from outside, or a weight: never written again
+    output: list[bool] = field(default_factory=list[bool])  # holds what the block hands on: memory from outside
     maker: list[int] = field(default_factory=list[int])  # the task that first writes it, -1 where none does
     readers: list[list[int]] = field(default_factory=list[list[int]])  # tasks, in the given order
 
@@ -60,6 +65,8 @@ class Sharing:
 
 
 class _Reader:
+    """Reads one block, and for how much they need those inside of it."""
+
     def __init__(self, kernels: dict[str, KernelOp], threads: int, disabled: Collection[str], alignment: int) -> None:
         self.kernels = kernels
         self.threads = threads
@@ -67,7 +74,36 @@ class _Reader:
         self.alignment = alignment
         self.program = Program()
         self.number: dict[SSAValue, int] = {}
-        self.maker: dict[int, int] = {}  # value -> task
+        self.makers: dict[SSAValue, frozenset[int]] = {}  # the tasks that a value comes from
+
+    def block(self, block: Block) -> Program:
+        """The block as numbers."""
+        if isinstance(block.parent_op(), scf.ForOp):
+            for argument in filter(is_shaped, block.args):
+                self.value(argument)
+        for op in block.ops:
+            if isinstance(op, CallOp):
+                self.call(op)
+            elif isinstance(op, WeightOp):
+                self.fix(op.result)
+            elif isinstance(op, ReshapeOp):
+                self.value(op.result, self.numbered(op.x))
+                self.makers[op.result] = self.makers.get(op.x, frozenset())
+            elif isinstance(op, scf.ForOp | scf.IfOp):
+                self.regions(op)
+            elif op.name == "tensor.extract":
+                self.task(op, (), 0)
+            elif is_scalar(op):
+                made = frozenset[int]().union(*(self.makers.get(value, ()) for value in op.operands))
+                self.makers.update(dict.fromkeys(op.results, made))
+            elif isinstance(op, func.ReturnOp | scf.YieldOp):
+                for value in filter(is_shaped, op.operands):
+                    self.program.output[self.program.storage[self.numbered(value)]] = True
+            else:
+                raise InvalidModelError(
+                    f"{describe(op)}: at the kernels level main has calls, reshapes, loops, branches and scalars only"
+                )
+        return self.program
 
     def value(self, value: SSAValue, of: int | None = None) -> int:
         """A number for a new value, whose bytes are those of value `of` where that is given."""
@@ -81,35 +117,54 @@ class _Reader:
             self.program.readers.append([])
         else:
             self.program.storage.append(self.program.storage[of])
-            if of in self.maker:
-                self.maker[number] = self.maker[of]
         return number
+
+    def numbered(self, value: SSAValue) -> int:
+        """The number of a value; one that is made outside of the block is never overwritten in it."""
+        if value not in self.number:
+            self.fix(value)
+        return self.number[value]
 
     def fix(self, value: SSAValue) -> None:
         self.program.fixed[self.program.storage[self.value(value)]] = True
 
     def call(self, op: CallOp) -> None:
-        program, index = self.program, len(self.program.tasks)
         kernel = self.kernels[op.callee.string_value()]
         interface = interface_of(kernel)
-        operands = tuple(self.number[value] for value in op.arguments)
-        for storage in {program.storage[value] for value in operands}:
-            program.readers[storage].append(index)
         views = {result: operand for operand, result in interface.view_pairs}
-        results: list[int] = []
-        for position, value in enumerate(op.res):
-            results.append(self.value(value, operands[views[position]] if position in views else None))
-            self.maker[results[-1]] = index
-            if position not in views:
-                program.maker[program.storage[results[-1]]] = index
         inplace = tuple(
             (operand, result)
             for operand, result in ([] if self.is_disabled(kernel) else interface.inplace_pairs)
             if op.arguments[operand].type == op.res[result].type and result not in views
         )
-        after = {self.maker[value] for value in operands if value in self.maker}
-        scratch = padded(interface.scratch_bytes(self.threads), self.alignment)
-        program.calls.append(op)
+        self.task(op, inplace, padded(interface.scratch_bytes(self.threads), self.alignment), views)
+
+    def regions(self, op: Operation) -> None:
+        """A loop or a branch, of which nothing is written over what it is given."""
+        most = 0
+        for block in (block for region in op.regions for block in region.blocks):
+            inner = _Reader(self.kernels, self.threads, self.disabled, self.alignment).block(block)
+            most = max(most, share(inner, range(len(inner.tasks))).peak)
+        self.task(op, (), most)
+
+    def task(
+        self, op: Operation, inplace: tuple[Pair, ...], scratch: int, views: Mapping[int, int] | None = None
+    ) -> None:
+        program, index = self.program, len(self.program.tasks)
+        read = read_by(op)
+        operands = tuple(self.numbered(value) for value in read if is_shaped(value))
+        after = frozenset[int]().union(*(self.makers.get(value, ()) for value in read))
+        for storage in {program.storage[value] for value in operands}:
+            program.readers[storage].append(index)
+        results: list[int] = []
+        for position, value in enumerate(op.results):
+            of = None if views is None else views.get(position)
+            if is_shaped(value):
+                results.append(self.value(value, None if of is None else operands[of]))
+                if of is None:
+                    program.maker[program.storage[results[-1]]] = index
+            self.makers[value] = frozenset({index})
+        program.ops.append(op)
         program.tasks.append(Task(operands, tuple(results), inplace, scratch, tuple(sorted(after))))
 
     def is_disabled(self, kernel: KernelOp) -> bool:
@@ -144,32 +199,17 @@ def disabled_ops(pass_name: str, disabled: Collection[str]) -> frozenset[str]:
 
 
 def read_program(
-    main: func.FuncOp,
+    block: Block,
     kernels: dict[str, KernelOp],
     threads: int,
     disabled: Collection[str] = (),
     alignment: int = ALIGNMENT,
 ) -> Program:
-    """Main at the kernels level as numbers; bytes are those taken in an arena of that alignment.
+    """A block of main at the kernels level as numbers; bytes are those taken in an arena of that alignment.
 
     Kernels that hold an op named in `disabled` share nothing.
     """
-    reader = _Reader(kernels, threads, disabled, alignment)
-    for argument in main.args:
-        reader.fix(argument)
-    for op in main.body.block.ops:
-        if isinstance(op, CallOp):
-            reader.call(op)
-        elif isinstance(op, WeightOp):
-            reader.fix(op.result)
-        elif isinstance(op, ReshapeOp):
-            reader.value(op.result, reader.number[op.x])
-        elif isinstance(op, func.ReturnOp):
-            for value in op.arguments:
-                reader.program.output[reader.program.storage[reader.number[value]]] = True
-        else:
-            raise InvalidModelError(f"{describe(op)}: at the kernels level main has calls and reshapes only")
-    return reader.program
+    return _Reader(kernels, threads, disabled, alignment).block(block)
 
 
 class _Groups:

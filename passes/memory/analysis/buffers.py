@@ -6,7 +6,7 @@ subview, collapse and expand_shape, cast, and memref.view at a constant offset) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, cast
@@ -19,15 +19,15 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     MemRefType,
-    ModuleOp,
     StridedLayoutAttr,
     StringAttr,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from ....dialects.errors import ConfigError, InvalidModelError, PlanError
+from ....dialects.errors import ConfigError, PlanError
 from ....dialects.graph import KernelOp, named_location, node_name, numpy_dtype
-from ....dialects.kernel import CallOp, InterfaceAttr
+from ....dialects.graph.host_code import ROLE, argument_texts
+from ....dialects.kernel import InterfaceAttr
 from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]
@@ -57,19 +57,6 @@ class Place:
     def bytes(self) -> Box:
         """The bytes of the root that the value names."""
         return self.box.in_bytes(self.itemsize).moved(self.shift)
-
-
-def main_of(module: ModuleOp, pass_name: str) -> func.FuncOp:
-    """The function @main; the error names the pass that needs it."""
-    for op in module.body.block.ops:
-        if isinstance(op, func.FuncOp) and op.sym_name.data == "main" and op.body.blocks:
-            return op
-    raise InvalidModelError(f"{pass_name}: the module has no function @main")
-
-
-def kernels_of(module: ModuleOp) -> dict[str, KernelOp]:
-    """The kernels by name: one walk, where a look-up per call would be quadratic."""
-    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
 
 
 def interface_of(kernel: KernelOp) -> InterfaceAttr:
@@ -147,16 +134,6 @@ def int_attribute(op: Operation, key: str) -> int | None:
     return value.value.data if isinstance(value, IntegerAttr) else None
 
 
-def argument_texts(main: func.FuncOp, key: str) -> list[str]:
-    """The attribute `key` of each argument of main, "" where it has none: `graph.name`, `graph.role`."""
-    texts: list[str] = []
-    given: Sequence[DictionaryAttr] = main.arg_attrs.data if main.arg_attrs is not None else ()
-    for position in range(len(main.args)):
-        value = given[position].data.get(key) if position < len(given) else None
-        texts.append(value.data if isinstance(value, StringAttr) else "")
-    return texts
-
-
 def add_argument(
     main: func.FuncOp, type: AnyMemRef, role: str, more: Mapping[str, Attribute] | None = None
 ) -> BlockArgument:
@@ -165,24 +142,17 @@ def add_argument(
     before = main.arg_attrs.data if main.arg_attrs is not None else [DictionaryAttr({})] * len(block.args)
     argument = block.insert_arg(type, len(block.args))
     main.function_type = FunctionType.from_lists([value.type for value in block.args], [])
-    main.arg_attrs = ArrayAttr([*before, DictionaryAttr({"graph.role": StringAttr(role), **(more or {})})])
+    main.arg_attrs = ArrayAttr([*before, DictionaryAttr({ROLE: StringAttr(role), **(more or {})})])
     argument.name_hint = role
     return argument
 
 
 def argument_with_role(main: func.FuncOp, role: str) -> BlockArgument | None:
     """The argument of main whose `graph.role` is `role`."""
-    for argument, found in zip(main.args, argument_texts(main, "graph.role"), strict=True):
+    for argument, found in zip(main.args, argument_texts(main, ROLE), strict=True):
         if found == role:
             return argument
     return None
-
-
-def calls_of(main: func.FuncOp) -> Iterator[CallOp]:
-    """The calls of main in order, nested regions included: call number i is step i."""
-    for op in main.body.walk():
-        if isinstance(op, CallOp):
-            yield op
 
 
 class Places:

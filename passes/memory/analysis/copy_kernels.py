@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute
 
 from ....dialects.graph import AnyTensor, KernelOp, ReshapeOp, YieldOp
+from ....dialects.graph.host_code import kernels_of
 from ....dialects.kernel import FormAttr, target_of
 from ...kernels.choose_schedule import schedule_kernel
-from .buffers import kernels_of
 
 
 class CopyKernels:

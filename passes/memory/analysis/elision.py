@@ -60,7 +60,10 @@ class _Undo:
 
 
 class Elision:
-    """The buffers of a main without branches and loops, `steps` calls long, with `scratch` bytes at each."""
+    """The buffers of a main of so many steps, with `scratch` bytes at each.
+
+    What a loop does to a buffer from outside of it must be listed at the loop's first step and its last as well.
+    """
 
     def __init__(self, scratch: list[int]) -> None:
         self.steps = len(scratch)

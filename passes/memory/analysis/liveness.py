@@ -1,7 +1,7 @@
 """When the bytes of each buffer are in use: half-open lifetimes on the steps of main.
 
-Call number i of main, nested regions included and counted in the order of the text, is step i. A buffer is
-born at its first access and dead one step after its last; a call that takes a view accesses what it views.
+Steps are those of host.py: calls, and loads of the scalars that decide about loops and branches. A buffer is
+born at its first access and dead one step after its last; a step that takes a view accesses what it views.
 Inside its lifetime it has a gap from its last read to a call that overwrites all of it without reading it.
 
 - A buffer from outside of a loop that the loop touches lives through the whole loop.
@@ -16,14 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func, memref, scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.errors import PlanError
-from ....dialects.kernel import CallOp, WeightOp
-from .buffers import VIEWS, Places, is_memref
-
-_NO_ACCESS = (memref.AllocOp, memref.ViewOp, WeightOp, scf.YieldOp, func.ReturnOp, *VIEWS)
+from .buffers import Places, is_memref
+from .host import Step, read_by, scratch_of, touches_nothing, written_by
 
 
 @dataclass(frozen=True)
@@ -37,10 +35,9 @@ class Lifetime:
 
 @dataclass
 class Liveness:
-    """The lifetimes of main's buffers by root (allocation, argument, weight), and its calls in order."""
+    """The lifetimes of main's buffers by root (allocation, argument, weight)."""
 
     lifetimes: dict[SSAValue, Lifetime] = field(default_factory=dict[SSAValue, Lifetime])
-    calls: list[CallOp] = field(default_factory=list[CallOp])
 
 
 @dataclass
@@ -56,7 +53,6 @@ class _Uses:
 class _Walk:
     def __init__(self, places: Places) -> None:
         self.places = places
-        self.calls: list[CallOp] = []
         self.step = 0
         self.loops = 0
         self.uses: dict[SSAValue, _Uses] = {}
@@ -65,25 +61,25 @@ class _Walk:
 
     def block(self, block: Block) -> None:
         for op in block.ops:
-            if isinstance(op, CallOp):
-                self.call(op)
+            if isinstance(op, Step):
+                self.access(op)
             elif isinstance(op, scf.IfOp):
                 self.branches(op)
             elif isinstance(op, scf.ForOp):
                 self.loop(op)
             elif op.regions:
                 raise PlanError(f"{op.name} in main: lifetimes are known for scf.for and scf.if only")
-            elif isinstance(op, _NO_ACCESS):
+            elif touches_nothing(op):
                 for result in op.results:
                     if is_memref(result):
                         self.made_at.setdefault(result, self.loops)
             elif any(map(is_memref, op.operands)):
-                raise PlanError(f"{op.name} in main touches a buffer: only kernel.call may")
+                raise PlanError(f"{op.name} in main touches a buffer: only kernel.call and memref.load may")
 
-    def call(self, op: CallOp) -> None:
-        written = {self.places[value].root for value in op.outs if self.covers(value)}
-        overwritten = written - {self.places[value].root for value in op.ins}
-        for value in (*op.ins, *op.outs, *op.scratch):
+    def access(self, op: Step) -> None:
+        written = {self.places[value].root for value in written_by(op) if self.covers(value)}
+        overwritten = written - {self.places[value].root for value in read_by(op)}
+        for value in (*read_by(op), *written_by(op), *scratch_of(op)):
             root = self.places[value].root
             uses = self.uses.get(root)
             if uses is None:
@@ -92,7 +88,6 @@ class _Walk:
             if root in overwritten and uses.last + 1 < self.step:
                 uses.gaps.append((uses.last + 1, self.step))
             uses.last = self.step
-        self.calls.append(op)
         self.step += 1
 
     def covers(self, value: SSAValue) -> bool:
@@ -162,4 +157,4 @@ def liveness(main: func.FuncOp, places: Places | None = None) -> Liveness:
             own.last = max(uses.last for uses in together)
             own.gaps = []
     lifetimes = {root: Lifetime(uses.first, uses.last + 1, tuple(uses.gaps)) for root, uses in walk.uses.items()}
-    return Liveness(lifetimes, walk.calls)
+    return Liveness(lifetimes)

@@ -20,20 +20,11 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import PlanError
 from ....dialects.graph import node_name, numpy_dtype
+from ....dialects.graph.host_code import argument_texts, main_of
 from ....dialects.kernel import CallOp, WeightOp
 from ...geometry.boxes import Box
-from ..analysis.buffers import (
-    PLAN,
-    SCRATCH,
-    Places,
-    argument_texts,
-    calls_of,
-    int_attribute,
-    label,
-    main_of,
-    memref_type,
-    nbytes_of,
-)
+from ..analysis.buffers import PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
+from ..analysis.host import Step, read_by, scratch_of, steps_of, written_by
 from .memory_plan import BufferRecord, MemoryPlan, Role, TensorRecord
 
 __all__ = ["BufferRecord", "MemoryPlan", "TensorRecord", "memory_plan", "plan_summary"]
@@ -93,14 +84,14 @@ class _Buffer:
 def memory_plan(module: ModuleOp) -> MemoryPlan:
     """The plan of a module at the arena level. Raises PlanError at any other."""
     main = main_of(module, "memory plan")
-    calls = list(calls_of(main))
-    if not calls and _has_kernels_lowered(main):
+    steps = list(steps_of(main))
+    if not steps and _has_kernels_lowered(main):
         raise PlanError("memory plan: the module is not at the arena level")
     places = Places()
     return replace(
         plan_summary(main),
-        tensors=tuple(_records(main, calls, places)),
-        steps=tuple(call.callee.string_value() for call in calls),
+        tensors=tuple(_records(main, steps, places)),
+        steps=tuple(map(_title, steps)),
         buffers=tuple(_buffers(main, places)),
     )
 
@@ -129,6 +120,11 @@ def plan_summary(main: Operation) -> MemoryPlan:
         exhausted=texts.get("exhausted", ""),
         pools=tuple(_pools(summary)),
     )
+
+
+def _title(step: Step) -> str:
+    """What a step runs: a kernel, by its name, or a load."""
+    return step.callee.string_value() if isinstance(step, CallOp) else step.name
 
 
 def _has_kernels_lowered(main: func.FuncOp) -> bool:
@@ -168,11 +164,11 @@ def _buffers(main: func.FuncOp, places: Places) -> Iterator[BufferRecord]:
 
 
 class _Reader:
-    """Follows the tensors of main through its calls."""
+    """Follows the tensors of main through its steps."""
 
-    def __init__(self, main: func.FuncOp, calls: list[CallOp], places: Places) -> None:
+    def __init__(self, main: func.FuncOp, steps: list[Step], places: Places) -> None:
         self.main = main
-        self.calls = calls
+        self.steps = steps
         self.places = places
         self.buffers: dict[object, _Buffer] = {}
         self.used = Counter(argument_texts(main, "graph.name"))
@@ -180,21 +176,21 @@ class _Reader:
 
     def read(self) -> None:
         """Finds the tensors that calls write, and the views that they read instead of a copy."""
-        for step, call in enumerate(self.calls):
-            for writes, values in ((False, call.ins), (True, (*call.outs, *call.scratch))):
+        for step, op in enumerate(self.steps):
+            for writes, values in ((False, read_by(op)), (True, (*written_by(op), *scratch_of(op)))):
                 for value in values:
                     access = _Access(step, self.places[value].bytes, writes)
                     self.buffers.setdefault(self.key(value), _Buffer()).accesses.append(access)
-            for value in (*call.outs, *call.scratch):
-                inplace = value in call.ins
+            for value in (*written_by(op), *scratch_of(op)):
+                inplace = value in read_by(op)
                 own = inplace or value in self.main.args  # what lies in an output need not be the output
-                name = (own and node_name(call)) or self.label(value)
-                tensor = self.tensor(value, step, "scratch" if value in call.scratch else "intermediate", name)
+                name = (own and node_name(op)) or self.label(value)
+                tensor = self.tensor(value, step, "scratch" if value in scratch_of(op) else "intermediate", name)
                 tensor.inplace = inplace
-                tensor.node, tensor.kernel = node_name(call), call.callee.string_value()
+                tensor.node, tensor.kernel = node_name(op), _title(op)
                 self.made.add((self.key(value), self.label(value)))
-        for step, call in enumerate(self.calls):
-            for value in call.ins:
+        for step, op in enumerate(self.steps):
+            for value in read_by(op):
                 known = (self.key(value), self.label(value))
                 if isinstance(known[0], int) and known not in self.made:
                     self.made.add(known)
@@ -229,7 +225,7 @@ class _Reader:
         """An output: what was last written to all of it, or its parts together."""
         buffer, box = self.buffers.setdefault(argument, _Buffer()), self.places[argument].bytes
         birth = min((tensor.birth for tensor in buffer.tensors), default=0)
-        made = _Tensor(name, argument, box, birth, len(self.calls), "output")
+        made = _Tensor(name, argument, box, birth, len(self.steps), "output")
         whole = [tensor for tensor in buffer.tensors if tensor.box.count == box.count]
         if whole:
             last = whole[-1]
@@ -241,7 +237,7 @@ class _Reader:
     def outside(self, value: SSAValue, name: str, role: Role) -> TensorRecord:
         """An input or a weight: there all the time."""
         size = nbytes_of(memref_type(value))
-        return TensorRecord(name, size, 0, len(self.calls), True, role, None, **_layout(self.places, value))
+        return TensorRecord(name, size, 0, len(self.steps), True, role, None, **_layout(self.places, value))
 
     def record(self, tensor: _Tensor, buffer: _Buffer) -> TensorRecord:
         """The record of a tensor whose life is known."""
@@ -298,9 +294,9 @@ def _death(tensor: _Tensor, buffer: _Buffer) -> int:
     return death
 
 
-def _records(main: func.FuncOp, calls: list[CallOp], places: Places) -> list[TensorRecord]:
+def _records(main: func.FuncOp, steps: list[Step], places: Places) -> list[TensorRecord]:
     """Inputs and outputs, weights, then what the calls write, in the order of the calls."""
-    reader = _Reader(main, calls, places)
+    reader = _Reader(main, steps, places)
     reader.read()
     records: list[TensorRecord] = []
     names, roles = argument_texts(main, "graph.name"), argument_texts(main, "graph.role")

@@ -56,7 +56,7 @@ graph.kernel @relu(%x: tensor<8xf32>) -> tensor<8xf32> {
   graph.yield %r : tensor<8xf32>
 }
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @below {{early (graph.relu): bufferize takes calls, reshapes and weights only}}
+  // expected-error @below {{early (graph.relu): bufferize takes calls, reshapes, weights, loops, branches and scalars only}}
   %a = graph.relu %x : tensor<8xf32> loc("early")
   func.return %a : tensor<8xf32>
 }

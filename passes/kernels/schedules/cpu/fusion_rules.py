@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from math import inf
 
 from typing_extensions import override
@@ -17,6 +16,7 @@ from .....dialects.graph import (
     MaxPoolOp,
     RecurrenceOp,
     ReductionOp,
+    WeightOp,
     element_type_of_value,
     ints,
     nbytes_of,
@@ -66,30 +66,34 @@ class CpuFusionRules(FusionRules):
         return element_type_of_value(root.results[0]) if isinstance(root, MatmulOp | ConvOp) else None
 
     @override
-    def takes_prologue(self, root: Operation, weights: Container[SSAValue]) -> bool:
+    def takes_prologue(self, root: Operation) -> bool:
         if isinstance(root, ConvOp) and panels.fits(root):
             geometry = conv_geometry(root)
             if not geometry.pointwise or geometry.stride != (1, 1) or len(shape_of(root.x)) != 4:
                 return False
-        return _weight_bytes(root, weights) <= self._cache
+        return _weight_bytes(root) <= self._cache
 
     @override
-    def takes_pool(self, root: Operation, pool: MaxPoolOp, weights: Container[SSAValue]) -> bool:
-        if not isinstance(root, ConvOp) or _weight_bytes(root, weights) > self._cache:
+    def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
+        if not isinstance(root, ConvOp) or _weight_bytes(root) > self._cache:
             return False
         has_code = pool.layout.data == "NHWC" and len(shape_of(pool.x)) == 4 and set(ints(pool.dilations)) == {1}
         same = element_type_of_value(pool.x) == element_type_of_value(root.result)
         return has_code and same and nbytes_of(type_of(pool.x)) > self._cache
 
 
-def _weight_bytes(root: Operation, weights: Container[SSAValue]) -> float:
+def _weight_bytes(root: Operation) -> float:
     """Bytes of the one matrix of weights that tiles of a contraction read; infinite where it has no such weights."""
     if not panels.fits(root) or depthwise.fits(root):
         return inf
     match root:
-        case MatmulOp() if root.rhs in weights and len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
+        case MatmulOp() if _is_weight(root.rhs) and len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
             return nbytes_of(type_of(root.rhs))
-        case ConvOp() if root.weight in weights and root.groups.value.data == 1:
+        case ConvOp() if _is_weight(root.weight) and root.groups.value.data == 1:
             return nbytes_of(type_of(root.weight))
         case _:
             return inf
+
+
+def _is_weight(value: SSAValue) -> bool:
+    return isinstance(value.owner, WeightOp)

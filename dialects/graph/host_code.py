@@ -1,0 +1,123 @@
+"""What can be asked of host code at every level: `main`, its kernels, its arguments, and uses through its regions.
+
+Host code is `main`: calls of kernels, weights, and around them loops (scf.for) and branches (scf.if) whose bounds and
+conditions are scalars, computed by arith ops or read from a value:
+
+    %n = tensor.extract %count[] : tensor<i64>
+    %last = arith.index_cast %n : i64 to index
+    %y = scf.for %i = %c0 to %last step %c1 iter_args(%state = %x) -> (tensor<8xf32>) {
+      %next = graph.call @step_0(%state, %x) : ...
+      scf.yield %next : tensor<8xf32>
+    }
+
+What a loop or a branch reads from outside of it is captured: for the block that it stands in, it is the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, ShapedType, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from ..errors import InvalidModelError
+from .base import describe
+from .structure import KernelOp
+
+ROLE, NAME = "graph.role", "graph.name"
+"""Attributes of main's arguments: what each is for ("input", "output", "arena", ...), and what the user calls it."""
+
+
+def main_of(module: ModuleOp, who: str = "") -> FuncOp:
+    """The function @main; raises InvalidModelError where there is none, naming the pass that needs it."""
+    main = SymbolTable.lookup_symbol(module, "main")
+    if not isinstance(main, FuncOp) or main.is_declaration:
+        raise InvalidModelError(f"{who}: the module has no function @main".removeprefix(": "))
+    return main
+
+
+def kernels_of(module: ModuleOp) -> dict[str, KernelOp]:
+    """The kernels by name: one walk, where a look-up per call would be quadratic."""
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
+
+
+def argument_texts(function: Operation, key: str) -> list[str]:
+    """The attribute `key` of each argument of a function of any dialect, "" where it has none."""
+    block = function.regions[0].first_block
+    return _texts(function, "arg_attrs", key, 0 if block is None else len(block.args))
+
+
+def result_texts(main: FuncOp, key: str) -> list[str]:
+    """The attribute `key` of each result of main, "" where it has none."""
+    return _texts(main, "res_attrs", key, len(main.function_type.outputs))
+
+
+def _texts(function: Operation, property: str, key: str, count: int) -> list[str]:
+    given = cast("ArrayAttr[DictionaryAttr]", function.properties.get(property, ArrayAttr([]))).data
+    found = [each.data.get(key) for each in given] + [None] * (count - len(given))
+    return [value.data if isinstance(value, StringAttr) else "" for value in found]
+
+
+def blocks_of(main: FuncOp, who: str) -> list[Block]:
+    """The block of main and those of the loops and branches in it, outer ones first.
+
+    Raises InvalidModelError for any other op with regions, naming the pass that asks.
+    """
+    blocks = [main.body.block]
+    for block in blocks:
+        for op in block.ops:
+            if op.regions and not isinstance(op, scf.ForOp | scf.IfOp):
+                raise InvalidModelError(f"{describe(op)}: {who} knows no other regions in main than scf.for and scf.if")
+            blocks += [inner for region in op.regions for inner in region.blocks]
+    return blocks
+
+
+def ancestor_in(block: Block, op: Operation) -> Operation:
+    """The op of the block that `op` is or lies in."""
+    found = block.find_ancestor_op_in_block(op)
+    assert found is not None, "a value is used only where it is defined, or deeper"
+    return found
+
+
+def users_in(block: Block, value: SSAValue) -> list[Operation]:
+    """The ops of the block that read the value, themselves or in their regions; each once, in any order."""
+    return list(dict.fromkeys(ancestor_in(block, use.operation) for use in value.uses))
+
+
+def captured(op: Operation) -> list[SSAValue]:
+    """What the regions of an op read from outside of it, each once, in the order of first use."""
+    seen = (value for region in op.regions for inner in region.walk() for value in inner.operands)
+    return [value for value in dict.fromkeys(seen) if not _is_inside(op, value)]
+
+
+def read_by(op: Operation) -> list[SSAValue]:
+    """What an op reads: its operands and what its regions capture."""
+    return [*op.operands, *captured(op)] if op.regions else list(op.operands)
+
+
+def _is_inside(op: Operation, value: SSAValue) -> bool:
+    owner = value.owner
+    return op.is_ancestor(owner) if owner is not op else False
+
+
+def handed_on(block: Block) -> tuple[SSAValue, ...]:
+    """What the block's last op returns or yields."""
+    last = block.last_op
+    return tuple(last.operands) if last is not None else ()
+
+
+def is_scalar(op: Operation) -> bool:
+    """Whether an op computes with numbers and truth values of the host alone, or reads one from a tensor."""
+    if op.name in ("tensor.extract", "memref.load"):
+        return True
+    values: Iterable[SSAValue] = (*op.operands, *op.results)
+    return op.name.startswith("arith.") and not any(isinstance(value.type, ShapedType) for value in values)
+
+
+def is_shaped(value: SSAValue) -> bool:
+    """Whether the value is a tensor or a buffer, and no scalar."""
+    return isinstance(value.type, ShapedType)

@@ -1,0 +1,88 @@
+"""Main on buffers as its memory passes see it: which steps there are, what each touches, and the loops around it.
+
+A step is what touches buffers: a call of a kernel, or a memref.load of a scalar that decides about a loop or a branch.
+Steps are counted in the order of the text, nested regions included: step number i of every pass and report is the i-th
+of `steps_of(main)`. What holds of `main` at every level is in dialects/graph/host_code.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from xdsl.dialects import func, memref, scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from ....dialects.graph.host_code import is_scalar
+from ....dialects.kernel import CallOp, WeightOp
+
+Step: TypeAlias = CallOp | memref.LoadOp
+
+_NO_ACCESS = (
+    memref.AllocOp,
+    memref.ViewOp,
+    memref.ReinterpretCastOp,
+    memref.SubviewOp,
+    memref.CollapseShapeOp,
+    memref.ExpandShapeOp,
+    memref.CastOp,
+    WeightOp,
+    scf.YieldOp,
+    func.ReturnOp,
+)
+
+
+def calls_of(op: Operation) -> Iterator[CallOp]:
+    """The calls in main, or in a loop or a branch of it, in order."""
+    return (each for each in op.walk() if isinstance(each, CallOp))
+
+
+def steps_of(op: Operation) -> Iterator[Step]:
+    """The steps of main, or of a loop or a branch in it, in order."""
+    return (each for each in op.walk() if isinstance(each, CallOp | memref.LoadOp))
+
+
+def read_by(step: Step) -> tuple[SSAValue, ...]:
+    """The buffers that a step reads."""
+    return tuple(step.ins) if isinstance(step, CallOp) else (step.memref,)
+
+
+def written_by(step: Step) -> tuple[SSAValue, ...]:
+    """The buffers that a step writes results to."""
+    return tuple(step.outs) if isinstance(step, CallOp) else ()
+
+
+def scratch_of(step: Step) -> tuple[SSAValue, ...]:
+    """The buffers that a step spoils."""
+    return tuple(step.scratch) if isinstance(step, CallOp) else ()
+
+
+def touches_nothing(op: Operation) -> bool:
+    """Whether an op of main without regions reads and writes no buffer: it makes one, looks at one, or is a scalar."""
+    return isinstance(op, _NO_ACCESS) or is_scalar(op)
+
+
+def loops_around(op: Operation, block: Block) -> Iterator[scf.ForOp]:
+    """The loops between an op and a block that it lies in, inner ones first."""
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None, "the op lies in the block"
+        if isinstance(parent, scf.ForOp):
+            yield parent
+        op = parent
+
+
+def loop_ranges(main: func.FuncOp) -> dict[scf.ForOp, range]:
+    """The numbers of the steps in each loop that has any."""
+    ranges: dict[scf.ForOp, range] = {}
+    for number, step in enumerate(steps_of(main)):
+        for loop in loops_around(step, main.body.block):
+            ranges[loop] = range(ranges[loop].start if loop in ranges else number, number + 1)
+    return ranges
+
+
+def home_block(root: SSAValue, main: func.FuncOp) -> Block:
+    """The block for whose every run there is a buffer of its own: where it is allocated, else that of main."""
+    op = root.owner
+    block = op.parent if isinstance(op, memref.AllocOp) else None
+    return main.body.block if block is None else block
