@@ -304,19 +304,97 @@ class PackingAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
+class MoveAttr(ParametrizedAttribute):
+    """`0 to 1 sizes [2, 3] from 0 [6, 1] at 3 [6, 1]`: a window of operand 0 that is only moved to one of result 1.
+
+    A window is the offset of its first element and its strides, in elements of the dense tensor.
+    """
+
+    name = "kernel.move"
+    operand: IntAttr
+    result: IntAttr
+    sizes: ArrayAttr[IntAttr]
+    source_offset: IntAttr
+    source_strides: ArrayAttr[IntAttr]
+    target_offset: IntAttr
+    target_strides: ArrayAttr[IntAttr]
+
+    @classmethod
+    def of(
+        cls,
+        operand: int,
+        result: int,
+        sizes: Sequence[int],
+        source: tuple[int, Sequence[int]],
+        target: tuple[int, Sequence[int]],
+    ) -> MoveAttr:
+        """A move from plain values; `source` and `target` are offset and strides."""
+
+        def ints(values: Sequence[int]) -> ArrayAttr[IntAttr]:
+            return ArrayAttr(IntAttr(value) for value in values)
+
+        windows = (IntAttr(source[0]), ints(source[1]), IntAttr(target[0]), ints(target[1]))
+        return cls(IntAttr(operand), IntAttr(result), ints(sizes), *windows)
+
+    @override
+    def verify(self) -> None:
+        if not len(self.sizes) == len(self.source_strides) == len(self.target_strides):
+            raise VerifyException("the windows of a move have as many strides as sizes")
+        if min(self.source_offset.data, self.target_offset.data) < 0:
+            raise VerifyException("a move starts in front of a tensor")
+
+    @classmethod
+    def parse_bare(cls, parser: AttrParser) -> MoveAttr:
+        """The move as it stands in an interface."""
+
+        def number() -> int:
+            return parser.parse_integer(allow_boolean=False)
+
+        def numbers() -> list[int]:
+            return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, number)
+
+        operand = number()
+        parser.parse_keyword("to")
+        result = number()
+        parser.parse_keyword("sizes")
+        sizes = numbers()
+        parser.parse_keyword("from")
+        source = number(), numbers()
+        parser.parse_keyword("at")
+        return cls.of(operand, result, sizes, source, (number(), numbers()))
+
+    def text(self) -> str:
+        """What `parse_bare` reads."""
+        source, target = ([each.data for each in strides] for strides in (self.source_strides, self.target_strides))
+        windows = f"from {self.source_offset.data} {source} at {self.target_offset.data} {target}"
+        return f"{self.operand.data} to {self.result.data} sizes {[size.data for size in self.sizes]} {windows}"
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return cls.parse_bare(parser).parameters
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(self.text())
+
+
+@irdl_attr_definition
 class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     """What a kernel asks of its buffers and allows with them.
 
-    `inplace`: pairs (operand, result) that may be the same bytes; `views`: pairs where the result is the
-    operand's bytes under another shape, so that no code is needed; `strided_operands` and `strided_results`:
-    those whose buffers may have strides beyond the row-major ones (the innermost stays 1); `packed`: weights
-    that the code reads packed, and how pack-weights must lay each of them out; `scratch` bytes for all threads
-    together and `per_thread` bytes for each.
+    `inplace`: pairs (operand, result) that may be the same bytes; `moves`: what of an operand is only moved to a
+    result, so that no code is needed where both lie as they should; a result is moved as a whole or not at all;
+    `strided_operands` and `strided_results`: those whose buffers may have strides beyond the row-major ones (the
+    innermost stays 1); `packed`: weights that the code reads packed, and how pack-weights must lay each of them out;
+    `scratch` bytes for all threads together and `per_thread` bytes for each.
     """
 
     name = "kernel.interface"
     inplace: ArrayAttr[ArrayAttr[IntAttr]]
-    views: ArrayAttr[ArrayAttr[IntAttr]]
+    moves: ArrayAttr[MoveAttr]
     strided_operands: ArrayAttr[IntAttr]
     strided_results: ArrayAttr[IntAttr]
     packed: ArrayAttr[IntAttr]
@@ -329,7 +407,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         cls,
         *,
         inplace: Sequence[tuple[int, int]] = (),
-        views: Sequence[tuple[int, int]] = (),
+        moves: Sequence[MoveAttr] = (),
         strided_operands: Sequence[int] = (),
         strided_results: Sequence[int] = (),
         packed: Mapping[int, Packing] | None = None,
@@ -346,7 +424,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
 
         return cls(
             pairs(inplace),
-            pairs(views),
+            ArrayAttr(moves),
             ints(strided_operands),
             ints(strided_results),
             ints(list(packed or {})),
@@ -365,11 +443,6 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         """How each operand that is to be packed is."""
         return {operand.data: each.packing for operand, each in zip(self.packed, self.packings, strict=True)}
 
-    @property
-    def view_pairs(self) -> list[tuple[int, int]]:
-        """(operand, result) pairs where the result only reinterprets the operand's bytes."""
-        return [(pair.data[0].data, pair.data[1].data) for pair in self.views]
-
     @override
     def verify(self) -> None:
         if min(self.scratch.data, self.per_thread.data) < 0:
@@ -377,7 +450,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
 
     @override
     def verify_numbers(self, operands: int, results: int) -> None:
-        pairs = (*self.inplace_pairs, *self.view_pairs)
+        pairs = (*self.inplace_pairs, *((move.operand.data, move.result.data) for move in self.moves))
         of_operands = [operand for operand, _ in pairs] + [each.data for each in (*self.strided_operands, *self.packed)]
         of_results = [result for _, result in pairs] + [each.data for each in self.strided_results]
         for what, count, numbers in (("operand", operands, of_operands), ("result", results, of_results)):
@@ -411,7 +484,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
             return operand, attribute.packing
 
         inplace: list[tuple[int, int]] = []
-        views: list[tuple[int, int]] = []
+        moves: Sequence[MoveAttr] = ()
         lists: dict[str, list[int]] = {"strided_operands": [], "strided_results": []}
         packed: dict[int, Packing] = {}
         numbers = {"scratch": 0, "per_thread": 0}
@@ -420,8 +493,9 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
                 parser.parse_punctuation("=")
                 if key == "inplace":
                     inplace = pairs()
-                elif key == "views":
-                    views = pairs()
+                elif key == "moves":
+                    square = parser.Delimiter.SQUARE
+                    moves = parser.parse_comma_separated_list(square, lambda: MoveAttr.parse_bare(parser))
                 elif key in lists:
                     lists[key] = ints()
                 elif key == "packed":
@@ -434,7 +508,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
                     break
         return cls.of(
             inplace=inplace,
-            views=views,
+            moves=moves,
             strided_operands=lists["strided_operands"],
             strided_results=lists["strided_results"],
             packed=packed,
@@ -445,9 +519,10 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     @override
     def print_parameters(self, printer: Printer) -> None:
         parts: list[str] = []
-        for key, pairs in (("inplace", self.inplace_pairs), ("views", self.view_pairs)):
-            if pairs:
-                parts.append(f"{key} = {[list(pair) for pair in pairs]}")
+        if self.inplace.data:
+            parts.append(f"inplace = {[list(pair) for pair in self.inplace_pairs]}")
+        if self.moves.data:
+            parts.append(f"moves = [{', '.join(move.text() for move in self.moves)}]")
         for key, values in (
             ("strided_operands", self.strided_operands),
             ("strided_results", self.strided_results),
@@ -583,5 +658,5 @@ def target_of(module: Operation) -> TargetAttr:
 
 
 Kernel = Dialect(
-    "kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, FormAttr, ScheduleAttr, PackingAttr, InterfaceAttr]
+    "kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, FormAttr, ScheduleAttr, PackingAttr, MoveAttr, InterfaceAttr]
 )

@@ -29,6 +29,7 @@ from mini_infer.dialects.graph import (
 )
 from mini_infer.dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
+from mini_infer.passes.kernels.moves import moves_of
 
 SHAPES = [(4, 6), (24,), (2, 3, 4), (1, 4, 6), (4, 1, 6), (8, 8), (64,)]
 MEMORY = (
@@ -93,7 +94,9 @@ class ProgramBuilder:
         results = [op.results[0] for op in made]
         kernel.body.block.add_op(graph.YieldOp(*results))
         kernel.refresh_type()
-        kernel.schedule, kernel.interface = ScheduleAttr.of("map"), interface
+        kernel.schedule = ScheduleAttr.of("map")
+        inplace, _, *more = interface.parameters
+        kernel.interface = InterfaceAttr.new([inplace, ArrayAttr(moves_of(kernel)), *more])
         self.module.body.block.add_op(kernel)
         call = graph.CallOp(name, operands, [value.type for value in results], location)
         self.block.add_op(call)

@@ -45,6 +45,11 @@ def kernels_of(module: ModuleOp) -> dict[str, KernelOp]:
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, KernelOp)}
 
 
+def ops_of(kernel: KernelOp) -> frozenset[str]:
+    """The graph ops that a kernel computes, by name without `graph.`."""
+    return frozenset(op.name.removeprefix("graph.") for op in kernel.body.block.ops)
+
+
 def argument_texts(function: Operation, key: str) -> list[str]:
     """The attribute `key` of each argument of a function of any dialect, "" where it has none."""
     block = function.regions[0].first_block

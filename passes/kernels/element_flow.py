@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph import BatchNormOp, KernelOp, ReshapeOp, YieldOp, shape_of, type_of
+from ...dialects.graph import BatchNormOp, KernelOp, YieldOp, shape_of, type_of
 from ...dialects.graph.base import ElementwiseOp
-from .kernel_facts import argument_index, constant_operands
+from .kernel_facts import constant_operands
 
 
 def same_place_pairs(kernel: KernelOp, also: Container[Operation] = ()) -> list[tuple[int, int]]:
@@ -49,14 +49,3 @@ def _stays_in_place(argument: SSAValue, also: Container[Operation]) -> bool:
             left += [result for result in user.results if result not in reached]
             reached.update(user.results)
     return True
-
-
-def pure_views(kernel: KernelOp) -> list[tuple[int, int]]:
-    """(operand, result) pairs where the result is the operand under another shape."""
-    pairs: list[tuple[int, int]] = []
-    for number, value in enumerate(kernel.terminator.arguments):
-        while isinstance(owner := value.owner, ReshapeOp):
-            value = owner.x
-        if isinstance(value, BlockArgument):
-            pairs.append((argument_index(kernel, value), number))
-    return pairs

@@ -8,7 +8,7 @@ after:   %a = memref.reinterpret_cast %c to offset: [0], sizes: [4], strides: [1
          %b = memref.reinterpret_cast %c to offset: [4], sizes: [4], strides: [1]
          kernel.call @relu_1 ins(%x) outs(%b)
 
-A call copies if its kernel only reshapes, slices, splits, concatenates or transposes unit axes. Each copy
+A call copies if its kernel's interface says of all results that they are only moved. Each copy
 vanishes if every kernel that touches the smaller buffer takes it with the strides it would have (their
 interfaces say which operands and results may be strided; dense parts of the arena are taken by all), if
 nobody overwrites what is still to be read, and if the bytes live at the worst step don't rise. Of a
@@ -30,7 +30,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ...dialects.graph import tensor
+from ...dialects.errors import PlanError
+from ...dialects.graph import describe, tensor
 from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, blocks_of, kernels_of, main_of
 from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
 from ..geometry.boxes import Box, placed
@@ -51,8 +52,7 @@ from .analysis.buffers import (
 )
 from .analysis.copy_kernels import CopyKernels
 from .analysis.elision import Access, Buffer, Elision, Kind
-from .analysis.host import Step, home_block, loop_ranges, loops_around, scratch_of, steps_of
-from .analysis.moves import Move, moves_of
+from .analysis.host import Move, Step, home_block, loop_ranges, loops_around, moves_of, scratch_of, steps_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class _Reader:
         self.steps = list(steps_of(main))
         self.turns = loop_ranges(main)
         self.kernels = kernels_of(module)
-        self.known_moves: dict[str, list[Move] | None] = {}
+        self.moves = {name: moves_of(interface_of(kernel)) for name, kernel in self.kernels.items()}
         self.copies: list[_Copy] = []
         self.buffers: dict[SSAValue, Buffer] = {}
         self.number = 0
@@ -147,13 +147,14 @@ class _Reader:
     def copy(self, step: int, call: CallOp) -> bool:
         """Reads a call that only copies as its moves; False where it is none."""
         name = call.callee.string_value()
-        if name not in self.known_moves:
-            self.known_moves[name] = moves_of(self.kernels[name])
-        moves = self.known_moves[name]
-        if moves is None or set(call.ins) & set(call.outs):
+        moves = self.moves[name]
+        if {move.result for move in moves} != set(range(len(call.outs))) or set(call.ins) & set(call.outs):
             return False
         sides: list[tuple[Box, Box]] = []
         for move in moves:
+            ends = ((move.source, call.ins[move.operand]), (move.target, call.outs[move.result]))
+            if any(box.end > Box.dense(memref_type(value).get_shape()).count for box, value in ends):
+                raise PlanError(f"{describe(call)}: @{name} says it moves what lies outside of its buffers")
             source = placed(move.source, self.places[call.ins[move.operand]].box)
             target = placed(move.target, self.places[call.outs[move.result]].box)
             if source is None or target is None:

@@ -46,8 +46,8 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "znver5" has ["
   }
 
   // CHECK: graph.kernel @renamed
-  // CHECK-SAME: interface = #kernel.interface<views = {{\[\[}}0, 0], [1, 1]]>
-  graph.kernel @renamed(%a: tensor<2x3xf32>, %b: tensor<4xf32>) -> (tensor<6xf32>, tensor<2x2xf32>) attributes {interface = #kernel.interface<views = [[0, 0], [1, 1]]>} {
+  // CHECK-SAME: interface = #kernel.interface<moves = [0 to 0 sizes [6] from 0 [1] at 0 [1], 1 to 1 sizes [2, 2] from 0 [2, 1] at 0 [2, 1]]>
+  graph.kernel @renamed(%a: tensor<2x3xf32>, %b: tensor<4xf32>) -> (tensor<6xf32>, tensor<2x2xf32>) attributes {interface = #kernel.interface<moves = [0 to 0 sizes [6] from 0 [1] at 0 [1], 1 to 1 sizes [2, 2] from 0 [2, 1] at 0 [2, 1]]>} {
     %c = graph.reshape %a {shape = array<i64: 6>} : (tensor<2x3xf32>) -> tensor<6xf32>
     %d = graph.reshape %b {shape = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<2x2xf32>
     graph.yield %c, %d : tensor<6xf32>, tensor<2x2xf32>

@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph import ConvPacking, DepthwisePacking, MiniContext, PanelPacking
-from mini_infer.dialects.kernel import InterfaceAttr, Kernel, ScheduleAttr, TargetAttr, target_of
+from mini_infer.dialects.kernel import InterfaceAttr, Kernel, MoveAttr, ScheduleAttr, TargetAttr, target_of
 
 WIDTH = st.integers(1, 64)
 PACKING = st.one_of(
@@ -25,6 +25,18 @@ PACKING = st.one_of(
 INDICES = st.lists(st.integers(0, 5), max_size=3)
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=3)
 BYTES = st.integers(0, 1 << 40)
+
+MOVES = st.lists(
+    st.integers(0, 3).flatmap(
+        lambda rank: st.builds(
+            lambda ends, sizes, source, target: MoveAttr.of(*ends, sizes, source, target),
+            st.tuples(st.integers(0, 9), st.integers(0, 9)),
+            st.lists(st.integers(0, 99), min_size=rank, max_size=rank),
+            *[st.tuples(st.integers(0, 99), st.lists(st.integers(0, 99), min_size=rank, max_size=rank))] * 2,
+        )
+    ),
+    max_size=3,
+)
 
 
 def reread(attribute: Attribute) -> Attribute:
@@ -40,7 +52,7 @@ def reread(attribute: Attribute) -> Attribute:
     st.fixed_dictionaries(
         {
             "inplace": PAIRS,
-            "views": PAIRS,
+            "moves": MOVES,
             "strided_operands": INDICES,
             "strided_results": INDICES,
             "packed": st.dictionaries(st.integers(0, 5), PACKING, max_size=3),
@@ -62,9 +74,8 @@ def test_every_schedule_is_read_back(options: dict[str, int]) -> None:
 
 
 def test_interface_in_plain_values() -> None:
-    interface = InterfaceAttr.of(inplace=[(2, 0)], views=[(0, 1), (1, 0)], scratch=100, per_thread=64)
+    interface = InterfaceAttr.of(inplace=[(2, 0)], scratch=100, per_thread=64)
     assert interface.inplace_pairs == [(2, 0)]
-    assert interface.view_pairs == [(0, 1), (1, 0)]
     assert interface.scratch_bytes(3) == 100 + 3 * 64
 
 

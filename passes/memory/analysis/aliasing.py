@@ -2,7 +2,7 @@
 
 At the kernels level, a block of `main` is read into plain numbers once (`read_program`): tasks (calls, loops and
 branches, and scalars read from a tensor), values and storages. Values that are one another's bytes whatever happens
-(reshapes, results that a kernel's interface calls views) are one storage. `share` then walks the tasks in some order
+(reshapes, results that a kernel only moves) are one storage. `share` then walks the tasks in some order
 and merges storages wherever a kernel's interface lets a result overwrite an operand, and says how much is live at
 most. Nothing here touches the IR, so that an order can be tried without making it.
 
@@ -23,8 +23,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.errors import ConfigError, InvalidModelError
 from ....dialects.graph import CallOp, Graph, KernelOp, ReshapeOp, WeightOp, describe, type_of
 from ....dialects.graph import nbytes_of as tensor_bytes
-from ....dialects.graph.host_code import is_scalar, is_shaped, read_by
+from ....dialects.graph.host_code import is_scalar, is_shaped, ops_of, read_by
 from .buffers import ALIGNMENT, interface_of, padded
+from .host import views_of
 
 Pair = tuple[int, int]
 """(operand position, result position) of a call"""
@@ -67,7 +68,7 @@ class Sharing:
 class _Reader:
     """Reads one block, and for how much they need those inside of it."""
 
-    def __init__(self, kernels: dict[str, KernelOp], threads: int, disabled: Collection[str], alignment: int) -> None:
+    def __init__(self, kernels: dict[str, KernelOp], threads: int, disabled: frozenset[str], alignment: int) -> None:
         self.kernels = kernels
         self.threads = threads
         self.disabled = disabled
@@ -131,7 +132,7 @@ class _Reader:
     def call(self, op: CallOp) -> None:
         kernel = self.kernels[op.callee.string_value()]
         interface = interface_of(kernel)
-        views = {result: operand for operand, result in interface.view_pairs}
+        views = views_of(interface, op.arguments, op.res)
         inplace = tuple(
             (operand, result)
             for operand, result in ([] if self.is_disabled(kernel) else interface.inplace_pairs)
@@ -168,9 +169,7 @@ class _Reader:
         program.tasks.append(Task(operands, tuple(results), inplace, scratch, tuple(sorted(after))))
 
     def is_disabled(self, kernel: KernelOp) -> bool:
-        return bool(self.disabled) and any(
-            op.name.removeprefix("graph.") in self.disabled for op in kernel.body.block.ops
-        )
+        return bool(self.disabled) and not self.disabled.isdisjoint(ops_of(kernel))
 
 
 # Not computed in kernels; and names of ONNX whose words differ from those of the graph op that they become.
@@ -202,7 +201,7 @@ def read_program(
     block: Block,
     kernels: dict[str, KernelOp],
     threads: int,
-    disabled: Collection[str] = (),
+    disabled: frozenset[str] = frozenset(),
     alignment: int = ALIGNMENT,
 ) -> Program:
     """A block of main at the kernels level as numbers; bytes are those taken in an arena of that alignment.

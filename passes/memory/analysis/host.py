@@ -1,4 +1,4 @@
-"""Main on buffers as its memory passes see it: which steps there are, what each touches, and the loops around it.
+"""Main as its memory passes see it: which steps there are, what each touches or only moves, and the loops around it.
 
 A step is what touches buffers: a call of a kernel, or a memref.load of a scalar that decides about a loop or a branch.
 Steps are counted in the order of the text, nested regions included: step number i of every pass and report is the i-th
@@ -7,14 +7,19 @@ of `steps_of(main)`. What holds of `main` at every level is in dialects/graph/ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias
 
 from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from ....dialects.graph import shape_of
 from ....dialects.graph.host_code import is_scalar
-from ....dialects.kernel import CallOp, WeightOp
+from ....dialects.kernel import CallOp, InterfaceAttr, MoveAttr, WeightOp
+from ...geometry.boxes import Box
 
 Step: TypeAlias = CallOp | memref.LoadOp
 
@@ -60,6 +65,49 @@ def scratch_of(step: Step) -> tuple[SSAValue, ...]:
 def touches_nothing(op: Operation) -> bool:
     """Whether an op of main without regions reads and writes no buffer: it makes one, looks at one, or is a scalar."""
     return isinstance(op, _NO_ACCESS) or is_scalar(op)
+
+
+@dataclass(frozen=True)
+class Move:
+    """Element i of `source`, a window of operand number `operand`, goes to element i of `target`, a window of
+    result number `result`; windows count elements of dense tensors."""
+
+    operand: int
+    source: Box
+    result: int
+    target: Box
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the elements keep their order, from the first one on."""
+        return all(box.is_dense and box.offset == 0 for box in (self.source, self.target))
+
+
+def moves_of(interface: InterfaceAttr) -> list[Move]:
+    """What a kernel only moves, as its interface says."""
+
+    def box(move: MoveAttr, offset: IntAttr, strides: ArrayAttr[IntAttr]) -> Box:
+        return Box(offset.data, tuple(size.data for size in move.sizes), tuple(each.data for each in strides))
+
+    return [
+        Move(
+            each.operand.data,
+            box(each, each.source_offset, each.source_strides),
+            each.result.data,
+            box(each, each.target_offset, each.target_strides),
+        )
+        for each in interface.moves
+    ]
+
+
+def views_of(interface: InterfaceAttr, operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> dict[int, int]:
+    """Result number -> number of the operand that it is, perhaps under another shape."""
+    return {
+        move.result: move.operand
+        for move in moves_of(interface)
+        if move.is_view
+        and move.source.count == prod(shape_of(operands[move.operand])) == prod(shape_of(results[move.result]))
+    }
 
 
 def loops_around(op: Operation, block: Block) -> Iterator[scf.ForOp]:

@@ -4,10 +4,10 @@ graph.kernel @relu(%x: tensor<8xf32>) -> tensor<8xf32> attributes {interface = #
   %r = graph.relu %x : tensor<8xf32>
   graph.yield %r : tensor<8xf32>
 }
-graph.kernel @copy(%x: tensor<8xf32>) -> tensor<8xf32> attributes {interface = #kernel.interface<strided_operands = [0], strided_results = [0]>} {
+graph.kernel @copy(%x: tensor<8xf32>) -> tensor<8xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [8] from 0 [1] at 0 [1]], strided_operands = [0], strided_results = [0]>} {
   graph.yield %x : tensor<8xf32>
 }
-graph.kernel @ends(%x: tensor<4096xf32>) -> tensor<8xf32> attributes {interface = #kernel.interface<strided_operands = [0], strided_results = [0]>} {
+graph.kernel @ends(%x: tensor<4096xf32>) -> tensor<8xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [8] from 0 [1] at 0 [1]], strided_operands = [0], strided_results = [0]>} {
   %r = graph.slice %x {starts = array<i64: 0>, stops = array<i64: 8>, steps = array<i64: 1>} : (tensor<4096xf32>) -> tensor<8xf32>
   graph.yield %r : tensor<8xf32>
 }

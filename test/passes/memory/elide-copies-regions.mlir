@@ -7,7 +7,7 @@ graph.kernel @relu(%a: tensor<4xf32>) -> tensor<4xf32> attributes {
   graph.yield %r : tensor<4xf32>
 }
 graph.kernel @copy(%a: tensor<4xf32>) -> tensor<4xf32> attributes {
-  interface = #kernel.interface<views = [[0, 0]], strided_operands = [0], strided_results = [0]>
+  interface = #kernel.interface<moves = [0 to 0 sizes [4] from 0 [1] at 0 [1]], strided_operands = [0], strided_results = [0]>
 } {
   graph.yield %a : tensor<4xf32>
 }

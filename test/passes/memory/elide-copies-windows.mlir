@@ -15,15 +15,15 @@ func.func @main(%x: memref<3x4xf32> {graph.role = "input"}, %y: memref<1xf32> {g
   func.return
 }
 
-graph.kernel @right_half(%x: tensor<3x4xf32>) -> tensor<3x2xf32> attributes {interface = #kernel.interface<strided_operands = [0], strided_results = [0]>} {
+graph.kernel @right_half(%x: tensor<3x4xf32>) -> tensor<3x2xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [3, 2] from 2 [4, 1] at 0 [2, 1]], strided_operands = [0], strided_results = [0]>} {
   %r = graph.slice %x {starts = array<i64: 0, 2>, stops = array<i64: 3, 4>, steps = array<i64: 1, 1>} : (tensor<3x4xf32>) -> tensor<3x2xf32>
   graph.yield %r : tensor<3x2xf32>
 }
-graph.kernel @flatten(%x: tensor<3x2xf32>) -> tensor<6xf32> attributes {interface = #kernel.interface<strided_operands = [0], strided_results = [0]>} {
+graph.kernel @flatten(%x: tensor<3x2xf32>) -> tensor<6xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [6] from 0 [1] at 0 [1]], strided_operands = [0], strided_results = [0]>} {
   %r = graph.reshape %x {shape = array<i64: 6>} : (tensor<3x2xf32>) -> tensor<6xf32>
   graph.yield %r : tensor<6xf32>
 }
-graph.kernel @fourth(%x: tensor<6xf32>) -> tensor<1xf32> attributes {interface = #kernel.interface<strided_operands = [0], strided_results = [0]>} {
+graph.kernel @fourth(%x: tensor<6xf32>) -> tensor<1xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [1] from 3 [1] at 0 [1]], strided_operands = [0], strided_results = [0]>} {
   %r = graph.slice %x {starts = array<i64: 3>, stops = array<i64: 4>, steps = array<i64: 1>} : (tensor<6xf32>) -> tensor<1xf32>
   graph.yield %r : tensor<1xf32>
 }

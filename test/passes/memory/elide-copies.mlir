@@ -13,19 +13,19 @@ graph.kernel @flat_relu(%x: tensor<8xf32>) -> tensor<8xf32> attributes {interfac
   %r = graph.relu %x : tensor<8xf32>
   graph.yield %r : tensor<8xf32>
 }
-graph.kernel @flatten(%x: tensor<2x4xf32>) -> tensor<8xf32> attributes {interface = #kernel.interface<views = [[0, 0]], strided_operands = [0], strided_results = [0]>} {
+graph.kernel @flatten(%x: tensor<2x4xf32>) -> tensor<8xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [8] from 0 [1] at 0 [1]], strided_operands = [0], strided_results = [0]>} {
   %r = graph.reshape %x {shape = array<i64: 8>} : (tensor<2x4xf32>) -> tensor<8xf32>
   graph.yield %r : tensor<8xf32>
 }
-graph.kernel @rows(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) -> tensor<4x4xf32> attributes {interface = #kernel.interface<strided_operands = [0, 1], strided_results = [0]>} {
+graph.kernel @rows(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) -> tensor<4x4xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [2, 4] from 0 [4, 1] at 0 [4, 1], 1 to 0 sizes [2, 4] from 0 [4, 1] at 8 [4, 1]], strided_operands = [0, 1], strided_results = [0]>} {
   %r = graph.concat %a, %b {axis = 0 : i64} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
   graph.yield %r : tensor<4x4xf32>
 }
-graph.kernel @columns(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) -> tensor<2x8xf32> attributes {interface = #kernel.interface<strided_operands = [0, 1], strided_results = [0]>} {
+graph.kernel @columns(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) -> tensor<2x8xf32> attributes {interface = #kernel.interface<moves = [0 to 0 sizes [2, 4] from 0 [4, 1] at 0 [8, 1], 1 to 0 sizes [2, 4] from 0 [4, 1] at 4 [8, 1]], strided_operands = [0, 1], strided_results = [0]>} {
   %r = graph.concat %a, %b {axis = 1 : i64} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
   graph.yield %r : tensor<2x8xf32>
 }
-graph.kernel @halves(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) attributes {interface = #kernel.interface<strided_operands = [0], strided_results = [0, 1]>} {
+graph.kernel @halves(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) attributes {interface = #kernel.interface<moves = [0 to 0 sizes [2, 4] from 0 [4, 1] at 0 [4, 1], 0 to 1 sizes [2, 4] from 8 [4, 1] at 0 [4, 1]], strided_operands = [0], strided_results = [0, 1]>} {
   %a = graph.slice %x {starts = array<i64: 0, 0>, stops = array<i64: 2, 4>, steps = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<2x4xf32>
   %b = graph.slice %x {starts = array<i64: 2, 0>, stops = array<i64: 4, 4>, steps = array<i64: 1, 1>} : (tensor<4x4xf32>) -> tensor<2x4xf32>
   graph.yield %a, %b : tensor<2x4xf32>, tensor<2x4xf32>

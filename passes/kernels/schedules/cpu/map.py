@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from .....dialects.graph import KernelOp, ScatterElementsOp, ScatterNdOp
 from .....dialects.kernel import InterfaceAttr, TargetAttr
-from ...element_flow import pure_views, same_place_pairs
+from ...element_flow import same_place_pairs
+from ...moves import moves_of
 from ...work import seconds
 from ..schedule import Schedule
 
@@ -38,7 +39,7 @@ class Map(Schedule):
         scatter = ops[0] if ops else None
         return InterfaceAttr.of(
             inplace=_scatter_pairs(kernel, scatter) if scatter is not None else same_place_pairs(kernel),
-            views=pure_views(kernel),
+            moves=moves_of(kernel),
             strided_operands=list(range(len(kernel.arguments))),
             strided_results=[] if scatter is not None else list(range(len(kernel.terminator.arguments))),
         )

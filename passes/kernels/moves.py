@@ -1,0 +1,48 @@
+"""What a kernel only moves: reshapes, slices, splits, concatenations, transposes of unit axes.
+
+A move takes a window of an operand to a window of a result, element by element. Where both windows can be the same
+bytes there is nothing left to do: choose-schedule writes moves on the kernel's interface for the memory passes.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ...dialects.graph import ConcatOp, KernelOp, shape_of
+from ...dialects.kernel import MoveAttr
+from ..geometry.boxes import Box, row_major, with_unit_strides
+from ..geometry.strided_views import strided_view
+
+
+def moves_of(kernel: KernelOp) -> list[MoveAttr]:
+    """The moves of the results that are only moved, as windows that memory can have."""
+    return [move for result, value in enumerate(kernel.terminator.arguments) for move in _moves(kernel, result, value)]
+
+
+def _moves(kernel: KernelOp, result: int, value: SSAValue) -> list[MoveAttr]:
+    """How all of a result is moved; none where it is computed, or a part of it is no window."""
+    owner = value.owner
+    parts = _parts(owner) if isinstance(owner, ConcatOp) else [(value, Box.dense(shape_of(value)))]
+    moves: list[MoveAttr] = []
+    for part, target in parts:
+        view = strided_view(part)
+        if view.base not in kernel.arguments:
+            return []
+        if any(stride <= 0 for size, stride in zip(view.sizes, view.strides, strict=True) if size > 1):
+            return []
+        operand = kernel.arguments.index(view.base)
+        source = view.offset, with_unit_strides(view.sizes, view.strides)
+        moves.append(MoveAttr.of(operand, result, view.sizes, source, (target.offset, target.strides)))
+    return moves
+
+
+def _parts(concat: ConcatOp) -> list[tuple[SSAValue, Box]]:
+    """The operands of a concatenation and where they go in its result."""
+    axis, position = concat.axis.value.data, 0
+    strides = row_major(shape_of(concat.result))
+    parts: list[tuple[SSAValue, Box]] = []
+    for part in concat.inputs:
+        sizes = shape_of(part)
+        parts.append((part, Box(position * strides[axis], sizes, with_unit_strides(sizes, strides))))
+        position += sizes[axis]
+    return parts
