@@ -26,17 +26,16 @@ INDICES = st.lists(st.integers(0, 5), max_size=3)
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=3)
 BYTES = st.integers(0, 1 << 40)
 
-MOVES = st.lists(
-    st.integers(0, 3).flatmap(
-        lambda rank: st.builds(
-            lambda ends, sizes, source, target: MoveAttr.of(*ends, sizes, source, target),
-            st.tuples(st.integers(0, 9), st.integers(0, 9)),
-            st.lists(st.integers(0, 99), min_size=rank, max_size=rank),
-            *[st.tuples(st.integers(0, 99), st.lists(st.integers(0, 99), min_size=rank, max_size=rank))] * 2,
-        )
-    ),
-    max_size=3,
-)
+
+def moves(rank: int) -> st.SearchStrategy[MoveAttr]:
+    """Moves of windows with so many dimensions."""
+    number = st.integers(0, 99)
+    numbers = st.lists(number, min_size=rank, max_size=rank)
+    window = st.tuples(number, numbers)
+    return st.builds(MoveAttr.of, number, number, numbers, window, window)
+
+
+MOVES = st.lists(st.integers(0, 3).flatmap(moves), max_size=3)
 
 
 def reread(attribute: Attribute) -> Attribute:

@@ -41,8 +41,8 @@ from mini_infer.dialects.graph import (
     WhereOp,
     shape_of,
 )
-from mini_infer.dialects.kernel import MoveAttr, TargetAttr
-from mini_infer.passes.kernels.schedules.cpu.map import schedule
+from mini_infer.dialects.kernel import MoveAttr
+from mini_infer.passes.kernels.schedules.cpu.map import Map
 
 Random = np.random.default_rng(0)
 
@@ -316,7 +316,7 @@ def test_loops_merge_where_buffers_allow_it() -> None:
 
 
 def pairs(body: Body, *arrays: Array) -> list[tuple[int, int]]:
-    return schedule(kernel_of("map", body, arrays), TargetAttr.of())[1].inplace_pairs
+    return Map().interface(kernel_of("map", body, arrays)).inplace_pairs
 
 
 def test_what_may_be_written_over() -> None:
@@ -330,11 +330,11 @@ def test_what_may_be_written_over() -> None:
 
 def test_a_reshape_is_a_view() -> None:
     kernel = kernel_of("map", lambda w: w(ReshapeOp(w[0], [4, 16])), [numbers(8, 8)])
-    (move,) = schedule(kernel, TargetAttr.of())[1].moves
+    (move,) = Map().interface(kernel).moves
     assert move == MoveAttr.of(0, 0, [4, 16], (0, [16, 1]), (0, [16, 1]))
 
 
 def test_a_slice_beside_what_is_computed_is_a_move() -> None:
     kernel = kernel_of("map", lambda w: [w(SliceOp(w[0], [0, 2], [8, 5])), w(ReluOp(w[0]))], [numbers(8, 8)])
-    (move,) = schedule(kernel, TargetAttr.of())[1].moves
+    (move,) = Map().interface(kernel).moves
     assert move == MoveAttr.of(0, 0, [8, 3], (2, [8, 1]), (0, [3, 1]))

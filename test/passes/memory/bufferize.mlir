@@ -39,7 +39,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
     func.return %b, %c, %x, %b : tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>, tensor<4x8xf32>
   }
 
-  // CHECK:      graph.kernel @copy_0(%{{.*}}: tensor<4x8xf32>) -> tensor<32xf32> attributes {schedule =
+  // CHECK:      graph.kernel @copy_0(%{{.*}}: tensor<4x8xf32>) -> tensor<32xf32> attributes {form = #kernel.form<"map">, schedule =
   // CHECK-NEXT:   graph.reshape
   // CHECK:      graph.kernel @copy_1(%[[V:.*]]: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {schedule =
   // CHECK-NEXT:   graph.yield %[[V]]
