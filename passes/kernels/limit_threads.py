@@ -4,7 +4,7 @@ before:  builtin.module attributes {kernel.target = #kernel.target<"cpu", ..., t
 after:   builtin.module attributes {kernel.target = #kernel.target<"cpu", ..., threads = 1>}
 
 An inference of a few microseconds is over before a second thread has woken up. So there is a thread for each `grain`
-nanoseconds that the kernels take together, as passes/kernels/work.py estimates it, and one at least. Comes before
+nanoseconds that the kernels take together, as passes/work.py estimates it, and one at least. Comes before
 choose-schedule, which cuts the work for the threads there are. Needs form-kernels.
 """
 
@@ -21,7 +21,7 @@ from ...dialects.graph import CallOp
 from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.kernel import target_of
 from ..statistics import count
-from .work import MODEL_GRAIN, nanoseconds
+from ..work import MODEL_GRAIN, nanoseconds
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph import BroadcastToOp, ConstantOp, KernelOp, YieldOp, tensor
 from ...dialects.graph.host_code import main_of
-from ...dialects.kernel import BarrierOp, CallOp, FormAttr, target_of
-from ..kernels.choose_schedule import schedule_kernel
+from ...dialects.kernel import BarrierOp, CallOp
 from .analysis.buffers import constant_of, int_attribute
 from .analysis.host import Step, steps_of
+from .analysis.made_kernels import add_map_kernel
 
 
 @dataclass
@@ -128,7 +128,5 @@ def _fill_kernel(module: ModuleOp, size: int) -> str:
     ones = ConstantOp.from_numpy(np.array([-1], np.int8))
     fill = BroadcastToOp(ones.results[0], (size,))
     kernel.body.block.add_ops([ones, fill, YieldOp(fill.results[0])])
-    kernel.form = FormAttr.of("map")
-    schedule_kernel(kernel, target_of(module))
-    module.body.block.add_op(kernel)
+    add_map_kernel(module, kernel)
     return kernel.sym_name.data

@@ -12,7 +12,7 @@ after:   func.func @main(%x: ..., %y: ..., %arena: ..., %team: memref<2xi64> {gr
 
 `main` is run by one thread. Its stages ask for help, and whoever comes first takes a share, so that a thread that
 gets no processor holds nobody up unless it has begun. There is a share for each `grain` nanoseconds of work, as
-passes/kernels/work.py estimates it, and at most one for each of the target's threads. `share_stage_0` is the
+passes/work.py estimates it, and at most one for each of the target's threads. `share_stage_0` is the
 runtime's: it calls `stage_0` for every share. With `apart` every call is a stage of its own. Needs insert-barriers.
 """
 
@@ -31,8 +31,8 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.kernel import BarrierOp, CallOp, target_of
-from ..kernels.work import STAGE_GRAIN, nanoseconds
 from ..statistics import count
+from ..work import STAGE_GRAIN, nanoseconds
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, insert_before
 
 TEAM = "team"

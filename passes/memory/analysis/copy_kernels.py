@@ -15,8 +15,7 @@ from xdsl.ir import Attribute
 
 from ....dialects.graph import AnyTensor, KernelOp, ReshapeOp, YieldOp
 from ....dialects.graph.host_code import kernels_of
-from ....dialects.kernel import FormAttr, target_of
-from ...kernels.choose_schedule import schedule_kernel
+from .made_kernels import add_map_kernel
 
 
 class CopyKernels:
@@ -34,7 +33,7 @@ class CopyKernels:
             kernel = self._make(source, result, location)
             name = self.names[source, result] = kernel.sym_name.data
             self.kernels[name] = kernel
-            self.module.body.block.add_op(kernel)
+            add_map_kernel(self.module, kernel)
         return name
 
     def _make(self, source: AnyTensor, result: AnyTensor, location: LocationAttr | None) -> KernelOp:
@@ -48,6 +47,4 @@ class CopyKernels:
             kernel.body.block.add_op(reshape)
             value = reshape.result
         kernel.body.block.add_op(YieldOp(value, location=location))
-        kernel.form = FormAttr.of("map")
-        schedule_kernel(kernel, target_of(self.module))
         return kernel

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import f32, f64
 from .....dialects.errors import CompileError
 from .....dialects.graph import AttentionOp, KernelOp, describe, element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...kernel_facts import item_bytes, the_root
-from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 

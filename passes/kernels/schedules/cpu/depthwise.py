@@ -18,10 +18,10 @@ from xdsl.ir import Operation
 
 from .....dialects.graph import ConvOp, DepthwisePacking, KernelOp, element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import argument_index, plain_operands
-from ...work import seconds
 from ..schedule import Schedule, TileSize
 from . import panels
 

@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from .....dialects.graph import KernelOp
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...element_flow import same_place_pairs
-from ...work import seconds
 from ..schedule import Schedule
 
 LATENCY = 8

@@ -12,8 +12,8 @@ from xdsl.ir import Operation
 
 from .....dialects.graph import KernelOp, LrnOp, element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...kernel_facts import item_bytes, the_root
-from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 

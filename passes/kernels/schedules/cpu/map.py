@@ -10,9 +10,9 @@ from typing_extensions import override
 
 from .....dialects.graph import KernelOp, ScatterElementsOp, ScatterNdOp
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...moves import moves_of
-from ...work import seconds
 from ..schedule import Schedule
 
 

@@ -42,10 +42,10 @@ from .....dialects.graph import (
     shape_of,
 )
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
-from ...work import seconds
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import CACHE_LINE, ScratchLayout
 

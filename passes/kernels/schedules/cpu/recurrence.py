@@ -25,8 +25,8 @@ from .....dialects.graph import (
     shape_of,
 )
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...kernel_facts import argument_index, item_bytes, the_root
-from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 

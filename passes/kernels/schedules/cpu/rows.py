@@ -16,9 +16,9 @@ from xdsl.ir import Attribute
 
 from .....dialects.graph import KernelOp, element_type_of_value, numpy_dtype
 from .....dialects.kernel import InterfaceAttr, TargetAttr
+from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form
-from ...work import seconds
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 

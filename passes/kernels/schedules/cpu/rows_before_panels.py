@@ -15,8 +15,8 @@ from typing_extensions import override
 
 from .....dialects.graph import KernelOp, nbytes_of, shape_of, type_of
 from .....dialects.kernel import TargetAttr
+from ....work import read_seconds
 from ...forms.contraction import contraction_form
-from ...work import read_seconds
 from .panels import Panels
 
 

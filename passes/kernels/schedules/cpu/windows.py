@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from .....dialects.graph import KernelOp, LrnOp, shape_of
 from .....dialects.kernel import TargetAttr
-from ...work import seconds
+from ....work import seconds
 from .direct import Direct
 
 

@@ -13,7 +13,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.graph import (
+from ..dialects.graph import (
     AttentionOp,
     ConstantOp,
     ConvOp,
@@ -29,9 +29,9 @@ from ...dialects.graph import (
     numpy_dtype,
     shape_of,
 )
-from ...dialects.graph.packing import UnpackOp
-from ...dialects.graph.windows import PoolOp
-from ...dialects.kernel import TargetAttr
+from ..dialects.graph.packing import UnpackOp
+from ..dialects.graph.windows import PoolOp
+from ..dialects.kernel import TargetAttr
 
 STAGE_GRAIN = 2000
 """Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is

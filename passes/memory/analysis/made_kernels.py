@@ -1,0 +1,16 @@
+"""Kernels that memory passes make: the one place where these passes ask the kernel passes for a schedule."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ....dialects.graph import KernelOp
+from ....dialects.kernel import FormAttr, target_of
+from ...kernels.choose_schedule import schedule_kernel
+
+
+def add_map_kernel(module: ModuleOp, kernel: KernelOp) -> None:
+    """Puts a kernel that computes every element on its own into a module, scheduled for the module's target."""
+    kernel.form = FormAttr.of("map")
+    schedule_kernel(kernel, target_of(module))
+    module.body.block.add_op(kernel)
