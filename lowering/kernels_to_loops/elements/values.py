@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph import ConstantOp, KernelOp, describe, element_type_of_value, shape_of
-from ..lanes.lane_access import Buffer, LaneAccess, NotVectorisable, Vector
+from ..lanes.lane_access import LaneAccess, Line, NotVectorisable, Vector
 from ..writing.arithmetic import convert, signless
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.index_expr import Expr, Var, linear
@@ -58,12 +58,12 @@ class Values:
         self._known: list[dict[Hashable, SSAValue]] = [{}]
         self._seeded: set[SSAValue] = set()
 
-    def line(self, buffer: SSAValue) -> Buffer:
+    def line(self, buffer: SSAValue) -> Line:
         """A buffer as one line of elements."""
         type = memref_type(buffer)
         strides = strides_of(type)
         extent = 1 + sum((size - 1) * stride for size, stride in zip(type.get_shape(), strides, strict=True))
-        return Buffer(self.b.view(buffer, 0, [max(extent, 1)], [1]), strides)
+        return Line(self.b.view(buffer, 0, [max(extent, 1)], [1]), strides)
 
     # what an element is
 
@@ -254,7 +254,7 @@ class Values:
 
     # memory
 
-    def load(self, buffer: Buffer, place: Expr) -> SSAValue:
+    def load(self, buffer: Line, place: Expr) -> SSAValue:
         """The element at a place of a buffer's line."""
         self.touched.append(place)
         vector = self.vector
@@ -265,7 +265,7 @@ class Values:
             return self.lanes.gather(buffer, self._apart(place, vector), vector.lanes)
         return self.lanes.unsigned(self.lanes.load(buffer, place, step, vector))
 
-    def store(self, value: SSAValue, buffer: Buffer, place: Expr) -> None:
+    def store(self, value: SSAValue, buffer: Line, place: Expr) -> None:
         """Write the element at a place of a buffer's line."""
         self.touched.append(place)
         vector = self.vector

@@ -21,7 +21,7 @@ from ..elements.movement_rules import wrapped
 from ..elements.reduction_rules import wide
 from ..elements.values import Values
 from ..instance import KernelInstance
-from ..lanes.lane_access import Buffer
+from ..lanes.lane_access import Line
 from ..writing.arithmetic import convert, signless, wide_float
 from ..writing.builder import Index
 from ..writing.index_expr import Expr, delinearize, linear
@@ -63,7 +63,7 @@ def lower_scatter(k: KernelInstance, op: ScatterNdOp | ScatterElementsOp) -> Non
     v.each(0, prod(counts), prod(counts), update)
 
 
-def _copy(v: Values, x: SSAValue, out: Buffer, low: Index, high: Index) -> None:
+def _copy(v: Values, x: SSAValue, out: Line, low: Index, high: Index) -> None:
     shape = shape_of(x)
 
     def element(i: Expr) -> None:
@@ -88,7 +88,7 @@ def _inner(op: ScatterNdOp | ScatterElementsOp, i: Expr, depth: int) -> list[Exp
     return delinearize(i, shape_of(op.result)[depth:]) if isinstance(op, ScatterNdOp) else []
 
 
-def _apply(v: Values, op: ScatterNdOp | ScatterElementsOp, out: Buffer, place: Expr, at: Sequence[Expr]) -> None:
+def _apply(v: Values, op: ScatterNdOp | ScatterElementsOp, out: Line, place: Expr, at: Sequence[Expr]) -> None:
     element = element_type_of_value(op.updates)
     kind = op.reduction.data
     if kind == "none":

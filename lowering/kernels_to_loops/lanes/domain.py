@@ -22,7 +22,7 @@ from ....passes.geometry.boxes import row_major
 from ..elements.values import Values
 from ..writing.builder import INDEX, LoopBuilder
 from ..writing.index_expr import Expr, Quotient, Remainder, Var, linear
-from .lane_access import Buffer, Vector
+from .lane_access import Line, Vector
 
 # More pieces than this are not worth their code; then conditions stay inside the loops.
 _MOST_PIECES = 48
@@ -36,7 +36,7 @@ class Canvas:
     """Where elements are written: the body's values, and the results' buffers."""
 
     values: Values
-    results: list[Buffer]
+    results: list[Line]
 
 
 Element = Callable[[Canvas, list[Expr]], None]

@@ -34,7 +34,7 @@ class Vector(NamedTuple):
 
 
 @dataclass
-class Tile:
+class Square:
     """A square of `size` x `size` elements: lanes along the vector's variable, `offset` counts along `var`.
 
     What is contiguous along `var` is loaded once for all offsets and turned in registers.
@@ -60,7 +60,7 @@ class Interleaved:
 
 
 @dataclass(frozen=True)
-class Buffer:
+class Line:
     """A memref as one line of elements."""
 
     line: SSAValue
@@ -80,7 +80,7 @@ class LaneAccess:
 
     def __init__(self, b: LoopBuilder) -> None:
         self.b = b
-        self.tile: Tile | None = None
+        self.square: Square | None = None
         self.interleaved: Interleaved | None = None
         self.one_by_one: list[Expr] = []
 
@@ -91,13 +91,13 @@ class LaneAccess:
             return value
         return self.b.insert(arith.BitcastOp(value, shaped_like(signless(element), value.type)))
 
-    def as_stored(self, value: SSAValue, buffer: Buffer) -> SSAValue:
+    def as_stored(self, value: SSAValue, buffer: Line) -> SSAValue:
         """A signless number as the buffer holds it."""
         if signless(buffer.element) == buffer.element:
             return value
         return self.b.insert(arith.BitcastOp(value, shaped_like(buffer.element, value.type)))
 
-    def load(self, buffer: Buffer, place: Expr, step: int, vector: Vector) -> SSAValue:
+    def load(self, buffer: Line, place: Expr, step: int, vector: Vector) -> SSAValue:
         """A vector whose lanes are `step` apart; the first one is at `place`."""
         b, (_, lanes, valid) = self.b, vector
         if step == 1:
@@ -107,12 +107,12 @@ class LaneAccess:
             return self.b.shuffle(loaded, loaded, [max(valid - 1 - lane, 0) for lane in range(lanes)])
         if 1 < step <= _LARGEST_SHUFFLED_STRIDE:
             return self._load_strided(buffer, place, step, vector)
-        if self.tile is not None and place.coefficient(self.tile.var) == 1:
-            return self._load_turned(buffer, place, step, self.tile)
+        if self.square is not None and place.coefficient(self.square.var) == 1:
+            return self._load_turned(buffer, place, step, self.square)
         self.one_by_one.append(place)
         return self.gather(buffer, [place + lane * step for lane in range(valid)], lanes)
 
-    def gather(self, buffer: Buffer, places: Sequence[Expr], lanes: int) -> SSAValue:
+    def gather(self, buffer: Line, places: Sequence[Expr], lanes: int) -> SSAValue:
         """A vector of the elements at some places, zeros in the lanes behind them."""
         b = self.b
         result = b.constant(0, VectorType(signless(buffer.element), [lanes]))
@@ -121,18 +121,17 @@ class LaneAccess:
             result = b.insert(vector_ops.InsertOp(element, result, [lane]))
         return result
 
-    def _load_turned(self, buffer: Buffer, place: Expr, step: int, tile: Tile) -> SSAValue:
-        """Lanes `step` apart, from a tile whose rows run the other way."""
-        corner = place - tile.offset
+    def _load_turned(self, buffer: Line, place: Expr, step: int, square: Square) -> SSAValue:
+        """Lanes `step` apart, from a square whose rows run the other way."""
+        corner = place - square.offset
         key = (buffer.line, corner)
-        if key not in tile.turned:
-            rows = [
-                self.b.vload(buffer.line, [(corner + lane * step).emit(self.b)], tile.size) for lane in range(tile.size)
-            ]
-            tile.turned[key] = transposed(self.b, rows)
-        return tile.turned[key][tile.offset]
+        if key not in square.turned:
+            starts = [(corner + lane * step).emit(self.b) for lane in range(square.size)]
+            rows = [self.b.vload(buffer.line, [start], square.size) for start in starts]
+            square.turned[key] = transposed(self.b, rows)
+        return square.turned[key][square.offset]
 
-    def _load_strided(self, buffer: Buffer, place: Expr, step: int, vector: Vector) -> SSAValue:
+    def _load_strided(self, buffer: Line, place: Expr, step: int, vector: Vector) -> SSAValue:
         """Whole vectors that cover every element asked for and none behind the last one, then shuffles."""
         b, (_, lanes, valid) = self.b, vector
         span = (valid - 1) * step + 1
@@ -149,7 +148,7 @@ class LaneAccess:
         assert result is not None
         return result
 
-    def store(self, value: SSAValue, buffer: Buffer, place: Expr, step: int, vector: Vector) -> None:
+    def store(self, value: SSAValue, buffer: Line, place: Expr, step: int, vector: Vector) -> None:
         """Write a vector whose lanes go `step` apart; the first one to `place`."""
         b = self.b
         if step == 1:
@@ -159,7 +158,7 @@ class LaneAccess:
         else:
             self.scatter(value, buffer, [place + lane * step for lane in range(vector.valid)])
 
-    def scatter(self, value: SSAValue, buffer: Buffer, places: Sequence[Expr]) -> None:
+    def scatter(self, value: SSAValue, buffer: Line, places: Sequence[Expr]) -> None:
         """Write the first lanes of a vector to some places."""
         b = self.b
         for lane, place in enumerate(places):
@@ -167,7 +166,7 @@ class LaneAccess:
             b.store(one, buffer.line, [place.emit(b)])
 
     def _store_interleaved(
-        self, value: SSAValue, buffer: Buffer, place: Expr, vector: Vector, group: Interleaved
+        self, value: SSAValue, buffer: Line, place: Expr, vector: Vector, group: Interleaved
     ) -> None:
         """Keep the vector until all that lie between its lanes are there, then write them as one."""
         start = place - group.number

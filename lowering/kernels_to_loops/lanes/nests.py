@@ -20,7 +20,7 @@ from ..instance import KernelInstance
 from ..writing.builder import Index
 from ..writing.index_expr import Expr, Var
 from .domain import Canvas, Domain, Element, Piece, Trial
-from .lane_access import Interleaved, NotVectorisable, Tile, Vector
+from .lane_access import Interleaved, NotVectorisable, Square, Vector
 
 # Threads are busy to the end when each has a few pieces of work.
 _WORK_PER_THREAD = 4
@@ -272,13 +272,13 @@ class _Nest:
         def tile(index: list[Expr], i: Index, j: Index) -> None:
             along, across = Var(i, low, end - 1), Var(j, other_low, other_end - size)
             with v.vectorised(Vector(along, size, size)):
-                v.lanes.tile = Tile(across, size)
+                v.lanes.square = Square(across, size)
                 for offset in range(size):
-                    v.lanes.tile.offset = offset
+                    v.lanes.square.offset = offset
                     full = list(index)
                     full.insert(other, Expr.of(across) + offset)
                     self._write([*full, Expr.of(along)])
-                v.lanes.tile = None
+                v.lanes.square = None
 
         def work(index: list[Expr], share: _Share | None) -> None:
             columns, rows = (end - low) // size, (other_end - other_low) // size
