@@ -20,6 +20,7 @@ from ..passes.statistics import timed
 from .compilers import Compilers
 from .config import EngineConfig
 from .decided import check_undecided
+from .device import device_named
 from .limits import in_gigabytes, memory_bytes
 from .machine_code import stages_of, start_compiling
 from .plan import InferencePlan
@@ -110,7 +111,7 @@ def build_plan(
         profiled=profiled,
         checks=checks,
         weights=weights,
-        code=parts.load(ctx),
+        code=parts.load(ctx, device_named(config.device)),
     )
 
 

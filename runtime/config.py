@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from ..dialects.errors import ConfigError
 from ..dialects.kernel import MOST_THREADS
+from .device import device_named
 
 VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
@@ -60,8 +61,7 @@ class EngineConfig:
     check_memory: bool = False
 
     def __post_init__(self) -> None:
-        if self.device != "cpu":
-            raise ConfigError(f"device '{self.device}' is not supported; there is 'cpu'")
+        device_named(self.device)
         if self.device_id != 0:
             raise ConfigError(f"there is no cpu device {self.device_id}, only 0")
         for name in ("threads", "compile_threads"):

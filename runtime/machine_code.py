@@ -18,7 +18,8 @@ from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_pas
 from ..passes.memory.share_threads import STAGE
 from ..passes.statistics import pass_statistics, take, timed
 from .compilers import Compilers
-from .cpu import LoadedCode, code_of, load_object, part_of
+from .cpu import code_of, part_of
+from .device import Code, Device
 from .llvm_worker import Part
 from .targets import machine_of
 
@@ -31,7 +32,7 @@ class CodeParts:
     shared: frozenset[str]
     compilers: Compilers
 
-    def load(self, ctx: MiniContext) -> LoadedCode:
+    def load(self, ctx: MiniContext, device: Device) -> Code:
         """The code of all. Raises CompileError where LLVM refuses a part, or one calls what it may not."""
         start = time.perf_counter()
         results = self.compilers.results()
@@ -43,7 +44,7 @@ class CodeParts:
             waited -= 0 if result.beside else result.parse + result.optimize + result.generate
         take(statistics.seconds, "LLVM: other processes", waited)
         with timed(ctx, "load"):
-            return load_object(*[code_of(*each, self.shared) for each in zip(results, self.parts, strict=True)])
+            return device.load([code_of(*each, self.shared) for each in zip(results, self.parts, strict=True)])
 
 
 def start_compiling(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,17 +12,13 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError
 from ..passes.memory.report.memory_report import MemoryPlan
 from .context import ExecutionContext
+from .device import Code, device_named
 from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec
 from .storage import Array
 from .summary import html_table, one_line
-from .team import team
 
 if TYPE_CHECKING:
     from .config import EngineConfig
-    from .cpu import LoadedCode
-
-
-ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +39,7 @@ class InferencePlan(Stationary):
     profiled: bool
     checks: tuple[CheckedDimension, ...]
     weights: Array
-    code: LoadedCode
+    code: Code
 
     @override
     def __repr__(self) -> str:
@@ -75,17 +70,7 @@ class InferencePlan(Stationary):
         These are those of inputs, outputs, the arena, the status (8 bytes for each of `checks`, where there are any),
         weights, and of the times when the plan is profiled.
         """
-        native, threads = ENTRY(self.code.address("mini_infer_run")), self.threads
-        if threads == 1:
-            return lambda pointers: native(pointers, None)
-        helpers = team()
-
-        def run(pointers: int) -> None:
-            if helpers.threads < threads:
-                helpers.grow(threads)
-            native(pointers, helpers.share)
-
-        return run
+        return device_named(self.config.device).runner(self.code, self.threads)
 
     def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""

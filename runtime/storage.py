@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dialects.errors import ConfigError, InvalidInputError
+from .device import Array, device_named
 from .limits import memory_for
 
-Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
 
 
@@ -53,14 +53,15 @@ class Storage:
     owned: bool = True
 
     @classmethod
-    def allocate(cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT) -> Storage:
-        """New zeroed memory of `capacity` bytes; raises ConfigError for an alignment that is no power of two."""
+    def allocate(cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu") -> Storage:
+        """New zeroed memory of `capacity` bytes; raises ConfigError for an alignment that is no power of two, and for a
+        device that is not there."""
         if alignment <= 0 or alignment & (alignment - 1):
             raise ConfigError(f"alignment {alignment} is not a power of two")
         if capacity < 0:
             raise ConfigError(f"a capacity of {capacity} bytes is impossible")
         with memory_for(f"a storage of {capacity} bytes"):
-            return cls(aligned_bytes(capacity, alignment))
+            return cls(device_named(device).allocate(capacity, alignment), device)
 
     @classmethod
     def borrow(cls, memory: object) -> Storage:

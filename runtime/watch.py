@@ -27,7 +27,8 @@ from .build import build_plan
 from .compilers import Compilers
 from .config import EngineConfig
 from .context import ExecutionContext
-from .plan import ENTRY, InferencePlan
+from .cpu_device import ENTRY
+from .plan import InferencePlan
 from .storage import Array
 from .team import team
 

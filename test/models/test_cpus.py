@@ -19,8 +19,9 @@ from mini_infer.dialects.graph import MiniContext
 from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.registry import dialect_factories
-from mini_infer.runtime import build, machine_code
+from mini_infer.runtime import build
 from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.cpu_device import DEVICE
 from mini_infer.runtime.linking import ALLOWED, undefined_symbols
 
 CPUS = (
@@ -41,10 +42,10 @@ STEP = 5 * len(CPUS)
 def calls_of(module: ModuleOp, ctx: MiniContext, cpu: str, *, fused: bool = True) -> set[str]:
     """What the whole object of a module for a CPU leaves to the linker."""
     whole = patch.object(split_module, "PART_OPS", 10**9)
-    with whole, patch.object(machine_code, "load_object") as loaded, everything_shared():
+    with whole, patch.object(DEVICE, "load") as loaded, everything_shared():
         config = EngineConfig(threads=2, enable_graph_optimization=fused)
         build.build_plan(module, ctx, config, cpu=cpu)
-    (code,) = loaded.call_args[0]
+    ((code,),) = loaded.call_args[0]
     return undefined_symbols(code)
 
 

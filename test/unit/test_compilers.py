@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,10 @@ from models.build import SMALL_MODELS, example_inputs
 import mini_infer as mi
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime import compilers, compiling, llvm_worker, machine_code
+from mini_infer.runtime import compilers, compiling, llvm_worker
 from mini_infer.runtime.compilers import Compilers
 from mini_infer.runtime.cpu import Machine, part_of
+from mini_infer.runtime.cpu_device import DEVICE
 
 ANSWER = "define i32 @{name}() {{\n  ret i32 42\n}}"
 
@@ -43,14 +44,14 @@ def compiled_with(team: Compilers, count: int = 5) -> list[bytes]:
 
 def objects(monkeypatch: pytest.MonkeyPatch, model: Any, **options: Any) -> tuple[tuple[bytes, ...], mi.Engine]:
     loaded: list[tuple[bytes, ...]] = []
-    load = machine_code.load_object
+    load = DEVICE.load
 
-    def noting(*codes: bytes) -> Any:
-        loaded.append(codes)
-        return load(*codes)
+    def noting(codes: Sequence[bytes]) -> Any:
+        loaded.append(tuple(codes))
+        return load(codes)
 
     with monkeypatch.context() as patched:
-        patched.setattr(machine_code, "load_object", noting)
+        patched.setattr(DEVICE, "load", noting)
         engine = mi.compile(model, **options)
     return loaded[0], engine
 
