@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from xdsl.dialects import func, memref
@@ -15,7 +15,52 @@ from ...dialects.graph import KernelOp, YieldOp, describe
 from ...dialects.kernel import InterfaceAttr, TargetAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules.schedule import Schedule
-from .writing.builder import Index, LoopBuilder, define_function, memref_type, strides_of
+from .writing.builder import INDEX, Index, LoopBuilder, define_function, memref_type, strides_of
+from .writing.extents import lifted, skeleton
+
+T = TypeVar("T")
+
+
+@dataclass
+class CommonFunctions:
+    """Functions that kernels of one module have in common, each written when it is first asked for."""
+
+    taken: set[str] = field(default_factory=set[str])
+    functions: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
+    _known: dict[Hashable, func.FuncOp] = field(default_factory=dict[Hashable, func.FuncOp])
+
+    def function(
+        self,
+        key: Hashable,
+        stem: str,
+        arguments: Sequence[tuple[Attribute, str]],
+        write: Callable[[LoopBuilder, Sequence[SSAValue]], None],
+    ) -> func.FuncOp:
+        """The function of a key, which says all that `write(builder, arguments)` hangs on beside their types.
+
+        Arguments are given as types and names.
+        """
+        types = [type for type, _ in arguments]
+        whole = (key, *types)
+        if whole not in self._known:
+            function, builder = define_function(self.fresh(stem), types, noinline=True)
+            for argument, (_, name) in zip(function.body.block.args, arguments, strict=True):
+                argument.name_hint = name
+            self._known[whole] = function
+            write(builder, function.body.block.args)
+            builder.ret()
+            self.functions.append(function)
+        return self._known[whole]
+
+    def fresh(self, stem: str) -> str:
+        """A name that no function of the module has yet."""
+        name, count = stem, 1
+        while name in self.taken:
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        return name
+
 
 S = TypeVar("S", bound=Schedule)
 
@@ -38,6 +83,8 @@ class KernelInstance:
     scratch: SSAValue | None
     thread: SSAValue
     threads: SSAValue
+    common: CommonFunctions = field(default_factory=lambda: CommonFunctions())
+    places: Sequence[SSAValue] = ()  # of `buffers`, and at the end of scratch: see `outlined`
     helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
 
     @property
@@ -51,6 +98,56 @@ class KernelInstance:
         last = self.kernel.body.block.last_op
         assert isinstance(last, YieldOp)
         return list(last.operands)
+
+    @property
+    def buffers(self) -> list[SSAValue]:
+        """The distinct memrefs among operands and results, in order."""
+        return list(dict.fromkeys((*self.operands, *self.results)))
+
+    def placed(self, scratch: SSAValue | None = None) -> KernelInstance:
+        """The same with the places of its buffers, and of a part of scratch behind them."""
+        buffers = [*self.buffers, *([] if scratch is None else [scratch])]
+        return replace(self, places=[self.b.place(buffer, 0) for buffer in buffers])
+
+    def outlined(
+        self,
+        stem: str,
+        plan: T,
+        key: Hashable,
+        write: Callable[[KernelInstance, T], None],
+        scratch: SSAValue | None = None,
+    ) -> None:
+        """Call what `write(kernel, plan)` writes, once for all kernels whose plans differ in extents only.
+
+        `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
+        """
+        places = self.placed(scratch).places
+        shape, numbers = skeleton(plan)
+
+        def body(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+            thread, threads, *given = arguments[len(places) :]
+            told = iter(given)
+            there = replace(self, b=b, places=arguments[: len(places)], thread=thread, threads=threads)
+            write(there, lifted(plan, lambda _, __: next(told)))
+
+        named = [(place.type, f"buffer_{i}") for i, place in enumerate(places)]
+        named += [(INDEX, name) for name in ("share", "shares", *(name for _, name in numbers))]
+        function = self.common.function((stem, shape, key), stem, named, body)
+        self.b.call(function, [*places, self.thread, self.threads, *(number for number, _ in numbers)])
+
+    def runs(self, outer: Index, inner: Index, body: Callable[[Index, Index, Index], None]) -> None:
+        """`body(item, first, last)` for the parts of `outer` items of `inner` pieces each that this share has.
+
+        A share may begin and end within an item.
+        """
+        b = self.b
+        low, high = self.part(b.mul(outer, inner))
+
+        def run(item: Index, _: Sequence[SSAValue]) -> None:
+            start = b.mul(item, inner)
+            body(item, b.max(b.sub(low, start), 0), b.min(b.sub(high, start), inner))
+
+        b.loop(b.div(low, inner), b.div(b.add(high, b.sub(inner, 1)), inner), run)
 
     def buffer_of(self, value: SSAValue) -> SSAValue | None:
         """The memref of a kernel argument; None for a value computed in the body."""

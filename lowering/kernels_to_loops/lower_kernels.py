@@ -36,7 +36,7 @@ from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from .elements.index_checks import note_wrong_indices
-from .instance import KernelInstance
+from .instance import CommonFunctions, KernelInstance
 from .writing.builder import define_function
 
 KERNEL = "kernel_"  # before the name of a kernel: its function
@@ -51,7 +51,12 @@ def code_of(schedule: str) -> Callable[[KernelInstance], None]:
 
 
 def _build(
-    kernel: KernelOp, call: CallOp, name: str, target: TargetAttr, sharing: tuple[int, ...]
+    kernel: KernelOp,
+    call: CallOp,
+    name: str,
+    target: TargetAttr,
+    sharing: tuple[int, ...],
+    common: CommonFunctions,
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
     schedule = schedule_of(kernel, target.device.data)
@@ -77,6 +82,7 @@ def _build(
         scratch=arguments[len(distinct)] if call.scratch else None,
         thread=arguments[-2],
         threads=arguments[-1],
+        common=common,
     )
     if call.status:
         note_wrong_indices(instance, arguments[-3])
@@ -136,7 +142,7 @@ class LowerKernels(ModulePass):
         callers = [each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks]
         kernels = kernels_of(op)
         functions: dict[Key, func.FuncOp] = {}
-        taken: set[str] = set()
+        common = CommonFunctions()
         for caller in callers:
             constants = IndexConstants(caller)
             for inner in list(caller.body.walk()):
@@ -150,8 +156,8 @@ class LowerKernels(ModulePass):
                 buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]
                 key = (kernel.sym_name.data, tuple(_anywhere(value.type) for value in buffers), sharing)
                 if key not in functions:
-                    name = _fresh(kernel.sym_name.data, taken)
-                    built = _build(kernel, inner, name, target, sharing)
+                    name = common.fresh(KERNEL + kernel.sym_name.data)
+                    built = _build(kernel, inner, name, target, sharing, common)
                     for function in built:
                         op.body.block.add_op(function)
                     functions[key] = built[-1]
@@ -164,14 +170,6 @@ class LowerKernels(ModulePass):
                 call = func.CallOp(functions[key].sym_name.data, passed, ())
                 call.location = inner.location
                 Rewriter.replace_op(inner, call, [])
+        op.body.block.add_ops(common.functions)
         for kernel in kernels.values():
             Rewriter.erase_op(kernel)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    candidate, count = KERNEL + name, 1
-    while candidate in taken:
-        count += 1
-        candidate = f"{KERNEL}{name}_{count}"
-    taken.add(candidate)
-    return candidate

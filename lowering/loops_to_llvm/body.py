@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NoReturn, TypeAlias, cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, StringAttr, UnitAttr, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, MemRefType, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
@@ -50,6 +50,8 @@ class FunctionBody(Instructions):
         self.region = Region(entry)
         self.values: dict[SSAValue, SSAValue] = {}
         """The LLVM values of values of the loops level."""
+        self.strides: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
+        """Of memrefs whose type doesn't tell all strides: numbers, and LLVM values of what is known at run time."""
         self._handlers = handlers
         self._computed: dict[tuple[object, ...], SSAValue] = {}
         self._scope: list[tuple[object, ...]] = []
@@ -94,18 +96,30 @@ class FunctionBody(Instructions):
         """The address of an element of a memref of the loops level. Off bounds only where that is said."""
         layout = self.types.layout(memref.type)
         constant = 0
-        terms: list[tuple[SSAValue, int]] = []
-        for index, stride in zip(indices, layout.strides, strict=True):
+        terms: list[tuple[SSAValue, int | SSAValue]] = []
+        for index, stride in zip(indices, self.strides_of(memref), strict=True):
             value = self.values[index]
             known = self.known.get(value)
-            if known is not None:
+            if known is None:
+                if stride != 0:
+                    terms.append((value, stride))
+            elif isinstance(stride, int):
                 constant += known * stride
-            elif stride:
-                terms.append((value, stride))
+            elif known:
+                terms.append((stride, known))
         pointer = self.values[memref]
         if terms:
             pointer = self.moved(pointer, self.linear(terms), layout.element, inbounds=inbounds)
         return self.offset(pointer, constant, layout.element, inbounds=inbounds)
+
+    def strides_of(self, memref: SSAValue) -> Sequence[int | SSAValue]:
+        """The strides of a memref of the loops level, in elements; raises CompileError where nobody knows them."""
+        known = self.strides.get(memref)
+        if known is None:
+            known = [stride for stride in self.types.layout(memref.type).strides if stride is not None]
+            if len(known) != cast("MemRefType[Attribute]", memref.type).get_num_dims():
+                raise CompileError(f"{memref.type}: only a reinterpret_cast tells strides that its type doesn't")
+        return known
 
     def moved(self, pointer: SSAValue, elements: SSAValue, element: Attribute, *, inbounds: bool = True) -> SSAValue:
         """`pointer` moved by a number of elements."""
@@ -123,8 +137,8 @@ class FunctionBody(Instructions):
             lambda: self._gep(pointer, elements, element, inbounds=inbounds),
         )
 
-    def linear(self, terms: Sequence[tuple[SSAValue, int]]) -> SSAValue:
-        """The sum of values times constants."""
+    def linear(self, terms: Sequence[tuple[SSAValue, int | SSAValue]]) -> SSAValue:
+        """The sum of values times constants, or times values."""
         total: SSAValue | None = None
         for value, factor in terms:
             part = value if factor == 1 else self._product(value, factor)
@@ -132,11 +146,12 @@ class FunctionBody(Instructions):
         assert total is not None
         return total
 
-    def _product(self, value: SSAValue, factor: int) -> SSAValue:
-        return self._keep(
-            ("mul", value, factor),
-            lambda: self.emit(llvm.MulOp, (value, self.integer(factor)), i64, {"overflowFlags": NSW}),
-        )
+    def _product(self, value: SSAValue, factor: int | SSAValue) -> SSAValue:
+        def make() -> SSAValue:
+            other = self.integer(factor) if isinstance(factor, int) else factor
+            return self.emit(llvm.MulOp, (value, other), i64, {"overflowFlags": NSW})
+
+        return self._keep(("mul", value, factor), make)
 
     def _sum(self, a: SSAValue, b: SSAValue) -> SSAValue:
         return self._keep(("add", a, b), lambda: self.emit(llvm.AddOp, (a, b), i64, {"overflowFlags": NSW}))

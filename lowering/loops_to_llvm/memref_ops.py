@@ -1,5 +1,6 @@
 """memref operations: accesses by address, and views, which only move or keep a pointer."""
 
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from xdsl.dialects import llvm
@@ -101,12 +102,12 @@ def _view(body: FunctionBody, op: Operation) -> None:
 def _moved(
     body: FunctionBody,
     pointer: SSAValue,
-    terms: list[tuple[SSAValue, int]],
+    terms: Sequence[tuple[SSAValue, int]],
     constant: int,
     element: Attribute,
 ) -> SSAValue:
     """`pointer` moved by a sum of values times constants, plus a constant, in elements."""
-    unknown: list[tuple[SSAValue, int]] = []
+    unknown: list[tuple[SSAValue, int | SSAValue]] = []
     for value, factor in terms:
         known = body.known.get(value)
         if known is None:
@@ -118,9 +119,10 @@ def _moved(
     return body.offset(pointer, constant, element)
 
 
-def _static_or_dynamic(body: FunctionBody, op: Operation, name: str) -> list[int | SSAValue]:
-    """The mixed list `static_<name>` with its dynamic entries, which come first after the source."""
-    dynamic = iter(op.operands[1:])
+def _static_or_dynamic(
+    body: FunctionBody, op: Operation, name: str, dynamic: Iterator[SSAValue]
+) -> list[int | SSAValue]:
+    """The mixed list `static_<name>`, its dynamic entries taken from the operands that are left."""
     return [
         body.values[next(dynamic)] if value == DYNAMIC_INDEX else value for value in integers_of(op, f"static_{name}")
     ]
@@ -139,7 +141,10 @@ def _subview(body: FunctionBody, op: Operation) -> None:
     body.types.layout(op.results[0].type)
     constant = 0
     terms: list[tuple[SSAValue, int]] = []
-    for offset, stride in zip(_static_or_dynamic(body, op, "offsets"), layout.strides, strict=True):
+    offsets = _static_or_dynamic(body, op, "offsets", iter(op.operands[1:]))
+    for offset, stride in zip(offsets, layout.strides, strict=True):
+        if stride is None:
+            fail(op, "the strides of its source must be static")
         if isinstance(offset, int):
             constant += offset * stride
         else:
@@ -148,11 +153,15 @@ def _subview(body: FunctionBody, op: Operation) -> None:
 
 
 def _reinterpret_cast(body: FunctionBody, op: Operation) -> None:
-    _check_static(op, "sizes", "strides")
     source = op.operands[0]
     layout = body.types.layout(op.results[0].type)
     start = _static_offset(op, cast("MemRefType[Attribute]", source.type))
-    (offset,) = _static_or_dynamic(body, op, "offsets")
+    dynamic = iter(op.operands[1:])
+    (offset,), _, strides = (_static_or_dynamic(body, op, name, dynamic) for name in ("offsets", "sizes", "strides"))
+    if None in layout.strides:
+        body.strides[op.results[0]] = tuple(
+            stride if isinstance(stride, int) else body.known.get(stride, stride) for stride in strides
+        )
     if isinstance(offset, int):
         constant, terms = offset - start, []
     else:
@@ -176,6 +185,8 @@ def _static_offset(op: Operation, memref: MemRefType[Attribute]) -> int:
 def _same_pointer(body: FunctionBody, op: Operation) -> None:
     """Casts and reshapes of a contiguous buffer."""
     body.types.layout(op.results[0].type)
+    if op.operands[0] in body.strides and op.name != "memref.collapse_shape" and op.name != "memref.expand_shape":
+        body.strides[op.results[0]] = body.strides[op.operands[0]]
     body.values[op.results[0]] = body.values[op.operands[0]]
 
 

@@ -2,7 +2,7 @@
 16 bits are i16; halves.py says why.
 
 The pointer of a memref is the address of its first element: an offset in the memref's layout is already in
-it. Strides are static.
+it. Strides are static, or those that the cast which made the memref was given (body.py keeps them).
 """
 
 from dataclasses import dataclass
@@ -34,9 +34,10 @@ POINTER = LLVMPointerType()
 
 @dataclass(frozen=True)
 class Layout:
-    """How a memref lies in memory: strides in elements, the type of one element there, its bytes."""
+    """How a memref lies in memory: strides in elements (None: known at run time), the type of one element there, its
+    bytes."""
 
-    strides: tuple[int, ...]
+    strides: tuple[int | None, ...]
     element: Attribute
     element_bytes: int
 
@@ -98,7 +99,7 @@ class Types:
         return known[1]
 
     def layout(self, memref: Attribute) -> Layout:
-        """How a memref of that type lies in memory; raises CompileError unless its strides are static."""
+        """How a memref of that type lies in memory; raises CompileError where its layout isn't strided."""
         known = self._layouts.get(id(memref))
         if known is None:
             known = self._layouts[id(memref)] = (memref, self._layout(cast("MemRefType[Attribute]", memref)))
@@ -113,10 +114,10 @@ class Types:
 
     def _layout(self, memref: MemRefType[Attribute]) -> Layout:
         strides = memref.get_strides()
-        if strides is None or any(stride is None for stride in strides):
-            raise CompileError(f"{memref}: only static strides can be lowered")
+        if strides is None:
+            raise CompileError(f"{memref}: only strided layouts can be lowered")
         element = in_memory(self.convert(memref.element_type))
-        return Layout(tuple(stride or 0 for stride in strides), element, bytes_of(element))
+        return Layout(tuple(strides), element, bytes_of(element))
 
 
 def in_memory(llvm_type: Attribute) -> Attribute:

@@ -195,13 +195,16 @@ def test_planning_memory_changes_no_bit() -> None:
 
 
 def test_the_inner_loop_of_the_widest_tile() -> None:
-    """28 sums stay in registers: each step loads two vectors, broadcasts 14 numbers and does nothing else."""
-    m = build([product(28, 64, 64, weight=True)])
+    """28 sums stay in registers: each step loads two vectors, broadcasts 14 numbers and does nothing else.
+
+    Of two products, so that the tile's function is told its strides.
+    """
+    m = build([product(28, 64, 64, weight=True), product(56, 96, 96, weight=True)])
     m.module.attributes["kernel.target"] = target_attribute(Target().config(), "x86-64-v4")
     pipelines.run_phases(m.ctx, m.module, pipelines.phases()[1:])
     text = emit_assembly(emit_llvm_ir(m.module), machine_of(target_of(m.module)))
-    tile = text.partition("kernel_matmul_0_tile_14x32:")[2].partition("ret")[0]
-    loop = re.search(r"^(\.\w+):(.*?)\n\s+j\w+\s+\1\n", tile, re.MULTILINE | re.DOTALL)
+    tile = text.partition("\ntile_14x32:")[2].partition("ret")[0]
+    loop = re.search(r"^(\.\w+):((?:\n(?!\.L).*)*?)\n\s+j\w+\s+\1\n", tile, re.MULTILINE)
     assert loop is not None
     sums = re.findall(r"vfmadd\w+\s.*%(zmm\d+)$", loop[2], re.MULTILINE)
     assert len(sums) == len(set(sums)) == 28

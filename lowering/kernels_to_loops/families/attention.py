@@ -35,7 +35,8 @@ from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.attention import Attention, AttentionSizes, attention_sizes
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
-from ..tiles.microkernel import Tile, chains_of, tile_function
+from ..tiles.microkernel import Rows, Strip, Tile, call_tiles, chains_of
+from ..tiles.steps import MultiplyAdd
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.squares import transposed
@@ -93,12 +94,10 @@ class _Writer:
         options = k.schedule_as(Attention)
         self.mr, self.nr, self.lanes = options.mr, options.nr, options.lanes
         self.panels = -(-self.sizes.keys // self.nr)
-        self.chains = chains_of(self.sizes.queries)
         self.query, self.key, self.value = (_operand_window(k, v) for v in (root.query, root.key, root.value))
         self.mask = None if root.mask is None else _mask_window(k, root.mask)
         self.out = _result_window(k, root)
         self.plain = Epilogue(root.result, root.result, (), (), True)
-        self.functions: dict[tuple[str, Tile], func.FuncOp] = {}
 
     def write(self) -> None:
         s, b, k = self.sizes, self.b, self.k
@@ -127,48 +126,59 @@ class _Writer:
 
     def _scores(self, block: TileClass, index: Sequence[Index], panels: SSAValue, scores: SSAValue) -> None:
         """scores[rows, keys] = q k^T, a panel of keys at a time."""
-        s, b = self.sizes, self.b
-        offset = b.linear(index, self.query.strides[:3], self.query.offset)
-        a = b.view(
-            self.query.buffer,
-            offset,
-            [1, block.rows, 1, s.depth],
-            [0, self.query.strides[2], 0, self.query.strides[3]],
+        s, b, query = self.sizes, self.b, self.query
+        at = b.linear(index, query.strides[:3], query.offset)
+        tile = self._tile(block.rows, self.nr, self.nr, s.depth, neighbours=query.strides[3] == 1)
+        strip = Strip(
+            tiles=self.panels,
+            depth=s.depth,
+            a=Rows(b.place(query.buffer, at), query.strides[2]),
+            panel=b.place(panels, 0),
+            panel_row=self.nr,
+            out=Rows(b.place(scores, 0), self.panels * self.nr),
+            a_step=query.strides[3],
+            next_panel=s.depth * self.nr,
+            next_result=self.nr,
         )
-        tile = Tile(block.rows, self.nr, self.nr, ((0, block.rows),), s.depth, 1, chains=self.chains)
-        size = s.depth * self.nr
-
-        def panel(i: Index, _: Sequence[SSAValue]) -> None:
-            keys = b.view(panels, b.mul(i, size), [1, s.depth, self.nr], [size, self.nr, 1])
-            out = b.view(scores, b.mul(i, self.nr), [block.rows, self.nr], [self.panels * self.nr, 1])
-            self._tile("scores_", tile, a, keys, out)
-
-        b.loop(0, self.panels, panel)
+        call_tiles(self.k, tile, self.plain, strip)
 
     def _product(self, block: TileClass, index: Sequence[Index], group: Index, scores: SSAValue) -> None:
         """out[rows, width] = scores v, as many columns at a time as a tile holds."""
         s, b = self.sizes, self.b
-        padded = self.panels * self.nr
-        a = b.view(scores, 0, [1, block.rows, 1, s.keys], [0, padded, 0, 1])
-        for column in range(0, s.width, self.nr):
-            valid = min(self.nr, s.width - column)
-            lanes = -(-valid // self.lanes) * self.lanes
-            # A panel's row is read in whole registers, so columns behind the last must exist: else fewer lanes.
-            lanes = lanes if column + lanes <= s.width else valid
-            tile = Tile(block.rows, lanes, valid, ((0, block.rows),), s.keys, 1, chains=self.chains)
+        whole = s.width // self.nr
+        rest = s.width - whole * self.nr
+        # A panel's row is read in whole registers, so columns behind the last must exist: else fewer lanes.
+        lanes = -(-rest // self.lanes) * self.lanes
+        lanes = lanes if whole * self.nr + lanes <= s.width else rest
+        for column, count, width, valid in ((0, whole, self.nr, self.nr), (whole * self.nr, 1, lanes, rest)):
+            if not count or not valid:
+                continue
             at = b.linear([index[0], group, 0, column], self.value.strides, self.value.offset)
-            values = b.view(self.value.buffer, at, [1, s.keys, lanes], [0, *self.value.strides[2:]])
             out_at = b.linear([*index, column], self.out.strides, self.out.offset)
-            out = b.view(self.out.buffer, out_at, [block.rows, lanes], self.out.strides[2:])
-            self._tile("product_", tile, a, values, out)
-
-    def _tile(self, prefix: str, tile: Tile, a: SSAValue, panel: SSAValue, out: SSAValue) -> None:
-        key = (prefix, tile)
-        if key not in self.functions:
-            self.functions[key] = tile_function(
-                self.k, tile, a.type, panel.type, None, [], out.type, self.plain, prefix
+            strip = Strip(
+                tiles=count,
+                depth=s.keys,
+                a=Rows(b.place(scores, 0), self.panels * self.nr),
+                panel=b.place(self.value.buffer, at),
+                panel_row=self.value.strides[2],
+                out=Rows(b.place(self.out.buffer, out_at), self.out.strides[2]),
+                next_panel=self.nr,
+                next_result=self.nr,
             )
-        self.b.call(self.functions[key], [a, panel, 1, out])
+            call_tiles(self.k, self._tile(block.rows, width, valid, s.keys), self.plain, strip)
+
+    def _tile(self, rows: int, lanes: int, valid: int, depth: int, *, neighbours: bool = True) -> Tile:
+        return Tile(
+            step=MultiplyAdd(self.element),
+            rows=rows,
+            lanes=lanes,
+            valid=valid,
+            taps=((0, rows),),
+            result=self.element,
+            walks_panels=True,
+            neighbours=neighbours,
+            chains=chains_of(self.sizes.queries, depth),
+        )
 
     def _softmax(
         self, functions: dict[str, func.FuncOp], block: TileClass, index: Sequence[Index], scores: SSAValue

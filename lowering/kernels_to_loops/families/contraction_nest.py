@@ -1,4 +1,8 @@
-"""A contraction as loops see it: sizes, and how each buffer is addressed by right-hand side, pixel and column."""
+"""A contraction as loops see it: sizes, and how each buffer is addressed by right-hand side, pixel and column.
+
+It is made before anything is written, from shapes and strides alone. Numbers that only say how far loops run and
+where elements lie are extents (writing/extents.py), so kernels that differ in them only have one function.
+"""
 
 from __future__ import annotations
 
@@ -13,31 +17,37 @@ from ....passes.geometry.boxes import row_major
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
-from ..tiles.tiles import collapse
+from ..tiles.tiles import TileClass, collapse, tile_classes
 from ..writing.builder import Index, memref_type, strides_of
+from ..writing.extents import Extent, extents
+
+SCRATCH = -1  # the place behind those of a kernel's buffers
 
 
 @dataclass(frozen=True)
 class Access:
-    """How a buffer is addressed: offset + right-hand side index + pixel index + column, in elements."""
+    """How a buffer is addressed: offset + right-hand side index + pixel index + column, in elements.
 
-    buffer: SSAValue
+    `buffer` is the number of a place: see KernelInstance.places.
+    """
+
+    buffer: int
     offset: Index
-    outer: tuple[int, ...]  # strides over right-hand sides
-    pixels: tuple[int, ...]  # strides over pixel dimensions, the last one tiled
-    column: int  # stride over columns (for a: over the inner sum)
+    outer: tuple[Index, ...]  # strides over right-hand sides
+    pixels: tuple[Index, ...]  # strides over pixel dimensions, the last one tiled
+    column: Index  # stride over columns (for a: over the inner sum)
 
 
 @dataclass(frozen=True)
 class FilterRows:
     """The vertical extent of a filter: `count` rows at `dilation`, `stride` input rows per pixel row."""
 
-    count: int
-    stride: int
-    pad: int
-    dilation: int
-    height: int  # rows of the picture
-    row: int  # elements from one picture row to the next
+    count: Index
+    stride: Index
+    pad: Index
+    dilation: Index
+    height: Index  # rows of the picture
+    row: Index  # elements from one picture row to the next
     clipped: bool  # whether some rows of the filter fall outside of the picture
 
     @classmethod
@@ -48,27 +58,33 @@ class FilterRows:
 
 @dataclass(frozen=True)
 class Nest:
-    """A contraction as the loops see it."""
+    """A contraction as the loops see it.
 
-    outer: tuple[int, ...]  # sizes: how many right-hand sides
-    pixels: tuple[int, ...]  # sizes; the last dimension is cut into tiles
-    columns: int
-    depth: int  # length of the whole inner sum
-    run: int  # contiguous part of it
-    taps: tuple[int, int, int, int]  # filter columns, stride, pad, dilation
-    tap_stride: int
-    width: int | None  # of the picture's rows; None where no tap can fall outside
+    `taps` is how many columns the filter has, and `side_by_side` whether those of a pixel are neighbours in memory.
+    `classes` are the tiles of a row of pixels.
+    """
+
+    outer: tuple[Index, ...]  # sizes: how many right-hand sides
+    pixels: tuple[Index, ...]  # sizes; the last dimension is cut into tiles
+    columns: Index
+    depth: Index  # length of the whole inner sum
+    run: Index  # contiguous part of it
+    taps: int
+    tap_stride: Index
+    side_by_side: bool
     rows: FilterRows
+    classes: tuple[TileClass, ...]
     a: Access
     out: Access
     operands: tuple[Access, ...]
+    bias: int | None  # the argument that holds it
 
 
-def nest_of(k: KernelInstance, form: ContractionForm, epilogue: Epilogue) -> Nest:
-    """The nest of a kernel's root, which writes its sums where the kernel's result is."""
+def nest_of(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, mr: int) -> Nest:
+    """The nest of a kernel's root in tiles of at most `mr` rows, which writes its sums to the kernel's result."""
     if isinstance(form.root, ConvOp):
-        return conv_nest(k, form, epilogue, form.root)
-    return matmul_nest(k, form, epilogue, form.root)
+        return conv_nest(k, form, epilogue, form.root, mr)
+    return matmul_nest(k, form, epilogue, form.root, mr)
 
 
 def aligned_strides(k: KernelInstance, value: SSAValue, rank: int) -> list[int]:
@@ -86,7 +102,15 @@ def argument_buffer(k: KernelInstance, value: SSAValue) -> SSAValue:
     return buffer
 
 
-def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, root: MatmulOp) -> Nest:
+def access(
+    k: KernelInstance, buffer: SSAValue, outer: Sequence[int], pixels: Sequence[int], column: int, offset: int = 0
+) -> Access:
+    """An access of one of the kernel's buffers, from plain numbers."""
+    return Access(k.buffers.index(buffer), Extent(offset), extents(outer), extents(pixels), Extent(column))
+
+
+def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, root: MatmulOp, mr: int) -> Nest:
+    """The nest of a matrix product."""
     out_shape = shape_of(root.results[0])
     rank, columns = len(out_shape), out_shape[-1]
     view = k.window(form.lhs)
@@ -96,7 +120,7 @@ def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, ro
     depth, depth_stride = view.sizes[depth_axis], view.strides[depth_axis]
     a = [0] * (rank - len(strides)) + strides[:-2] + [strides[row_axis]]
     # A right-hand side with matrices of its own per batch is walked in the outer loop, else batches are rows.
-    batch = rhs_batch_strides(k, form, root, rank)
+    batch = [0] * (rank - 2) if form.unpack is not None else rhs_batch_strides(k, root, rank)
     outer = [axis for axis in range(rank - 2) if batch[axis] != 0 and out_shape[axis] != 1]
     inner = [axis for axis in range(rank - 1) if axis not in outer]
     operands = epilogue.operands
@@ -105,49 +129,54 @@ def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, ro
     pixel_strides = [[table[axis] for axis in inner] for table in (a, out_strides, *aligned)]
     pixels, merged = collapse([out_shape[axis] for axis in inner], pixel_strides)
 
-    def access(buffer: SSAValue, table: Sequence[int], pixel: Sequence[int], column: int, offset: int = 0) -> Access:
-        return Access(buffer, offset, tuple(table[axis] for axis in outer), tuple(pixel), column)
+    def at(buffer: SSAValue, table: Sequence[int], pixel: Sequence[int], column: int, offset: int = 0) -> Access:
+        return access(k, buffer, [table[axis] for axis in outer], pixel, column, offset)
 
     return Nest(
-        outer=tuple(out_shape[axis] for axis in outer),
-        pixels=tuple(pixels),
-        columns=columns,
-        depth=depth,
-        run=depth,
-        taps=(1, 1, 0, 1),
+        outer=extents([out_shape[axis] for axis in outer]),
+        pixels=extents(pixels),
+        columns=Extent(columns),
+        depth=Extent(depth),
+        run=Extent(depth),
+        taps=1,
         tap_stride=0,
-        width=None,
+        side_by_side=True,
         rows=FilterRows.single(),
-        a=access(view.base, a, merged[0], depth_stride, view.offset),
-        out=access(k.results[0], out_strides, merged[1], 1),
+        classes=tuple(tile_classes(pixels[-1], mr)),
+        a=at(view.base, a, merged[0], depth_stride, view.offset),
+        out=at(k.results[0], out_strides, merged[1], 1),
         operands=tuple(
-            access(argument_buffer(k, value), table, pixel, table[-1])
+            at(argument_buffer(k, value), table, pixel, table[-1])
             for value, table, pixel in zip(operands, aligned, merged[2:], strict=True)
         ),
+        bias=None,
     )
 
 
-def rhs_batch_strides(k: KernelInstance, form: ContractionForm, root: MatmulOp, rank: int) -> list[int]:
+def rhs_batch_strides(k: KernelInstance, root: MatmulOp, rank: int) -> list[int]:
     """Strides of the right-hand side's batch dimensions, aligned to the result's."""
-    if form.unpack is not None:
-        return [0] * (rank - 2)
     view = k.window(root.rhs)
     own = [0 if size == 1 else stride for size, stride in zip(view.sizes, view.strides, strict=True)][:-2]
     return [0] * (rank - 2 - len(own)) + own
 
 
 def conv_nest(
-    k: KernelInstance, form: ContractionForm, epilogue: Epilogue, root: ConvOp, into: Access | None = None
+    k: KernelInstance,
+    form: ContractionForm,
+    epilogue: Epilogue,
+    root: ConvOp,
+    mr: int,
+    into: Access | None = None,
 ) -> Nest:
     """The nest of a convolution, which writes to the kernel's result or, with its strides, `into` another buffer."""
     g = conv_geometry(root)
     channels, filters = g.channels // g.groups, g.filters // g.groups
     buffer = argument_buffer(k, form.lhs)
     (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-    image, row, column = _picture_strides(buffer)
+    image, row, column = picture_strides(buffer)
     a = [image, sh * row, sw * column]
     sizes = [g.batch, g.out_height, g.out_width]
-    out = list(into.pixels if into is not None else _picture_strides(k.results[0]))
+    out = list(picture_strides(k.results[0])) if into is None else [0, 0, 0]
     rank = len(shape_of(root.results[0]))
     operands = epilogue.operands
     aligned = [aligned_strides(k, value, rank) for value in operands]
@@ -155,43 +184,38 @@ def conv_nest(
     pixel_strides = [a, out, *(table[:3] for table in tables)]
     pixels, merged = collapse(sizes, pixel_strides) if g.pointwise and into is None else (sizes, pixel_strides)
     grouped = g.groups > 1
-    outer = (g.groups,) if grouped else ()
 
-    def access(buffer: SSAValue, step: int, pixel: Sequence[int], column: int, offset: int = 0) -> Access:
-        return Access(buffer, offset, (step,) if grouped else (), tuple(pixel), column)
+    def at(buffer: SSAValue, step: int, pixel: Sequence[int], column: int, offset: int = 0) -> Access:
+        return access(k, buffer, [step] if grouped else [], pixel, column, offset)
 
     last_row = (g.out_height - 1) * sh + (kh - 1) * dh - ph
     last_column = (g.out_width - 1) * sw + (kw - 1) * dw - pw
+    width = None if pw == 0 and last_column < g.width else g.width
     return Nest(
-        outer=outer,
-        pixels=tuple(pixels),
-        columns=filters,
-        depth=g.depth,
-        run=channels,
-        taps=(kw, sw, pw, dw),
-        tap_stride=dw * column,
-        width=None if pw == 0 and last_column < g.width else g.width,
-        rows=FilterRows(kh, sh, ph, dh, g.height, row, ph > 0 or last_row >= g.height),
-        a=access(buffer, channels, merged[0], 1, -pw * column - ph * row),
-        out=access(k.results[0] if into is None else into.buffer, filters, merged[1], 1),
+        outer=extents([g.groups] if grouped else []),
+        pixels=extents(pixels),
+        columns=Extent(filters),
+        depth=Extent(g.depth),
+        run=Extent(channels),
+        taps=kw,
+        tap_stride=Extent(dw * column),
+        side_by_side=dw * column == channels,
+        rows=FilterRows(*extents([kh, sh, ph, dh, g.height, row]), clipped=ph > 0 or last_row >= g.height),
+        classes=tuple(tile_classes(pixels[-1], mr, kw, sw, pw, dw, width)),
+        a=at(buffer, channels, merged[0], 1, -pw * column - ph * row),
+        out=at(k.results[0], filters, merged[1], 1) if into is None else into,
         operands=tuple(
-            access(argument_buffer(k, value), filters * table[-1], pixel, table[-1])
+            at(argument_buffer(k, value), filters * table[-1], pixel, table[-1])
             for value, table, pixel in zip(operands, tables, merged[2:], strict=True)
         ),
+        bias=None if form.bias is None else k.buffers.index(argument_buffer(k, form.bias)),
     )
 
 
-def _picture_strides(buffer: SSAValue) -> tuple[int, int, int]:
+def picture_strides(buffer: SSAValue) -> tuple[int, int, int]:
     """Strides of [image, row, column] of a channels-last buffer; a 1-D one has a single row."""
     strides = strides_of(memref_type(buffer))
     return (strides[0], strides[1], strides[2]) if len(strides) == 4 else (strides[0], 0, strides[1])
-
-
-def product(sizes: Sequence[int]) -> int:
-    result = 1
-    for size in sizes:
-        result *= size
-    return result
 
 
 def outer_steps(sizes: Sequence[int], step: int) -> list[int]:

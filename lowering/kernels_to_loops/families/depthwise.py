@@ -82,8 +82,8 @@ class _Writer:
         b, g = self.b, self.g
         blocks = -(-g.channels // self.lanes)
         chunks = min(self.chunks, blocks)
-        row_groups = sum(c.count for c in self.rows)
-        column_tiles = sum(c.count for c in self.columns)
+        row_groups = b.sum(c.count for c in self.rows)
+        column_tiles = b.sum(c.count for c in self.columns)
         sizes = [g.batch, row_groups, column_tiles, chunks]
 
         def item(i: Index) -> None:
@@ -92,7 +92,7 @@ class _Writer:
             high = b.div(b.mul(b.add(chunk, 1), blocks), chunks)
             self._by_row(self.rows, image, row, column, low, high)
 
-        self.k.items(g.batch * row_groups * column_tiles * chunks, item)
+        self.k.items(b.product(sizes), item)
 
     def _by_row(
         self, classes: Sequence[TileClass], image: Index, row: Index, column: Index, low: Index, high: Index

@@ -19,7 +19,6 @@ from ..instance import KernelInstance
 from ..tiles.tiles import collapse
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, memref_type, strides_of
-from .contraction_nest import product
 
 
 def lower(k: KernelInstance) -> None:
@@ -70,7 +69,7 @@ def lower(k: KernelInstance) -> None:
             if whole < channels:
                 step(whole, channels - whole)
 
-    k.items(product(sizes), pixel)
+    k.items(b.product(sizes), pixel)
 
 
 def _power(m: Arithmetic, base: SSAValue, exponent: float) -> SSAValue:

@@ -1,15 +1,15 @@
 """Matrix products and channels-last convolutions as register tiles over packed panels.
 
-Both are one loop over (right-hand side, panel of nr columns, row of pixels, tile of the row), cut evenly over the
-threads. A convolution is an implicit matrix product: for one filter row the taps of a pixel are contiguous in the
+Both are one loop over (right-hand side, panel of nr columns, row of pixels) and its strip of tiles, cut evenly over
+the threads. A convolution is an implicit matrix product: for one filter row the taps of a pixel are contiguous in the
 input, so no patch matrix is made; rows of the filter that fall outside the picture are not visited, and tiles at
 the left and right border have functions of their own that leave out the taps outside.
 
-    for item in this thread's share:                    item = (right-hand side, panel, pixel row, tile)
-        tile(a window, panel, filter rows, bias, epilogue operands, out window)
+    for item in this thread's share:                    item = (right-hand side, panel, pixel row)
+        tiles(a, panel, bias, epilogue operands, out, how many, and every stride)
 
 A right-hand side that is not a weight is packed a panel at a time into the thread's scratch; then an item is a
-(right-hand side, panel) and the tiles are an inner loop. What is fused in front of the left-hand side, and a pool
+(right-hand side, panel) and the rows are an inner loop. What is fused in front of the left-hand side, and a pool
 behind a convolution, have loops of their own: see prologue_contraction.py and pooled_contraction.py.
 """
 
@@ -22,16 +22,15 @@ from xdsl.ir import SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.graph import MatmulOp, describe, shape_of
 from ....dialects.kernel import InterfaceAttr
-from ....passes.kernels.forms.contraction import contraction_form
+from ....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
-from ..tiles.tiles import TileClass, tile_classes
 from ..writing.builder import Index
-from .contraction_nest import Nest, argument_buffer, nest_of, outer_steps, product, rhs_batch_strides
+from .contraction_nest import argument_buffer, nest_of, rhs_batch_strides
 from .pooled_contraction import write_pooled
 from .prologue_contraction import write_with_prologue
-from .tile_calls import Site, TileCalls
+from .tile_calls import Site, TileCalls, Tiling, tiles_of
 
 
 def lower(k: KernelInstance, rows_first: bool = False) -> None:
@@ -46,79 +45,91 @@ def lower(k: KernelInstance, rows_first: bool = False) -> None:
     elif form.prologue:
         write_with_prologue(k, form, epilogue)
     else:
-        nest = nest_of(k, form, epilogue)
-        calls = TileCalls(k, form, epilogue, nest.columns)
+        plan = Tiling.of(k, form, nest_of(k, form, epilogue, k.schedule_as(Panels).mr))
         if form.unpack is not None:
-            _write_packed(k, nest, calls, rows_first)
+            weight = k.buffers.index(argument_buffer(k, form.rhs))
+
+            def write(k: KernelInstance, plan: Tiling) -> None:
+                _write_packed(k, TileCalls(k, plan, form, epilogue), weight, rows_first)
+
+            k.outlined("rows" if rows_first else "panels", plan, (weight, epilogue.key), write)
         else:
-            _write_computed(k, nest, calls)
+            _write_computed(k, plan, form, epilogue)
 
 
-def _write_packed(k: KernelInstance, nest: Nest, calls: TileCalls, rows_first: bool) -> None:
+def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: bool) -> None:
     """One flat loop over all tiles; a panel's tiles, or those of a row, follow each other: it stays in the cache."""
-    b = k.b
-    classes = _classes(nest, calls.mr)
-    tiles, rows = sum(c.count for c in classes), nest.pixels[:-1]
-    # Where there are no rows, a tile is one.
-    order = [calls.panels, *rows, tiles]
-    if rows_first:
-        order = [*rows, calls.panels, tiles] if rows else [tiles, calls.panels]
-    sizes = [*nest.outer, *order]
-    panels = argument_buffer(k, calls.form.rhs)
-    size = nest.depth * calls.nr
-    rhs_rank = len(nest.outer)
+    b, plan, nest = k.b, calls.plan, calls.nest
+    rows, tiles, rank = nest.pixels[:-1], tiles_of(b, nest), len(nest.outer)
+    size = b.mul(nest.depth, plan.nr)
 
-    def item(i: Index) -> None:
-        index = b.delinearize(i, sizes)
-        rhs, place = index[:rhs_rank], index[rhs_rank:]
-        if rows_first:
-            *row, panel, tile = place if rows else reversed(place)
-        else:
-            panel, *row, tile = place
-        at = b.linear(rhs, outer_steps(nest.outer, calls.panels * size), b.mul(panel, size))
-        site = Site(tuple(rhs), panel, tuple(row), panels, at)
-        calls.chosen(nest, classes, site, tile)
+    def site(rhs: Sequence[Index], panel: Index, row: Sequence[Index]) -> Site:
+        block: Index = 0  # right-hand sides, and the panels of each, follow each other
+        for each, count in zip((*rhs, panel), (*nest.outer, plan.panels), strict=True):
+            block = b.add(b.mul(block, count), each)
+        return Site(tuple(rhs), panel, tuple(row), k.places[weight], b.mul(block, size))
 
-    k.items(product(sizes), item)
+    if rows_first and not rows:  # a tile is one
+        sizes = [*nest.outer, tiles]
+
+        def through_panels(item: Index, first: Index, last: Index) -> None:
+            *rhs, tile = b.delinearize(item, sizes)
+            b.loop(first, last, lambda panel, _: calls.strips(site(rhs, panel, ()), tile, b.add(tile, 1)))
+
+        k.runs(b.product(sizes), plan.panels, through_panels)
+        return
+    sizes = [*nest.outer, *rows, plan.panels] if rows_first else [*nest.outer, plan.panels, *rows]
+
+    def strip(item: Index, first: Index, last: Index) -> None:
+        index = b.delinearize(item, sizes)
+        rhs, place = index[:rank], index[rank:]
+        panel, row = (place[-1], place[:-1]) if rows_first else (place[0], place[1:])
+        calls.strips(site(rhs, panel, row), first, last)
+
+    k.runs(b.product(sizes), tiles, strip)
 
 
-def _write_computed(k: KernelInstance, nest: Nest, calls: TileCalls) -> None:
+def _write_computed(k: KernelInstance, plan: Tiling, form: ContractionForm, epilogue: Epilogue) -> None:
     """A loop over panels, each packed into scratch before its tiles."""
-    b = k.b
-    classes = _classes(nest, calls.mr)
-    outer = [*nest.outer, calls.panels]
-    inner = [*nest.pixels[:-1], sum(c.count for c in classes)]
+    nest, b = plan.nest, k.b
+    root = form.root
+    assert isinstance(root, MatmulOp)
+    scratch = k.scratch_part("panel")
+    k = k.placed(scratch)
+    calls = TileCalls(k, plan, form, epilogue)
+    outer, rows = [*nest.outer, plan.panels], nest.pixels[:-1]
+    tiles = tiles_of(b, nest)
 
     def item(i: Index) -> None:
         index = b.delinearize(i, outer)
         rhs, panel = tuple(index[:-1]), index[-1]
-        scratch = _pack_panel(k, nest, calls, rhs, panel)
+        _pack_panel(k, plan, root, scratch, rhs, panel)
 
-        def tile(j: Index, _: Sequence[SSAValue]) -> None:
-            place = b.delinearize(j, inner)
-            calls.chosen(nest, classes, Site(rhs, panel, tuple(place[:-1]), scratch, 0), place[-1])
+        def row(j: Index, _: Sequence[SSAValue]) -> None:
+            site = Site(rhs, panel, tuple(b.delinearize(j, rows)), k.places[-1], 0)
+            calls.strips(site, 0, tiles)
 
-        b.loop(0, product(inner), tile)
+        b.loop(0, b.product(rows), row)
 
-    k.items(product(outer), item)
+    k.items(b.product(outer), item)
 
 
-def _pack_panel(k: KernelInstance, nest: Nest, calls: TileCalls, rhs: Sequence[Index], panel: Index) -> SSAValue:
+def _pack_panel(
+    k: KernelInstance, plan: Tiling, root: MatmulOp, scratch: SSAValue, rhs: Sequence[Index], panel: Index
+) -> None:
     """Copy one panel of the right-hand side into this thread's scratch, [k][nr]."""
-    b, root, nr = k.b, calls.form.root, calls.nr
-    assert isinstance(root, MatmulOp)
+    b, nest, nr = k.b, plan.nest, plan.nr
     view = k.window(root.rhs)
     depth_stride, column_stride = view.strides[-2:]
     if root.transpose_b is not None:
         depth_stride, column_stride = column_stride, depth_stride
     shape = shape_of(root.results[0])
-    batch = rhs_batch_strides(k, calls.form, root, len(shape))
+    batch = rhs_batch_strides(k, root, len(shape))
     steps = [step for axis, step in enumerate(batch) if step != 0 and shape[axis] != 1]
-    scratch = k.scratch_part("panel")
     at = b.add(b.linear(rhs, steps, view.offset), b.mul(panel, nr * column_stride))
     source = b.view(view.base, at, [nest.depth, nr], [depth_stride, column_stride])
     valid: Index = nr
-    if calls.tail != nr:
+    if plan.tail != nr:
         valid = b.min(b.sub(nest.columns, b.mul(panel, nr)), nr)
 
     def by_row(i: Index, _: Sequence[SSAValue]) -> None:
@@ -134,9 +145,3 @@ def _pack_panel(k: KernelInstance, nest: Nest, calls: TileCalls, rhs: Sequence[I
         b.loop(0, nest.depth, by_row)
     else:
         b.loop(0, valid, by_column)
-    return scratch
-
-
-def _classes(nest: Nest, mr: int) -> list[TileClass]:
-    taps, stride, pad, dilation = nest.taps
-    return tile_classes(nest.pixels[-1], mr, taps, stride, pad, dilation, nest.width)

@@ -24,8 +24,8 @@ from ..tiles.epilogue import Epilogue
 from ..tiles.tiles import tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, memref_type
-from .contraction_nest import Access, Nest, argument_buffer, conv_nest
-from .tile_calls import Site, TileCalls
+from .contraction_nest import SCRATCH, Access, argument_buffer, conv_nest
+from .tile_calls import Site, TileCalls, Tiling, tiles_of
 
 # Columns of a window that are written out, as in a pool of its own (elements/window_rules.py).
 _MOST_WRITTEN_OUT = 8
@@ -35,13 +35,16 @@ def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, p
     """Write the kernel's loops."""
     assert isinstance(form.root, ConvOp)
     b, g = k.b, conv_geometry(form.root)
-    band = k.schedule_as(Panels).band
+    options = k.schedule_as(Panels)
+    band = options.band
     (window, _), (stride, _), pad = ints(pool.kernel), ints(pool.strides), ints(pool.pads)[0]
     height = shape_of(pool.result)[1]
     row = g.out_width * g.filters
     scratch = k.scratch_part("band")
-    nest = conv_nest(k, form, epilogue, form.root, Access(scratch, 0, (), (0, row, g.filters), 1))
-    calls = TileCalls(k, form, epilogue, nest.columns)
+    k = k.placed(scratch)
+    into = Access(SCRATCH, 0, (), (0, row, g.filters), 1)
+    nest = conv_nest(k, form, epilogue, form.root, options.mr, into)
+    calls = TileCalls(k, Tiling.of(k, form, nest), form, epilogue)
     pooling = _PoolRows(k, pool, scratch)
     bands = -(-height // band)
 
@@ -52,37 +55,27 @@ def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, p
         top = b.sub(b.mul(first, stride), pad)  # the row of the convolution at the start of scratch
         low = b.max(0, top)
         high = b.min(g.out_height, b.add(top, b.add(b.mul(b.sub(count, 1), stride), window)))
-        _rows(k, nest, calls, scratch, image, low, high, b.mul(top, -row))
+        _rows(k, calls, argument_buffer(k, form.rhs), image, low, high, b.mul(top, -row))
         b.loop(0, count, lambda pooled, _: pooling.write(image, b.add(first, pooled), top))
 
     k.items(g.batch * bands, item)
 
 
 def _rows(
-    k: KernelInstance,
-    nest: Nest,
-    calls: TileCalls,
-    scratch: SSAValue,
-    image: Index,
-    low: Index,
-    high: Index,
-    offset: Index,
+    k: KernelInstance, calls: TileCalls, panels: SSAValue, image: Index, low: Index, high: Index, offset: Index
 ) -> None:
     """Rows [low, high) of the convolution, at `offset` in scratch."""
-    b = k.b
-    panels = argument_buffer(k, calls.form.rhs)
+    b, nest, plan = k.b, calls.nest, calls.plan
     here = replace(nest, out=replace(nest.out, offset=offset))
-    taps, stride, pad, dilation = nest.taps
-    classes = tile_classes(nest.pixels[-1], calls.mr, taps, stride, pad, dilation, nest.width)
 
     def panel(index: Index, _: Sequence[SSAValue]) -> None:
         def row(y: Index, _: Sequence[SSAValue]) -> None:
-            site = Site((), index, (image, y), panels, b.mul(index, nest.depth * calls.nr))
-            b.loop(0, sum(c.count for c in classes), lambda i, _: calls.chosen(here, classes, site, i))
+            site = Site((), index, (image, y), panels, b.mul(index, b.mul(nest.depth, plan.nr)))
+            calls.strips(site, 0, tiles_of(b, nest), here)
 
         b.loop(low, high, row)
 
-    b.loop(0, calls.panels, panel)
+    b.loop(0, plan.panels, panel)
 
 
 class _PoolRows:
@@ -113,7 +106,7 @@ class _PoolRows:
         for pixels in tile_classes(self.width, 1, kw, sw, pads[1], 1, self.in_width):
             inside = [tap for tap, rows in enumerate(pixels.taps) if rows == (0, 1)]
 
-            def pixel(i: Index, _: Sequence[SSAValue], first: int = pixels.start, taps: list[int] = inside) -> None:
+            def pixel(i: Index, _: Sequence[SSAValue], first: Index = pixels.start, taps: list[int] = inside) -> None:
                 x = b.add(i, first)
                 left = b.sub(b.mul(x, sw), pads[1])
                 self._pixel([image, pooled, x], low, high, [b.add(left, tap) for tap in taps])

@@ -10,10 +10,9 @@ Every element is computed once, however many panels there are; the panels are re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from xdsl.dialects import func
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from ....dialects.graph import shape_of
 from ....passes.kernels.forms.contraction import ContractionForm
@@ -21,127 +20,191 @@ from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue, arguments_of
 from ..tiles.tiles import TileClass, collapse, tile_classes
-from ..writing.builder import Index, memref_type, strides_of
-from .contraction_nest import Access, FilterRows, Nest, aligned_strides, argument_buffer, product
-from .tile_calls import Site, TileCalls
+from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
+from ..writing.extents import Extent, extents
+from .contraction_nest import SCRATCH, Access, FilterRows, Nest, access, aligned_strides, argument_buffer
+from .tile_calls import Site, TileCalls, Tiling, tiles_of
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive blocks of a row of pixels, of `rows` pixels each, cut into tiles alike; as TileClass for tiles."""
+
+    first: Index
+    count: Index
+    start: Index
+    rows: Index
+    tiles: tuple[TileClass, ...]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A contraction of computed rows: its blocks, and what the rows are computed from."""
+
+    panels: Tiling
+    blocks: tuple[Block, ...]
+    sources: tuple[Access, ...]
+    ragged: bool  # whether a row doesn't fill whole vectors
 
 
 def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: Epilogue) -> None:
     """Write the kernel's loops."""
-    _Writer(k, form, epilogue).write()
+    operands = arguments_of(k, form.prologue)
+    prologue = Epilogue(operands[0], form.lhs, form.prologue, operands, True)
+    plan = _plan(k, form, epilogue, prologue)
+    weight = k.buffers.index(argument_buffer(k, form.rhs))
+    scratch = k.scratch_part("block")
+
+    def write(k: KernelInstance, plan: Blocks) -> None:
+        _Writer(k, plan, TileCalls(k, plan.panels, form, epilogue), prologue, weight).write()
+
+    k.outlined("blocks", plan, (weight, epilogue.key, prologue.key), write, scratch)
+
+
+def _plan(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, prologue: Epilogue) -> Blocks:
+    shape, options = shape_of(form.lhs), k.schedule_as(Panels)
+    depth, rank = shape[-1], len(shape)
+    out = list(strides_of(memref_type(k.results[0])))
+    after = [aligned_strides(k, value, rank) for value in epilogue.operands]
+    before = [aligned_strides(k, value, rank) for value in prologue.operands]
+    pixels, merged = collapse(shape[:-1], [table[:-1] for table in (out, *after, *before)])
+
+    def accesses(
+        values: Sequence[SSAValue], steps: Sequence[Sequence[int]], tables: Sequence[Sequence[int]]
+    ) -> tuple[Access, ...]:
+        return tuple(
+            access(k, argument_buffer(k, value), (), pixel, table[-1])
+            for value, pixel, table in zip(values, steps, tables, strict=False)
+        )
+
+    nest = Nest(
+        outer=(),
+        pixels=extents(pixels),
+        columns=Extent(shape_of(form.root.results[0])[-1]),
+        depth=Extent(depth),
+        run=Extent(depth),
+        taps=1,
+        tap_stride=0,
+        side_by_side=True,
+        rows=FilterRows.single(),
+        classes=(),
+        a=Access(SCRATCH, 0, (), extents((*[0] * (len(pixels) - 1), depth)), 1),
+        out=access(k, k.results[0], (), merged[0], 1),
+        operands=accesses(epilogue.operands, merged[1:], after),
+        bias=None if form.bias is None else k.buffers.index(argument_buffer(k, form.bias)),
+    )
+    blocks = tuple(
+        Block(each.first, each.count, each.start, Extent(each.rows), tuple(tile_classes(each.rows, options.mr)))
+        for each in tile_classes(pixels[-1], options.block)
+    )
+    panels = Tiling.of(k, form, nest)
+    sources = accesses(prologue.operands, merged[1 + len(after) :], before)
+    return Blocks(panels, blocks, sources, ragged=depth % panels.nr != 0)
 
 
 class _Writer:
-    def __init__(self, k: KernelInstance, form: ContractionForm, epilogue: Epilogue) -> None:
-        self.k, self.b, self.form = k, k.b, form
-        shape = shape_of(form.lhs)
-        self.depth, rank = shape[-1], len(shape)
-        self.operands = arguments_of(k, form.prologue)
-        self.prologue = Epilogue(self.operands[0], form.lhs, form.prologue, self.operands, True)
-        self.block = k.schedule_as(Panels).block
-        self.scratch = k.scratch_part("block")
-        out = list(strides_of(memref_type(k.results[0])))
-        after = [aligned_strides(k, value, rank) for value in epilogue.operands]
-        before = [aligned_strides(k, value, rank) for value in self.operands]
-        pixels, merged = collapse(shape[:-1], [table[:-1] for table in (out, *after, *before)])
-        self.sources = [
-            Access(argument_buffer(k, value), 0, (), tuple(steps), table[-1])
-            for value, steps, table in zip(self.operands, merged[1 + len(after) :], before, strict=True)
-        ]
-        self.nest = Nest(
-            outer=(),
-            pixels=tuple(pixels),
-            columns=shape_of(form.root.results[0])[-1],
-            depth=self.depth,
-            run=self.depth,
-            taps=(1, 1, 0, 1),
-            tap_stride=0,
-            width=None,
-            rows=FilterRows.single(),
-            a=Access(self.scratch, 0, (), (*[0] * (len(pixels) - 1), self.depth), 1),
-            out=Access(k.results[0], 0, (), tuple(merged[0]), 1),
-            operands=tuple(
-                Access(argument_buffer(k, value), 0, (), tuple(steps), table[-1])
-                for value, steps, table in zip(epilogue.operands, merged[1 : 1 + len(after)], after, strict=True)
-            ),
-        )
-        self.calls = TileCalls(k, form, epilogue, self.nest.columns)
-        self.fills: dict[int, func.FuncOp] = {}
+    """The loops over blocks; `k.places` are where the plan's buffers lie."""
+
+    def __init__(self, k: KernelInstance, plan: Blocks, calls: TileCalls, prologue: Epilogue, weight: int) -> None:
+        self.k, self.b, self.plan, self.calls, self.prologue = k, k.b, plan, calls, prologue
+        self.nest, self.weight = plan.panels.nest, k.places[weight]
 
     def write(self) -> None:
-        b, k = self.b, self.k
-        blocks = tile_classes(self.nest.pixels[-1], self.block)
-        sizes = [*self.nest.pixels[:-1], sum(c.count for c in blocks)]
+        b = self.b
+        sizes = [*self.nest.pixels[:-1], b.sum(each.count for each in self.plan.blocks)]
 
         def item(i: Index) -> None:
             index = b.delinearize(i, sizes)
-            self._by_class(blocks, tuple(index[:-1]), index[-1])
+            self._by_class(self.plan.blocks, tuple(index[:-1]), index[-1])
 
-        k.items(product(sizes), item)
+        self.k.items(b.product(sizes), item)
 
-    def _by_class(self, blocks: Sequence[TileClass], row: tuple[Index, ...], index: Index) -> None:
+    def _by_class(self, blocks: Sequence[Block], row: tuple[Index, ...], index: Index) -> None:
         first, b = blocks[0], self.b
 
         def block() -> None:
-            self._block(first.rows, row, b.add(b.mul(b.sub(index, first.first), first.rows), first.start))
+            self._block(first, row, b.add(b.mul(b.sub(index, first.first), first.rows), first.start))
 
         if len(blocks) == 1:
             block()
         else:
             b.when(b.compare("slt", index, blocks[1].first), block, lambda: self._by_class(blocks[1:], row, index))
 
-    def _block(self, rows: int, row: tuple[Index, ...], start: Index) -> None:
-        """`rows` pixels from `start` on."""
-        b = self.b
-        windows = [
-            b.view(
-                access.buffer,
-                b.linear([*row, start], access.pixels),
-                [rows, self.depth],
-                [access.pixels[-1], access.column],
-            )
-            for access in self.sources
-        ]
-        if rows not in self.fills:
-            self.fills[rows] = self._fill_function(rows, [window.type for window in windows])
-        b.call(self.fills[rows], [*windows, self.scratch])
-        here = replace(self.nest, a=replace(self.nest.a, offset=b.mul(start, -self.depth)))
-        panels = argument_buffer(self.k, self.form.rhs)
+    def _block(self, block: Block, row: tuple[Index, ...], start: Index) -> None:
+        """A block of pixels from `start` on."""
+        b, depth, panels = self.b, self.nest.depth, self.plan.panels
+        self._fill(block.rows, [*row, start])
+        here = replace(
+            self.nest,
+            a=replace(self.nest.a, offset=b.sub(0, b.mul(start, depth))),
+            classes=block.tiles,
+        )
 
         def panel(index: Index, _: Sequence[SSAValue]) -> None:
-            site = Site((), index, row, panels, b.mul(index, self.depth * self.calls.nr))
-            for tiles in tile_classes(rows, self.calls.mr):
+            site = Site((), index, row, self.weight, b.mul(index, b.mul(depth, panels.nr)), start)
+            self.calls.strips(site, 0, tiles_of(b, here), here)
 
-                def tile(i: Index, _: Sequence[SSAValue], tiles: TileClass = tiles) -> None:
-                    pixel = b.add(start, b.add(b.mul(i, tiles.rows), tiles.start))
-                    self.calls.by_width(index, lambda valid: self.calls.call(here, tiles, site, pixel, valid))
+        b.loop(0, panels.panels, panel)
 
-                b.loop(0, tiles.count, tile)
+    def _fill(self, rows: Index, pixel: Sequence[Index]) -> None:
+        """Rows of the left-hand side into scratch, by a function of all kernels with such a prologue."""
+        b, places, sources = self.b, self.k.places, self.plan.sources
+        lanes, ragged, prologue = self.plan.panels.nr, self.plan.ragged, self.prologue
+        by_row = tuple(each.pixels[-1] != 0 for each in sources)
+        by_column = tuple(each.column != 0 for each in sources)
+        windows = [b.place(places[each.buffer], b.linear(pixel, each.pixels, each.offset)) for each in sources]
+        strides = [each.pixels[-1] for each, varies in zip(sources, by_row, strict=True) if varies]
 
-        b.loop(0, self.calls.panels, panel)
+        def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+            *windows, scratch = arguments[: len(sources) + 1]
+            rows, depth, *rest = arguments[len(sources) + 1 :]
+            given = iter(rest)
+            steps = [(next(given) if row else 0, int(column)) for row, column in zip(by_row, by_column, strict=True)]
+            views = [b.view(at, 0, [rows, depth], step) for at, step in zip(windows, steps, strict=True)]
+            _write_rows(
+                b,
+                prologue,
+                dict(zip(prologue.operands, zip(views, by_column, strict=True), strict=True)),
+                b.view(scratch, 0, [rows, depth], [depth, 1]),
+                rows,
+                depth,
+                lanes,
+                ragged,
+            )
 
-    def _fill_function(self, rows: int, types: Sequence[Attribute]) -> func.FuncOp:
-        """(windows on the prologue's operands, scratch): rows of the left-hand side."""
-        function, b = self.k.helper(f"prologue_{rows}", [*types, self.scratch.type])
-        *windows, scratch = function.body.block.args
-        sources = dict(zip(self.operands, windows, strict=True))
-        lanes = self.calls.nr
-        whole = self.depth // lanes * lanes
+        named = [(window.type, "operand") for window in windows] + [(places[SCRATCH].type, "scratch")]
+        named += [(INDEX, name) for name in ("rows", "depth", *["operand_row"] * len(strides))]
+        key = ("fill", prologue.key, by_row, by_column, lanes, ragged)
+        function = self.k.common.function(key, f"fill{prologue.stem}", named, write)
+        b.call(function, [*windows, places[SCRATCH], rows, self.nest.depth, *strides])
 
-        def pixel(i: Index, _: Sequence[SSAValue]) -> None:
-            def vector(at: Index, valid: int | None) -> None:
-                def load(value: SSAValue) -> SSAValue:
-                    window = sources[value]
-                    if strides_of(memref_type(window))[1] == 0:
-                        return b.splat(b.load(window, [i, 0]), lanes)
-                    return b.vload(window, [i, at], lanes, valid)
 
-                b.vstore(self.prologue.emit(b, load(self.operands[0]), lanes, load), scratch, [i, at], valid)
+def _write_rows(
+    b: LoopBuilder,
+    prologue: Epilogue,
+    sources: dict[SSAValue, tuple[SSAValue, bool]],
+    scratch: SSAValue,
+    rows: Index,
+    depth: Index,
+    lanes: int,
+    ragged: bool,
+) -> None:
+    """scratch[rows, depth] = the prologue of windows, of which some have one element for a whole row."""
+    rest = b.rem(depth, lanes) if ragged else 0
+    whole = b.sub(depth, rest)
 
-            b.loop(0, whole, lambda at, _: vector(at, None), step=lanes)
-            if whole < self.depth:
-                vector(whole, self.depth - whole)
+    def pixel(i: Index, _: Sequence[SSAValue]) -> None:
+        def vector(at: Index, valid: Index | None) -> None:
+            def load(value: SSAValue) -> SSAValue:
+                window, by_column = sources[value]
+                if not by_column:
+                    return b.splat(b.load(window, [i, 0]), lanes)
+                return b.vload(window, [i, at], lanes, valid)
 
-        b.loop(0, rows, pixel)
-        b.ret()
-        return function
+            b.vstore(prologue.emit(b, load(prologue.root), lanes, load), scratch, [i, at], valid)
+
+        b.loop(0, whole, lambda at, _: vector(at, None), step=lanes)
+        if ragged:
+            vector(whole, rest)
+
+    b.loop(0, rows, pixel)

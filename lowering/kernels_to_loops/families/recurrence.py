@@ -26,8 +26,9 @@ from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
-from ..tiles.microkernel import Tile, chains_of, tile_function
-from ..tiles.tiles import TileClass, tile_classes
+from ..tiles.microkernel import Rows, Strip, Tile, call_tiles, chains_of
+from ..tiles.steps import MultiplyAdd
+from ..tiles.tiles import tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .recurrence_cells import Phase, Unit, phases_of
@@ -178,33 +179,38 @@ class _Writer:
 
         def panel(index: Index, valid: int) -> None:
             at = b.add(b.mul(batch.direction, self.panels * size), b.mul(index, size))
-            weights = b.view(self.weight, at, [1, self.inputs, self.nr], [size, self.nr, 1])
+            weights = b.place(self.weight, at)
             column = b.mul(index, self.nr)
             start = None
             if self.bias is not None:
-                start = b.view(self.bias, b.add(b.mul(batch.direction, 2 * self.width), column), [valid], [1])
+                start = b.place(self.bias, b.add(b.mul(batch.direction, 2 * self.width), column))
 
             def element(row: Index, _: Sequence[SSAValue]) -> None:
                 for block in tile_classes(self.steps, self.mr):
-
-                    def rows(i: Index, _: Sequence[SSAValue], block: TileClass = block) -> None:
-                        first = b.add(b.mul(i, block.rows), block.start)
-                        a_at = b.linear([first, b.add(batch.first, row)], strides[:2])
-                        a = b.view(x, a_at, [1, block.rows, 1, self.inputs], [0, strides[0], 0, strides[2]])
-                        out_at = b.linear([first, row, column], [self.rows * self.width, self.width, 1])
-                        out_strides = [self.rows * self.width, 1]
-                        out = b.view(self.scratch["from_input"], out_at, [block.rows, valid], out_strides)
-                        lanes = -(-valid // self.lanes) * self.lanes
-                        chains = chains_of(self.steps)
-                        tile = Tile(block.rows, lanes, valid, ((0, block.rows),), self.inputs, 1, chains=chains)
-                        if tile not in self.functions:
-                            bias_type = None if start is None else start.type
-                            self.functions[tile] = tile_function(
-                                self.k, tile, a.type, weights.type, bias_type, [], out.type, plain, "input_"
-                            )
-                        b.call(self.functions[tile], [a, weights, 1, *([] if start is None else [start]), out])
-
-                    b.loop(0, block.count, rows)
+                    tile = Tile(
+                        step=MultiplyAdd(self.element),
+                        rows=block.rows,
+                        lanes=-(-valid // self.lanes) * self.lanes,
+                        valid=valid,
+                        taps=((0, block.rows),),
+                        result=self.element,
+                        has_bias=start is not None,
+                        neighbours=strides[2] == 1,
+                        chains=chains_of(self.steps, self.inputs),
+                    )
+                    a_at = b.linear([block.start, b.add(batch.first, row)], strides[:2])
+                    out_at = b.linear([block.start, row, column], [self.rows * self.width, self.width, 1])
+                    strip = Strip(
+                        tiles=block.count,
+                        depth=self.inputs,
+                        a=Rows(b.place(x, a_at), strides[0]),
+                        panel=weights,
+                        panel_row=self.nr,
+                        out=Rows(b.place(self.scratch["from_input"], out_at), self.rows * self.width),
+                        bias=start,
+                        a_step=strides[2],
+                    )
+                    call_tiles(self.k, tile, plain, strip)
 
             b.loop(0, batch.rows, element)
 

@@ -1,4 +1,4 @@
-"""Calls of register tiles: which function a tile runs, and the windows it gets."""
+"""Strips of register tiles of one kernel: which functions they run, and where their windows begin."""
 
 from __future__ import annotations
 
@@ -6,120 +6,178 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import func
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import ConvOp, shape_of
+from ....dialects.graph import ConvOp, element_type_of_value, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
-from ..tiles.microkernel import Tile, chains_of, tile_function
+from ..tiles.microkernel import Rows, Strip, Tile, TileOperand, call_tiles, chains_of
+from ..tiles.steps import MultiplyAdd
 from ..tiles.tiles import TileClass
-from ..writing.builder import Index, LoopBuilder
-from .contraction_nest import Access, Nest, argument_buffer, outer_steps
+from ..writing.builder import Index, LoopBuilder, memref_type
+from ..writing.extents import Extent
+from .contraction_nest import Access, Nest
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A contraction cut into tiles: rows of pixels by panels of `nr` columns, of which the last has `tail`."""
+
+    nest: Nest
+    panels: Index
+    tail: int
+    nr: int
+    lanes: int  # of a vector register
+    chains: int
+    prefetch: int  # elements of a cache line, where the next panel is asked for; 0: it is not
+
+    @classmethod
+    def of(cls, k: KernelInstance, form: ContractionForm, nest: Nest) -> Tiling:
+        """The panels that the kernel's schedule asks for."""
+        options = k.schedule_as(Panels)
+        nr = options.nr
+        assert isinstance(nest.columns, int) and isinstance(nest.run, int)
+        panels = -(-nest.columns // nr)
+        return cls(
+            nest,
+            Extent(panels),
+            nest.columns - (panels - 1) * nr,
+            nr,
+            options.lanes,
+            chains_of(_rows(form), nest.run),
+            options.prefetch if panels > 1 else 0,
+        )
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a tile lies: its right-hand side, panel of columns and row of pixels, and where its panel is."""
+    """Where a row of tiles lies: its right-hand side, panel of columns and row of pixels, and where its panel is."""
 
     rhs: tuple[Index, ...]
     panel: Index
     row: tuple[Index, ...]  # all pixel dimensions but the last
     panels: SSAValue
     at: Index  # elements from the start of `panels`
+    start: Index = 0  # the pixel that tile 0 begins with
 
 
 class TileCalls:
-    """Writes calls of tiles of one kernel; equal tiles share a function."""
+    """Writes calls of strips of tiles; `k.places` are where the nest's buffers lie."""
 
-    def __init__(self, k: KernelInstance, form: ContractionForm, epilogue: Epilogue, columns: int) -> None:
-        self.k, self.form, self.epilogue = k, form, epilogue
+    def __init__(self, k: KernelInstance, plan: Tiling, form: ContractionForm, epilogue: Epilogue) -> None:
+        self.k, self.plan, self.epilogue = k, plan, epilogue
+        self.nest: Nest = plan.nest
         self.b: LoopBuilder = k.b
-        self.options = k.schedule_as(Panels)
-        self.nr, self.mr, self.lanes = self.options.nr, self.options.mr, self.options.lanes
-        self.panels = -(-columns // self.nr)
-        self.tail = columns - (self.panels - 1) * self.nr
-        self.chains = chains_of(_rows(form))
-        self.functions: dict[Tile, func.FuncOp] = {}
+        self.step = MultiplyAdd(element_type_of_value(form.root.results[0]))
+        self.result = element_type_of_value(form.stored)
+
+    def strips(self, site: Site, first: Index, last: Index, nest: Nest | None = None) -> None:
+        """Tiles `first` to `last` - 1 of a row, of the plan's nest or of one that differs in offsets only."""
+        self.by_width(site.panel, lambda valid: self._by_class(nest or self.nest, site, first, last, valid))
 
     def by_width(self, panel: Index, body: Callable[[int], None]) -> None:
         """Run `body` with the number of columns that the panel really has: fewer in the last one."""
-        if self.tail == self.nr or self.panels == 1:
-            body(self.tail)
+        plan = self.plan
+        if plan.tail == plan.nr or plan.panels == 1:
+            body(plan.tail)
         else:
-            is_last = self.b.compare("eq", panel, self.panels - 1)
-            self.b.when(is_last, lambda: body(self.tail), lambda: body(self.nr))
+            is_last = self.b.compare("eq", panel, self.b.sub(plan.panels, 1))
+            self.b.when(is_last, lambda: body(plan.tail), lambda: body(plan.nr))
 
-    def chosen(self, nest: Nest, classes: Sequence[TileClass], site: Site, index: Index) -> None:
-        """The tile number `index` of a row cut into `classes`."""
-        self.by_width(site.panel, lambda valid: self._by_class(nest, classes, site, index, valid))
-
-    def _by_class(self, nest: Nest, classes: Sequence[TileClass], site: Site, index: Index, valid: int) -> None:
-        first, b = classes[0], self.b
-
-        def call() -> None:
-            pixel = b.add(b.mul(b.sub(index, first.first), first.rows), first.start)
-            self.call(nest, first, site, pixel, valid)
-
-        if len(classes) == 1:
-            call()
-        else:
-            before = b.compare("slt", index, classes[1].first)
-            b.when(before, call, lambda: self._by_class(nest, classes[1:], site, index, valid))
-
-    def call(self, nest: Nest, shape: TileClass, site: Site, pixel: Index, valid: int) -> None:
-        """A tile of the class `shape` that starts at `pixel`, with `valid` columns."""
+    def _by_class(self, nest: Nest, site: Site, first: Index, last: Index, valid: int) -> None:
         b = self.b
-        taps = len(shape.taps)
+        filter_rows = self._filter_rows(nest, site.row)
+        if len(nest.classes) == 1:
+            (only,) = nest.classes
+            self._strip(nest, only, site, first, b.sub(last, first), filter_rows, valid)
+            return
+        for each in nest.classes:
+            low = b.max(first, each.first)
+            count = b.sub(b.min(last, b.add(each.first, each.count)), low)
+
+            def strip(each: TileClass = each, low: Index = low, count: Index = count) -> None:
+                self._strip(nest, each, site, low, count, filter_rows, valid)
+
+            b.when(b.compare("sgt", count, 0), strip)
+
+    def _strip(
+        self,
+        nest: Nest,
+        shape: TileClass,
+        site: Site,
+        first: Index,
+        count: Index,
+        filter_rows: tuple[Index, Index],
+        valid: int,
+    ) -> None:
+        """`count` tiles of the class `shape` from tile `first` of the row on, with `valid` columns."""
+        b, plan, rows = self.b, self.plan, nest.rows
         # Taps that lie side by side are one loop; not with several chains, which would take turns in another order.
-        side_by_side = nest.tap_stride == nest.run and self.chains == 1
-        merged = shape.whole and (taps == 1 or side_by_side)
-        run = nest.run * taps if merged else nest.run
-        lanes = -(-valid // self.lanes) * self.lanes
-        tap_rows = ((0, shape.rows),) if merged else shape.taps
-        prefetch = self.options.prefetch if self.panels > 1 else 0
-        rows = nest.rows
-        tile = Tile(shape.rows, lanes, valid, tap_rows, run, rows.count, rows.clipped, self.chains, prefetch)
+        taps = shape.taps
+        merged = shape.whole and (len(taps) == 1 or (nest.side_by_side and plan.chains == 1))
+        tile = Tile(
+            step=self.step,
+            rows=shape.rows,
+            lanes=-(-valid // plan.lanes) * plan.lanes,
+            valid=valid,
+            taps=((0, shape.rows),) if merged else taps,
+            result=self.result,
+            operands=tuple(self._operand(nest, each) for each in nest.operands),
+            has_bias=nest.bias is not None,
+            filter_rows=rows.clipped or rows.count != 1,
+            neighbours=nest.a.column == 1,
+            chains=plan.chains,
+            prefetch=plan.prefetch,
+        )
+        pixel = b.add(b.add(b.mul(b.sub(first, shape.first), shape.rows), shape.start), site.start)
         pixels = [*site.row, pixel]
-        low, count = self._filter_rows(nest, site.row)
-        a_at = b.add(self._offset(nest.a, site.rhs, pixels, 0), b.mul(low, rows.dilation * rows.row))
-        a_strides = [rows.dilation * rows.row, nest.a.pixels[-1], nest.tap_stride, nest.a.column]
-        a = b.view(nest.a.buffer, a_at, [rows.count, shape.rows, len(tap_rows), run], a_strides)
-        filter_row = taps * nest.run
-        panel_at = b.add(site.at, b.mul(low, filter_row * self.nr))
-        panel_strides = [filter_row * self.nr, self.nr, 1]
-        weights = b.view(site.panels, panel_at, [rows.count, filter_row, self.nr], panel_strides)
-        column = b.mul(site.panel, self.nr)
-        out = self._window(nest.out, site.rhs, pixels, column, tile)
-        bias = None
-        if self.form.bias is not None:
-            channel = b.linear(site.rhs, outer_steps(nest.outer, nest.columns), column)
-            bias = b.view(argument_buffer(self.k, self.form.bias), channel, [lanes], [1])
-        operands = [
-            None if access.buffer is nest.out.buffer else self._window(access, site.rhs, pixels, column, tile)
-            for access in nest.operands
-        ]
-        if tile not in self.functions:
-            bias_type = None if bias is None else bias.type
-            types = [None if window is None else window.type for window in operands]
-            self.functions[tile] = tile_function(
-                self.k, tile, a.type, weights.type, bias_type, types, out.type, self.epilogue
-            )
-        passed = [bias] if bias is not None else []
-        passed += [window for window in operands if window is not None]
-        b.call(self.functions[tile], [a, weights, count, *passed, out])
+        low, visited = filter_rows
+        a_filter_row = b.mul(rows.dilation, rows.row)
+        panel_size = b.mul(b.mul(nest.run, len(taps)), plan.nr)  # of one filter row
+        column = b.mul(site.panel, plan.nr)
+        strip = Strip(
+            tiles=count,
+            depth=b.mul(nest.run, len(taps)) if merged else nest.run,
+            a=self._rows(nest.a, site.rhs, pixels, 0, b.mul(low, a_filter_row)),
+            panel=b.place(site.panels, b.add(site.at, b.mul(low, panel_size))),
+            panel_row=plan.nr,
+            out=self._rows(nest.out, site.rhs, pixels, column),
+            operands=[
+                None if each.buffer == nest.out.buffer else self._rows(each, site.rhs, pixels, column)
+                for each in nest.operands
+            ],
+            bias=None if nest.bias is None else b.place(self.k.places[nest.bias], self._channel(nest, site, column)),
+            filter_rows=visited,
+            a_filter_row=a_filter_row,
+            a_tap=nest.tap_stride,
+            a_step=nest.a.column,
+            # The same row of the next panel, which begins where this one ends.
+            ahead=b.mul(rows.count, panel_size),
+        )
+        call_tiles(self.k, tile, self.epilogue, strip)
 
-    def _offset(self, access: Access, rhs: Sequence[Index], pixels: Sequence[Index], column: Index) -> Index:
-        at = self.b.linear(rhs, access.outer, access.offset)
-        return self.b.add(self.b.linear(pixels, access.pixels, at), self.b.mul(column, access.column))
+    def _operand(self, nest: Nest, access: Access) -> TileOperand:
+        element = memref_type(self.k.places[access.buffer]).element_type
+        in_place = access.buffer == nest.out.buffer
+        return TileOperand(element, in_place, in_place or access.pixels[-1] != 0, in_place or access.column != 0)
 
-    def _window(
-        self, access: Access, rhs: Sequence[Index], pixels: Sequence[Index], column: Index, tile: Tile
-    ) -> SSAValue:
-        at = self._offset(access, rhs, pixels, column)
-        return self.b.view(access.buffer, at, [tile.rows, tile.lanes], [access.pixels[-1], access.column])
+    def _channel(self, nest: Nest, site: Site, column: Index) -> Index:
+        """The output channel that a panel's first column is, among those of all right-hand sides."""
+        at = column
+        step = nest.columns
+        for index, size in zip(reversed(site.rhs), reversed(nest.outer), strict=True):
+            at = self.b.add(at, self.b.mul(index, step))
+            step = self.b.mul(step, size)
+        return at
+
+    def _rows(
+        self, access: Access, rhs: Sequence[Index], pixels: Sequence[Index], column: Index, more: Index = 0
+    ) -> Rows:
+        at = self.b.add(self.b.linear(rhs, access.outer, access.offset), more)
+        at = self.b.add(self.b.linear(pixels, access.pixels, at), self.b.mul(column, access.column))
+        return Rows(self.b.place(self.k.places[access.buffer], at), access.pixels[-1])
 
     def _filter_rows(self, nest: Nest, row: Sequence[Index]) -> tuple[Index, Index]:
         """The first filter row that lies in the picture, and how many do."""
@@ -127,10 +185,15 @@ class TileCalls:
         if not rows.clipped:
             return 0, rows.count
         top = b.sub(b.mul(row[-1], rows.stride), rows.pad)  # picture row under filter row 0
-        low = b.div(b.max(0, b.sub(rows.dilation - 1, top)), rows.dilation)
-        below = b.add(b.sub(rows.height - 1, top), rows.dilation)  # > 0 where at least filter row 0 is inside
+        low = b.div(b.max(0, b.sub(b.sub(rows.dilation, 1), top)), rows.dilation)
+        below = b.add(b.sub(b.sub(rows.height, 1), top), rows.dilation)  # > 0 where at least filter row 0 is inside
         high = b.min(rows.count, b.div(b.max(0, below), rows.dilation))
         return low, b.max(0, b.sub(high, low))
+
+
+def tiles_of(b: LoopBuilder, nest: Nest) -> Index:
+    """How many tiles a row of pixels is cut into."""
+    return b.sum(each.count for each in nest.classes)
 
 
 def _rows(form: ContractionForm) -> int:

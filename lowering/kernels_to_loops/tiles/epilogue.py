@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.graph import ConstantOp, element_type_of_value
 from ....passes.kernels.forms.contraction import ContractionForm
@@ -27,6 +27,24 @@ class Epilogue:
     ops: tuple[Operation, ...]
     operands: tuple[SSAValue, ...]
     inline: bool
+
+    @property
+    def key(self) -> Hashable:
+        """Equal where the same code is written, whichever kernel's ops they are."""
+        number: dict[SSAValue, int] = {self.root: -1}
+        number |= {operand: -2 - index for index, operand in enumerate(self.operands)}
+        ops: list[Hashable] = []
+        for op in self.ops:
+            read = [number[value] if value in number else _constant(value) for value in op.operands]
+            result = op.results[0]
+            ops.append((op.name, *read, *op.properties.items(), element_type_of_value(result)))
+            number[result] = len(number)
+        return (*ops, number[self.result], element_type_of_value(self.root), self.inline)
+
+    @property
+    def stem(self) -> str:
+        """What a function with this epilogue has behind its name."""
+        return f"_{self.ops[-1].name.removeprefix('graph.')}" if self.ops else ""
 
     @classmethod
     def of(cls, k: KernelInstance, form: ContractionForm, inline: bool) -> Epilogue:
@@ -53,6 +71,12 @@ class Epilogue:
             operands = [operand(value) for value in op.operands]
             known[result] = emit_elementwise(b, op, operands, element_type_of_value(result))
         return known[self.result]
+
+
+def _constant(value: SSAValue) -> tuple[bytes, Attribute]:
+    """The bits and the type of a constant's elements, which are all the same."""
+    assert isinstance(value.owner, ConstantOp)
+    return value.owner.to_numpy().flat[0].tobytes(), element_type_of_value(value)
 
 
 def arguments_of(k: KernelInstance, ops: Sequence[Operation]) -> tuple[SSAValue, ...]:

@@ -1,13 +1,18 @@
-"""The register tile: rows x lanes sums held in registers over the whole inner sum, then the epilogue.
+"""Register tiles: rows x lanes sums held in registers over the whole inner sum, then the epilogue.
 
-    for kh: for tap: for k:
-        b = panel[kh, tap, k, 0:lanes]
-        acc[i] += broadcast(a[kh, i, tap, k]) * b        for every row i whose tap lies inside the picture
-    out[i, 0:lanes] = epilogue(acc[i])
+    for each tile of the strip:
+        for kh: for tap: for k:
+            b = panel[kh, tap, k, 0:lanes]
+            acc[i] += broadcast(a[kh, i, tap, k]) * b    for every row i whose tap lies inside the picture
+        out[i, 0:lanes] = epilogue(acc[i])
+        the next tile: `rows` rows further, or the next panel
 
-One accumulator is a vector of `lanes` elements, which LLVM splits over registers. The schedule is that of
-Goto and van de Geijn's inner kernel ("Anatomy of high-performance matrix multiplication", 2008), without its
-blocking, which the sizes at hand do not need.
+A function of the module does a strip of tiles. It is told how many they are, how long the inner sum is and how far
+apart rows lie, so that all kernels with tiles of one shape and one epilogue call the same one. One accumulator is a
+vector of `lanes` elements, which LLVM splits over registers. The schedule is that of Goto and van de Geijn's inner
+kernel ("Anatomy of high-performance matrix multiplication", 2008), without its blocking, which the sizes at hand do
+not need. That depth and strides are known at run time only costs nothing: 1.00 of the time of a tile that knows them
+(6x16 on Zen 3), and no register is spilled for it (6x16 for Zen 3 and Neoverse N1, 14x32 for Zen 5).
 """
 
 from __future__ import annotations
@@ -17,183 +22,291 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import IndexType, VectorType
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ..instance import KernelInstance
-from ..writing.arithmetic import Arithmetic
-from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
+from ..writing.arithmetic import Arithmetic, convert
+from ..writing.builder import INDEX, Index, LoopBuilder
 from .epilogue import Epilogue
+from .steps import InnerStep
 
 # Taps of a filter row that are written out one after the other; beyond it a loop over them is as fast.
 _MOST_WRITTEN_OUT = 16
 
 
 @dataclass(frozen=True)
-class Tile:
-    """A register tile.
+class TileOperand:
+    """How an operand of the epilogue lies beside the tile."""
 
-    `taps` are [low, high) rows for each tap of a filter row; `run` is the length of the inner loop for one tap;
-    `filter_rows` the number of filter rows, of which a call says how many it visits. `valid` of the `lanes`
-    columns exist.
+    element: Attribute
+    in_place: bool  # the result's own bytes
+    by_row: bool  # whether it has another element for each row
+    by_column: bool  # and for each column
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The shape of a register tile: everything that its code is written for.
+
+    `taps` are [low, high) rows for each tap of a filter row. `valid` of the `lanes` columns exist.
     """
 
+    step: InnerStep
     rows: int
     lanes: int
     valid: int
     taps: tuple[tuple[int, int], ...]
-    run: int
-    filter_rows: int
-    rows_vary: bool = False  # whether a call may visit fewer filter rows than there are
+    result: Attribute  # the element type of the result
+    operands: tuple[TileOperand, ...] = ()
+    has_bias: bool = False
+    walks_panels: bool = False  # whether the next tile of a strip is the next panel's, of the same rows
+    filter_rows: bool = False  # whether the filter may have several rows
+    neighbours: bool = True  # whether the elements of a row's inner sum lie side by side
     chains: int = 1  # independent sums that each element is made of, see chains_of
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
 
     @property
-    def suffix(self) -> str:
+    def stem(self) -> str:
         """A name for the tile's function."""
-        clip = (
-            "" if all(tap == (0, self.rows) for tap in self.taps) else "_" + "_".join(f"{a}to{b}" for a, b in self.taps)
-        )
-        return f"tile_{self.rows}x{self.valid}{clip}"
+        clipped = any(tap != (0, self.rows) for tap in self.taps)
+        clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if clipped else ""
+        taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not clipped else ""
+        return f"tile_{self.rows}x{self.valid}{taps}{clip}"
 
 
-def tile_function(
-    k: KernelInstance,
-    tile: Tile,
-    a_type: Attribute,
-    b_type: Attribute,
-    bias_type: Attribute | None,
-    operand_types: Sequence[Attribute | None],
-    out_type: Attribute,
-    epilogue: Epilogue,
-    prefix: str = "",
-) -> func.FuncOp:
-    """The function of a tile: (a, panel, number of filter rows, [bias], [epilogue operands], out).
+@dataclass(frozen=True)
+class Rows:
+    """Rows in memory: the place of the first, and how far it is to the next one, in elements."""
 
-    Windows are [filter row, row, tap, k] for a, [filter row, tap and k, column] for the panel and [row, column]
-    for the epilogue's operands and the result. An operand whose type is None is the result's own bytes.
+    place: SSAValue
+    stride: Index
+
+
+@dataclass(frozen=True)
+class Strip:
+    """What a strip of tiles is told. Places are windows without dimensions (LoopBuilder.place).
+
+    `a` is the first tile's rows of the left-hand side; further strides of it lead to the next filter row, tap and
+    element of the inner sum. `panel_row` is from one row of the panel to the next, `ahead` from a panel to the one
+    that is asked for meanwhile. `next_panel` and `next_result` are from tile to tile where the strip walks panels.
     """
-    given = [a_type, b_type, IndexType()]
-    given += [bias_type] if bias_type is not None else []
-    given += [type for type in operand_types if type is not None]
-    function, b = k.helper(prefix + tile.suffix, [*given, out_type])
-    arguments = list(function.body.block.args)
-    a, panel, filter_rows = arguments[:3]
-    rest = arguments[3:-1]
-    out = arguments[-1]
-    bias = rest.pop(0) if bias_type is not None else None
-    windows = [out if type is None else rest.pop(0) for type in operand_types]
-    vector = VectorType(memref_type(panel).element_type, [tile.lanes])
-    start = b.constant(0.0, vector) if bias is None else b.vload(bias, [0], tile.lanes, tile.valid)
-    sums = _sums(b, tile, a, panel, filter_rows, [start] * tile.rows)
-    writer = _Rows(b, tile, epilogue, windows, out)
-    if epilogue.inline:
+
+    tiles: Index
+    depth: Index  # elements of a tap's inner sum
+    a: Rows
+    panel: SSAValue
+    panel_row: Index
+    out: Rows
+    operands: Sequence[Rows | None] = ()  # None: the result's own bytes
+    bias: SSAValue | None = None
+    filter_rows: Index = 1
+    a_filter_row: Index = 0
+    a_tap: Index = 0
+    a_step: Index = 1
+    ahead: Index = 0
+    next_panel: Index = 0
+    next_result: Index = 0
+
+
+def call_tiles(k: KernelInstance, tile: Tile, epilogue: Epilogue, strip: Strip) -> None:
+    """A strip of tiles, by the function that all kernels of the module have for such tiles."""
+    places = [(strip.a.place, "a"), (strip.panel, "panel"), (strip.out.place, "out")]
+    places += [(rows.place, "operand") for rows in strip.operands if rows is not None]
+    places += [(strip.bias, "bias")] if strip.bias is not None else []
+    numbers = _numbers(tile, strip)
+
+    def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+        told = _told(tile, arguments[: len(places)], arguments[len(places) :])
+        b.loop(0, told.tiles, lambda number, _: _Tile(b, tile, epilogue, told, number).write())
+
+    named = [(place.type, name) for place, name in places] + [(INDEX, name) for _, name in numbers]
+    function = k.common.function((tile, epilogue.key), tile.stem + epilogue.stem, named, write)
+    k.b.call(function, [value for value, _ in (*places, *numbers)])
+
+
+def _numbers(tile: Tile, strip: Strip) -> list[tuple[Index, str]]:
+    """The numbers that a tile's function is told, as far as tiles of its shape read them, and their names."""
+    numbers = [(strip.tiles, "tiles"), (strip.depth, "depth"), (strip.a.stride, "a_row")]
+    numbers += [(strip.out.stride, "out_row"), (strip.panel_row, "panel_row")]
+    for rows, operand in zip(strip.operands, tile.operands, strict=True):
+        numbers += [(rows.stride, "operand_row")] if rows is not None and operand.by_row else []
+    if tile.filter_rows:
+        numbers += [(strip.filter_rows, "filter_rows"), (strip.a_filter_row, "a_filter_row")]
+    numbers += [(strip.a_tap, "a_tap")] if len(tile.taps) > 1 else []
+    numbers += [] if tile.neighbours else [(strip.a_step, "a_step")]
+    numbers += [(strip.ahead, "ahead")] if tile.prefetch else []
+    if tile.walks_panels:
+        numbers += [(strip.next_panel, "next_panel"), (strip.next_result, "next_result")]
+    return numbers
+
+
+def _told(tile: Tile, places: Sequence[SSAValue], numbers: Sequence[Index]) -> Strip:
+    """The strip as the function sees it, from its arguments in the order of `call_tiles` and `_numbers`."""
+    place, number = iter(places), iter(numbers)
+    a, panel, out = next(place), next(place), next(place)
+    at = [None if operand.in_place else next(place) for operand in tile.operands]
+    bias = next(place) if tile.has_bias else None
+    tiles, depth, a_row, out_row, panel_row = (next(number) for _ in range(5))
+    operands = [
+        None if operand_at is None else Rows(operand_at, next(number) if operand.by_row else 0)
+        for operand_at, operand in zip(at, tile.operands, strict=True)
+    ]
+    return Strip(
+        tiles=tiles,
+        depth=depth,
+        a=Rows(a, a_row),
+        panel=panel,
+        panel_row=panel_row,
+        out=Rows(out, out_row),
+        operands=operands,
+        bias=bias,
+        filter_rows=next(number) if tile.filter_rows else 1,
+        a_filter_row=next(number) if tile.filter_rows else 0,
+        a_tap=next(number) if len(tile.taps) > 1 else 0,
+        a_step=1 if tile.neighbours else next(number),
+        ahead=next(number) if tile.prefetch else 0,
+        next_panel=next(number) if tile.walks_panels else 0,
+        next_result=next(number) if tile.walks_panels else 0,
+    )
+
+
+class _Tile:
+    """One tile of a strip being written: its windows."""
+
+    def __init__(self, b: LoopBuilder, tile: Tile, epilogue: Epilogue, strip: Strip, number: Index) -> None:
+        self.b, self.tile, self.epilogue, self.strip = b, tile, epilogue, strip
+        first = 0 if tile.walks_panels else b.mul(number, tile.rows)
+        column = b.mul(number, strip.next_result)
+        taps = len(tile.taps)
+        filter_row = b.mul(strip.depth, taps)
+        self.a = b.view(
+            strip.a.place,
+            b.mul(first, strip.a.stride),
+            [strip.filter_rows, tile.rows, taps, strip.depth],
+            [strip.a_filter_row, strip.a.stride, strip.a_tap, strip.a_step],
+        )
+        panel_strides = [b.mul(filter_row, strip.panel_row), strip.panel_row, 1]
+        panel_at = b.mul(number, strip.next_panel)
+        self.panel = b.view(strip.panel, panel_at, [strip.filter_rows, filter_row, tile.lanes], panel_strides)
+        self.ahead = self.panel
+        if tile.prefetch:
+            sizes = [strip.filter_rows, filter_row, tile.lanes]
+            self.ahead = b.view(strip.panel, b.add(panel_at, strip.ahead), sizes, panel_strides)
+        self.out = self._window(strip.out, first, column)
+        self.windows = {
+            value: self.out if rows is None else self._window(rows, first, column if operand.by_column else 0)
+            for value, rows, operand in zip(epilogue.operands, strip.operands, tile.operands, strict=True)
+        }
+        self.operands = dict(zip(epilogue.operands, tile.operands, strict=True))
+        self.fixed: dict[SSAValue, SSAValue] = {}
+
+    def _window(self, rows: Rows, first: Index, column: Index) -> SSAValue:
+        at = self.b.add(self.b.mul(first, rows.stride), column)
+        return self.b.view(rows.place, at, [self.tile.rows, self.tile.lanes], [rows.stride, 1])
+
+    def write(self) -> None:
+        b, tile = self.b, self.tile
+        vector = VectorType(tile.step.sums, [tile.lanes])
+        start = b.constant(0.0, vector)
+        if self.strip.bias is not None:
+            bias = b.view(self.strip.bias, 0, [tile.lanes], [1])
+            start = convert(b, b.vload(bias, [0], tile.lanes, tile.valid), tile.result, tile.step.sums)
+        sums = self._sums([start] * tile.rows)
+        # What does not change from row to row is loaded once, ahead of the rows.
+        self.fixed = {value: self._load(value, 0) for value, operand in self.operands.items() if not operand.by_row}
+        if self.epilogue.inline:
+            for row in range(tile.rows):
+                b.vstore(self._emit(self._result(sums[row]), row), self.out, [row, 0], tile.valid)
+            return
+        # Sums wait for the second pass where the result goes, unless they are of another type.
+        waiting = self.out if tile.step.sums == tile.result else b.alloca(tile.step.sums, [tile.rows, tile.lanes])
         for row in range(tile.rows):
-            b.vstore(writer.emit(sums[row], row), out, [row, 0], tile.valid)
-    else:
-        for row in range(tile.rows):
-            b.vstore(sums[row], out, [row, 0], tile.valid)
+            b.vstore(sums[row], waiting, [row, 0], tile.valid)
 
         def second_pass(row: Index, _: Sequence[SSAValue]) -> None:
-            value = b.vload(out, [row, 0], tile.lanes, tile.valid)
-            b.vstore(writer.emit(value, row), out, [row, 0], tile.valid)
+            value = self._result(b.vload(waiting, [row, 0], tile.lanes, tile.valid))
+            b.vstore(self._emit(value, row), self.out, [row, 0], tile.valid)
 
         b.loop(0, tile.rows, second_pass)
-    b.ret()
-    return function
 
+    def _result(self, sums: SSAValue) -> SSAValue:
+        return convert(self.b, sums, self.tile.step.sums, self.tile.result)
 
-def _sums(
-    b: LoopBuilder, tile: Tile, a: SSAValue, panel: SSAValue, filter_rows: SSAValue, start: Sequence[SSAValue]
-) -> Sequence[SSAValue]:
-    """The tile's sums, beginning with `start`."""
-    chains = tile.chains
-    m = Arithmetic(b, start[0].type)
+    def _sums(self, start: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """The tile's sums, beginning with `start`."""
+        b, tile = self.b, self.tile
 
-    def filter_row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        current = list(sums)
-        first = 0
-        for (low, high), alike in groupby(tile.taps):
-            last = first + len(list(alike))
-            if low < high and last - first > _MOST_WRITTEN_OUT:
-                step = partial(run, kh, low)
-                current[low:high] = b.loop(first, last, step, carried=current[low:high])
-            elif low < high:
-                for tap in range(first, last):
-                    current[low:high] = run(kh, low, tap, current[low:high])
-            first = last
-        return current
+        def filter_row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            current = list(sums)
+            first = 0
+            for (low, high), alike in groupby(tile.taps):
+                last = first + len(list(alike))
+                if low < high and last - first > _MOST_WRITTEN_OUT:
+                    step = partial(self._run, kh, low)
+                    current[low:high] = b.loop(first, last, step, carried=current[low:high])
+                elif low < high:
+                    for tap in range(first, last):
+                        current[low:high] = self._run(kh, low, tap, current[low:high])
+                first = last
+            return current
 
-    def run(kh: Index, low: int, tap: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return b.loop(0, self.strip.filter_rows, filter_row, carried=start)
+
+    def _run(self, kh: Index, low: int, tap: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """One tap's inner loop; with several chains, every chain sums its own part of each step."""
+        b, tile, depth = self.b, self.tile, self.strip.depth
+        step, chains = tile.step, tile.chains
 
         def multiply(i: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
-            at = b.add(i, b.mul(tap, tile.run))
-            column = b.vload(panel, [kh, at, 0], tile.lanes)
+            at = b.add(i, b.mul(tap, depth))
+            column = step.column(b, self.panel, [kh, at, 0], tile.lanes)
             if tile.prefetch:
-                # The same row of the next panel, which begins where this one ends.
                 for lane in range(0, tile.lanes, tile.prefetch):
-                    b.prefetch(panel, [b.add(kh, tile.filter_rows), at, lane])
+                    b.prefetch(self.ahead, [kh, at, lane])
             return [
-                b.fma(b.splat(b.load(a, [kh, low + row, tap, i]), tile.lanes), column, total)
+                step.accumulate(b, step.row(b, self.a, [kh, low + row, tap, i], tile.lanes), column, total)
                 for row, total in enumerate(totals)
             ]
 
-        count, whole = len(sums), tile.run // chains * chains
-        if chains == 1 or whole == 0:
-            return b.loop(0, tile.run, lambda i, carried: multiply(i, carried), carried=sums)
+        if chains == 1:
+            return b.loop(0, depth, multiply, step=step.depth, carried=sums)
 
-        def step(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            parts = [multiply(b.add(i, c), carried[c * count : (c + 1) * count]) for c in range(chains)]
+        def several(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            parts = [multiply(b.add(i, c * step.depth), carried[c * count : (c + 1) * count]) for c in range(chains)]
             return [total for part in parts for total in part]
 
-        zeros = [m.constant(0.0)] * (count * (chains - 1))
-        parts = b.loop(0, whole, step, step=chains, carried=[*sums, *zeros])
+        count, stride = len(sums), chains * step.depth
+        whole = b.sub(depth, b.rem(depth, stride))
+        zeros = [b.constant(0.0, sums[0].type)] * (count * (chains - 1))
+        parts = b.loop(0, whole, several, step=stride, carried=[*sums, *zeros])
+        m = Arithmetic(b, sums[0].type)
         while len(parts) > count:
             half = len(parts) // 2
             parts = [m.add(x, y) for x, y in zip(parts[:half], parts[half:], strict=True)]
-        return b.loop(whole, tile.run, lambda i, carried: multiply(i, carried), carried=parts)
+        return b.loop(whole, depth, multiply, step=step.depth, carried=parts)
 
-    count: Index = filter_rows if tile.rows_vary else tile.filter_rows
-    return b.loop(0, count, filter_row, carried=start)
+    def _load(self, value: SSAValue, row: Index) -> SSAValue:
+        window, lanes = self.windows[value], self.tile.lanes
+        if not self.operands[value].by_column:
+            return self.b.splat(self.b.load(window, [row, 0]), lanes)
+        return self.b.vload(window, [row, 0], lanes, self.tile.valid)
+
+    def _emit(self, sums: SSAValue, row: Index) -> SSAValue:
+        """The stored vector for row `row`."""
+
+        def load(value: SSAValue) -> SSAValue:
+            return self.fixed[value] if value in self.fixed else self._load(value, row)
+
+        return self.epilogue.emit(self.b, sums, self.tile.lanes, load)
 
 
-def chains_of(rows: int) -> int:
-    """How many independent sums each element of a product with so few rows is made of.
+def chains_of(rows: int, depth: int) -> int:
+    """How many independent sums each element of a product with so few rows and so long an inner sum is made of.
 
     A multiply-add takes four cycles at two per cycle (Zen 5), and a row is two registers: fewer than four rows would
     wait for themselves. Shorter chains also round less. It is decided for a whole product and not for a tile, because
     how rows are cut into tiles depends on the buffers, and no bit of a result may.
     """
-    return {1: 8, 2: 4, 3: 2}.get(rows, 1)
-
-
-class _Rows:
-    """The epilogue's operands, row by row of a tile."""
-
-    def __init__(
-        self, b: LoopBuilder, tile: Tile, epilogue: Epilogue, windows: Sequence[SSAValue], out: SSAValue
-    ) -> None:
-        self.b, self.tile, self.epilogue = b, tile, epilogue
-        self.windows = dict(zip(epilogue.operands, windows, strict=True))
-        # What does not change from row to row is loaded once, ahead of the rows.
-        self.fixed = {
-            value: self._load(window, 0)
-            for value, window in self.windows.items()
-            if window is not out and strides_of(memref_type(window))[0] == 0
-        }
-
-    def _load(self, window: SSAValue, row: Index) -> SSAValue:
-        lanes = self.tile.lanes
-        if strides_of(memref_type(window))[1] == 0:
-            return self.b.splat(self.b.load(window, [row, 0]), lanes)
-        return self.b.vload(window, [row, 0], lanes, self.tile.valid)
-
-    def emit(self, sums: SSAValue, row: Index) -> SSAValue:
-        """The stored vector for row `row`."""
-
-        def load(value: SSAValue) -> SSAValue:
-            return self.fixed[value] if value in self.fixed else self._load(self.windows[value], row)
-
-        return self.epilogue.emit(self.b, sums, self.tile.lanes, load)
+    chains = {1: 8, 2: 4, 3: 2}.get(rows, 1)
+    return chains if depth >= chains else 1

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..writing.builder import Index
+from ..writing.extents import Extent
+
 
 @dataclass(frozen=True)
 class TileClass:
-    """Consecutive tiles of a row that run the same code.
+    """Consecutive tiles of a row that run the same code; `first`, `count` and `start` may be told at run time.
 
     Tiles `first` to `first + count - 1` of the row have `rows` pixels each; the first of them starts at pixel
     `start`. `taps` gives for each tap of the filter row the pixels [low, high) of the tile whose input lies
     inside the picture.
     """
 
-    first: int
-    count: int
-    start: int
+    first: Index
+    count: Index
+    start: Index
     rows: int
     taps: tuple[tuple[int, int], ...]
 
@@ -46,19 +49,25 @@ def tile_classes(
     width: int | None = None,
 ) -> list[TileClass]:
     """The tiles of a row of `pixels` outputs, grouped; `width` is that of the input row (None: no borders)."""
-    classes: list[TileClass] = []
+    alike: list[tuple[int, tuple[tuple[int, int], ...], int]] = []  # rows, taps, how many tiles
     start = 0
-    for index, rows in enumerate(split(pixels, largest)):
+    for rows in split(pixels, largest):
         valid = tuple(
             (0, rows) if width is None else _inside(start, rows, tap * dilation - pad, stride, width)
             for tap in range(taps)
         )
-        last = classes[-1] if classes else None
-        if last is not None and last.rows == rows and last.taps == valid and last.whole:
-            classes[-1] = TileClass(last.first, last.count + 1, last.start, rows, valid)
+        whole = all(tap == (0, rows) for tap in valid)
+        if alike and whole and alike[-1][:2] == (rows, valid):
+            alike[-1] = (rows, valid, alike[-1][2] + 1)
         else:
-            classes.append(TileClass(index, 1, start, rows, valid))
+            alike.append((rows, valid, 1))
         start += rows
+    classes: list[TileClass] = []
+    first = start = 0
+    for rows, valid, count in alike:
+        classes.append(TileClass(Extent(first), Extent(count), Extent(start), rows, valid))
+        first += count
+        start += count * rows
     return classes
 
 

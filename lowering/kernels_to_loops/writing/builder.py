@@ -6,7 +6,7 @@ written as plain arithmetic and only what depends on a loop counter becomes an o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
@@ -172,14 +172,28 @@ class LoopBuilder:
             return max(a, b)
         return self.make(arith.MaxSIOp, self.index(a), self.index(b))
 
-    def linear(self, indices: Sequence[Index], strides: Sequence[int], offset: Index = 0) -> Index:
+    def linear(self, indices: Sequence[Index], strides: Sequence[Index], offset: Index = 0) -> Index:
         """offset + sum of indices times strides."""
         total = offset
         for i, stride in zip(indices, strides, strict=True):
             total = self.add(total, self.mul(i, stride))
         return total
 
-    def delinearize(self, flat: Index, sizes: Sequence[int]) -> list[Index]:
+    def sum(self, values: Iterable[Index]) -> Index:
+        """The sum of values; 0 of none."""
+        total: Index = 0
+        for value in values:
+            total = self.add(total, value)
+        return total
+
+    def product(self, sizes: Sequence[Index]) -> Index:
+        """The product of sizes; 1 of none."""
+        total: Index = 1
+        for size in sizes:
+            total = self.mul(total, size)
+        return total
+
+    def delinearize(self, flat: Index, sizes: Sequence[Index]) -> list[Index]:
         """The row-major multi-index of `flat` in a box of `sizes`."""
         indices: list[Index] = []
         for size in reversed(sizes[1:]):
@@ -332,10 +346,19 @@ class LoopBuilder:
         """a * b + c, rounded once"""
         return self.make(vector.FMAOp, a, b, c)
 
-    def view(self, buffer: SSAValue, offset: Index, sizes: Sequence[int], strides: Sequence[int]) -> SSAValue:
+    def place(self, buffer: SSAValue, offset: Index) -> SSAValue:
+        """Where an element of a buffer lies: a window without dimensions."""
+        return self.view(buffer, offset, [], [])
+
+    def alloca(self, element: Attribute, sizes: Sequence[int]) -> SSAValue:
+        """A small buffer on the stack, taken once per call of the function."""
+        return self.insert(memref.AllocaOp.get(element, shape=sizes))
+
+    def view(self, buffer: SSAValue, offset: Index, sizes: Sequence[Index], strides: Sequence[Index]) -> SSAValue:
         """A strided window on a buffer; `offset` in elements from the buffer's first element.
 
-        Its type never says the offset, so windows of one shape can be passed to one function.
+        Its type never says the offset, so windows of one shape can be passed to one function. A window without
+        dimensions is a place in memory: what its buffer's strides are, the function that it is passed to is told.
         """
         source = memref_type(buffer)
         layout = source.layout
@@ -343,7 +366,9 @@ class LoopBuilder:
             layout.offset.data if isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr) else 0
         )
         at = self.index(self.add(offset, start))
-        return self.make(_window, buffer, at, extra=(tuple(sizes), tuple(strides)))
+        given = [each for each in (*sizes, *strides) if not isinstance(each, int)]
+        known = [tuple(each if isinstance(each, int) else DYNAMIC for each in list) for list in (sizes, strides)]
+        return self.make(_window, buffer, at, *given, extra=tuple(known))
 
 
 # Constructors that take operands one by one: see LoopBuilder.append.
@@ -399,11 +424,15 @@ def _shuffle(a: SSAValue, b: SSAValue, *lanes: int) -> Operation:
     return vector.ShuffleOp(a, b, DenseArrayBase.from_list(i64, lanes), result_type=kind)
 
 
-def _window(buffer: SSAValue, at: SSAValue, sizes: tuple[int, ...], strides: tuple[int, ...]) -> Operation:
+def _window(buffer: SSAValue, at: SSAValue, *given_and_known: Any) -> Operation:
+    *given, sizes, strides = given_and_known
     source = memref_type(buffer)
-    layout = StridedLayoutAttr(strides, None)
+    layout = StridedLayoutAttr([None if each == DYNAMIC else each for each in strides], None)
     type = MemRefType(source.element_type, sizes, layout, source.memory_space)
-    return memref.ReinterpretCastOp(buffer, [at], [], [], [DYNAMIC], list(sizes), list(strides), type)
+    count = sizes.count(DYNAMIC)
+    return memref.ReinterpretCastOp(
+        buffer, [at], given[:count], given[count:], [DYNAMIC], list(sizes), list(strides), type
+    )
 
 
 def define_function(
