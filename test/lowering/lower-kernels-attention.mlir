@@ -15,15 +15,16 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   }
 }
 
-// A row of queries is 16 elements away from the next, and so is a row of the result.
-// CHECK-LABEL: func.func private @kernel_attention_0_scores_tile_6x8(
-// CHECK-SAME:    memref<1x6x1x8xf32, strided<[0, 16, 0, 1], offset: ?>>
-// CHECK-LABEL: func.func private @kernel_attention_0_product_tile_6x8(
-// CHECK-SAME:    memref<6x8xf32, strided<[16, 1], offset: ?>>
 // CHECK-LABEL: func.func private @kernel_attention_0(
-// The keys are packed once for each head.
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG:     %[[FIVE:.*]] = arith.constant 5 : index
+// CHECK-DAG:     %[[EIGHT:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[ROW:.*]] = arith.constant 16 : index
+// The keys are packed once for each head. A row of queries is 16 elements away from the next, and so is a row of the
+// result; both products walk panels with one function.
 // CHECK:         scf.for
 // CHECK:           func.call @kernel_attention_0_pack_keys
-// CHECK:           func.call @kernel_attention_0_scores_tile_6x8
+// CHECK:           func.call @tile_6x8(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONE]], %[[EIGHT]], %[[ROW]], %[[EIGHT]], %[[EIGHT]]
 // CHECK:           func.call @kernel_attention_0_softmax
-// CHECK:           func.call @kernel_attention_0_product_tile_6x8
+// CHECK:           func.call @tile_6x8(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONE]], %[[FIVE]], %[[EIGHT]], %[[ROW]], %[[EIGHT]]
+// CHECK-LABEL: func.func private @tile_6x8(

@@ -10,13 +10,8 @@ builtin.module attributes {kernel.target = #target} {
   }
 
   // Blocks of four rows: the relu goes to scratch once, however many panels are multiplied with it.
-  // CHECK-LABEL: func.func private @kernel_relu_matmul_prologue_4(
-  // CHECK:         arith.select
   // CHECK-LABEL: func.func private @kernel_relu_matmul(
-  // CHECK:         scf.for
-  // CHECK:           func.call @kernel_relu_matmul_prologue_4
-  // CHECK:           scf.for
-  // CHECK:             func.call @kernel_relu_matmul_tile_4x8
+  // CHECK:         func.call @blocks(
   graph.kernel @relu_matmul(%a: tensor<8x8xf32>, %p: tensor<2x8x8xf32>) -> tensor<8x16xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, block = 4}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"panels", {nr = 8}>], per_thread = 128>} {
     %r = graph.relu %a : tensor<8x8xf32>
     %w = graph.unpack %p {kind = "panels", shape = array<i64: 8, 16>} : (tensor<2x8x8xf32>) -> tensor<8x16xf32>
@@ -27,7 +22,7 @@ builtin.module attributes {kernel.target = #target} {
   // Bands of two pooled rows: four rows of the convolution are in scratch at a time.
   // CHECK-LABEL: func.func private @kernel_conv_max_pool(
   // CHECK:         %[[BAND:.*]] = memref.view %{{.*}} : memref<512xi8> to memref<4x4x8xf32>
-  // CHECK:         func.call @kernel_conv_max_pool_tile_4x8
+  // CHECK:         func.call @tile_4x8
   // CHECK:         vector.load %[[BAND]]
   // CHECK:         arith.maximumf
   graph.kernel @conv_max_pool(%x: tensor<1x8x4x1xf32>, %p: tensor<1x1x1x8xf32>) -> tensor<1x4x2x8xf32> attributes {schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1, band = 2}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"conv_panels", {nr = 8}>], per_thread = 512>} {
@@ -37,3 +32,12 @@ builtin.module attributes {kernel.target = #target} {
     graph.yield %m : tensor<1x4x2x8xf32>
   }
 }
+
+// CHECK-LABEL: func.func private @fill_relu(%operand: {{.*}}, %scratch: {{.*}}, %rows: index, %depth: index
+// CHECK:         arith.select
+// CHECK-LABEL: func.func private @tile_4x8(
+// CHECK-LABEL: func.func private @blocks(
+// CHECK:         scf.for
+// CHECK:           func.call @fill_relu
+// CHECK:           scf.for
+// CHECK:             func.call @tile_4x8

@@ -21,6 +21,6 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
 // CHECK:         memref.store %{{.*}}, %[[PANEL]]
 // The twelve columns are a panel of eight and one of four.
 // CHECK:         scf.if
-// CHECK:           func.call @kernel_matmul_0_tile_4x4
+// CHECK:           func.call @tile_4x4
 // CHECK:         } else {
-// CHECK:           func.call @kernel_matmul_0_tile_4x8
+// CHECK:           func.call @tile_4x8

@@ -23,7 +23,7 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   // The input's share of all steps is one product; then a product and a cell for each step. Only the last h is stored.
   // CHECK-LABEL: func.func private @kernel_lstm_0(
   // CHECK-SAME:    %[[H:[0-9]+]]: memref<1x1x2xf32>
-  // CHECK:         func.call @kernel_lstm_0_input_tile_3x8
+  // CHECK:         func.call @tile_3x8
   // CHECK:         scf.for
   // CHECK:           func.call @kernel_lstm_0_recurrent_product
   // CHECK:           func.call @kernel_lstm_0_cell

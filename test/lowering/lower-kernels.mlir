@@ -38,9 +38,21 @@ builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vect
   }
 }
 
-// The tile: four rows of 8 sums in registers over the inner sum, then the residual and the store.
-// CHECK:       func.func private @kernel_matmul_0_tile_4x8
-// CHECK:         scf.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
+// A kernel hands its sizes and strides to the function that all kernels of its kind have.
+// CHECK:       func.func private @kernel_matmul_0(%[[X:[0-9]+]]: memref<4x8xf32>
+// CHECK:         %[[EIGHT:.*]] = arith.constant 8 : index
+// CHECK:         %[[PLACE:.*]] = memref.reinterpret_cast %[[X]] to offset: [%{{.*}}], sizes: [], strides: []
+// CHECK:         func.call @panels(%[[PLACE]], {{.*}}, %[[EIGHT]]
+// In place it is another one, which has a buffer less.
+// CHECK:       func.func private @kernel_matmul_0_2(
+// CHECK:         func.call @panels_2(
+
+// A strip of tiles: four rows of 8 sums each in registers over the inner sum, then the residual and the store.
+// CHECK:       func.func private @tile_4x8_add(%a: {{.*}}, %tiles: index, %depth: index, %a_row: index
+// CHECK:         scf.for {{.*}} to %tiles
+// CHECK:         scf.for {{.*}} to %depth {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
 // CHECK-COUNT-4:   vector.fma
 // CHECK:         arith.addf
 // CHECK:         vector.store
+// CHECK-LABEL: func.func private @panels(
+// CHECK:         func.call @tile_4x8_add(

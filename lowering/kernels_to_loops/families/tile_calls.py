@@ -63,6 +63,20 @@ class Site:
     start: Index = 0  # the pixel that tile 0 begins with
 
 
+@dataclass(frozen=True)
+class _Row:
+    """Where the first pixel of a site lies in every buffer, in elements, and what its tiles have in common."""
+
+    a: Index
+    panel: SSAValue
+    out: Index
+    operands: Sequence[Index]
+    bias: SSAValue | None
+    filter_rows: Index
+    a_filter_row: Index
+    ahead: Index
+
+
 class TileCalls:
     """Writes calls of strips of tiles; `k.places` are where the nest's buffers lie."""
 
@@ -75,7 +89,8 @@ class TileCalls:
 
     def strips(self, site: Site, first: Index, last: Index, nest: Nest | None = None) -> None:
         """Tiles `first` to `last` - 1 of a row, of the plan's nest or of one that differs in offsets only."""
-        self.by_width(site.panel, lambda valid: self._by_class(nest or self.nest, site, first, last, valid))
+        row = self._row(nest or self.nest, site)
+        self.by_width(site.panel, lambda valid: self._by_class(nest or self.nest, row, first, last, valid))
 
     def by_width(self, panel: Index, body: Callable[[int], None]) -> None:
         """Run `body` with the number of columns that the panel really has: fewer in the last one."""
@@ -86,34 +101,48 @@ class TileCalls:
             is_last = self.b.compare("eq", panel, self.b.sub(plan.panels, 1))
             self.b.when(is_last, lambda: body(plan.tail), lambda: body(plan.nr))
 
-    def _by_class(self, nest: Nest, site: Site, first: Index, last: Index, valid: int) -> None:
+    def _by_class(self, nest: Nest, row: _Row, first: Index, last: Index, valid: int) -> None:
         b = self.b
-        filter_rows = self._filter_rows(nest, site.row)
         if len(nest.classes) == 1:
             (only,) = nest.classes
-            self._strip(nest, only, site, first, b.sub(last, first), filter_rows, valid)
+            self._strip(nest, only, row, first, b.sub(last, first), valid)
             return
         for each in nest.classes:
             low = b.max(first, each.first)
             count = b.sub(b.min(last, b.add(each.first, each.count)), low)
 
             def strip(each: TileClass = each, low: Index = low, count: Index = count) -> None:
-                self._strip(nest, each, site, low, count, filter_rows, valid)
+                self._strip(nest, each, row, low, count, valid)
 
             b.when(b.compare("sgt", count, 0), strip)
 
-    def _strip(
-        self,
-        nest: Nest,
-        shape: TileClass,
-        site: Site,
-        first: Index,
-        count: Index,
-        filter_rows: tuple[Index, Index],
-        valid: int,
-    ) -> None:
+    def _row(self, nest: Nest, site: Site) -> _Row:
+        b, rows, nr = self.b, nest.rows, self.plan.nr
+        low, visited = self._filter_rows(nest, site.row)
+        a_filter_row = b.mul(rows.dilation, rows.row)
+        panel_size = b.mul(b.mul(nest.run, nest.taps), nr)  # of one filter row
+        column = b.mul(site.panel, nr)
+
+        def start(access: Access, column: Index) -> Index:
+            at = b.linear(site.rhs, access.outer, access.offset)
+            at = b.linear([*site.row, site.start], access.pixels, at)
+            return b.add(at, b.mul(column, access.column))
+
+        return _Row(
+            a=b.add(start(nest.a, 0), b.mul(low, a_filter_row)),
+            panel=b.place(site.panels, b.add(site.at, b.mul(low, panel_size))),
+            out=start(nest.out, column),
+            operands=[0 if each.buffer == nest.out.buffer else start(each, column) for each in nest.operands],
+            bias=None if nest.bias is None else b.place(self.k.places[nest.bias], self._channel(nest, site, column)),
+            filter_rows=visited,
+            a_filter_row=a_filter_row,
+            # The same row of the next panel, which begins where this one ends.
+            ahead=b.mul(rows.count, panel_size) if self.plan.prefetch else 0,
+        )
+
+    def _strip(self, nest: Nest, shape: TileClass, row: _Row, first: Index, count: Index, valid: int) -> None:
         """`count` tiles of the class `shape` from tile `first` of the row on, with `valid` columns."""
-        b, plan, rows = self.b, self.plan, nest.rows
+        b, plan = self.b, self.plan
         # Taps that lie side by side are one loop; not with several chains, which would take turns in another order.
         taps = shape.taps
         merged = shape.whole and (len(taps) == 1 or (nest.side_by_side and plan.chains == 1))
@@ -126,35 +155,34 @@ class TileCalls:
             result=self.result,
             operands=tuple(self._operand(nest, each) for each in nest.operands),
             has_bias=nest.bias is not None,
-            filter_rows=rows.clipped or rows.count != 1,
+            filter_rows=nest.rows.clipped or nest.rows.count != 1,
             neighbours=nest.a.column == 1,
             chains=plan.chains,
             prefetch=plan.prefetch,
         )
-        pixel = b.add(b.add(b.mul(b.sub(first, shape.first), shape.rows), shape.start), site.start)
-        pixels = [*site.row, pixel]
-        low, visited = filter_rows
-        a_filter_row = b.mul(rows.dilation, rows.row)
-        panel_size = b.mul(b.mul(nest.run, len(taps)), plan.nr)  # of one filter row
-        column = b.mul(site.panel, plan.nr)
+        pixel = b.add(b.mul(b.sub(first, shape.first), shape.rows), shape.start)
+
+        def rows(access: Access, at: Index) -> Rows:
+            stride = access.pixels[-1]
+            return Rows(b.place(self.k.places[access.buffer], b.add(at, b.mul(pixel, stride))), stride)
+
         strip = Strip(
             tiles=count,
             depth=b.mul(nest.run, len(taps)) if merged else nest.run,
-            a=self._rows(nest.a, site.rhs, pixels, 0, b.mul(low, a_filter_row)),
-            panel=b.place(site.panels, b.add(site.at, b.mul(low, panel_size))),
+            a=rows(nest.a, row.a),
+            panel=row.panel,
             panel_row=plan.nr,
-            out=self._rows(nest.out, site.rhs, pixels, column),
+            out=rows(nest.out, row.out),
             operands=[
-                None if each.buffer == nest.out.buffer else self._rows(each, site.rhs, pixels, column)
-                for each in nest.operands
+                None if each.buffer == nest.out.buffer else rows(each, at)
+                for each, at in zip(nest.operands, row.operands, strict=True)
             ],
-            bias=None if nest.bias is None else b.place(self.k.places[nest.bias], self._channel(nest, site, column)),
-            filter_rows=visited,
-            a_filter_row=a_filter_row,
+            bias=row.bias,
+            filter_rows=row.filter_rows,
+            a_filter_row=row.a_filter_row,
             a_tap=nest.tap_stride,
             a_step=nest.a.column,
-            # The same row of the next panel, which begins where this one ends.
-            ahead=b.mul(rows.count, panel_size),
+            ahead=row.ahead,
         )
         call_tiles(self.k, tile, self.epilogue, strip)
 
@@ -171,13 +199,6 @@ class TileCalls:
             at = self.b.add(at, self.b.mul(index, step))
             step = self.b.mul(step, size)
         return at
-
-    def _rows(
-        self, access: Access, rhs: Sequence[Index], pixels: Sequence[Index], column: Index, more: Index = 0
-    ) -> Rows:
-        at = self.b.add(self.b.linear(rhs, access.outer, access.offset), more)
-        at = self.b.add(self.b.linear(pixels, access.pixels, at), self.b.mul(column, access.column))
-        return Rows(self.b.place(self.k.places[access.buffer], at), access.pixels[-1])
 
     def _filter_rows(self, nest: Nest, row: Sequence[Index]) -> tuple[Index, Index]:
         """The first filter row that lies in the picture, and how many do."""
