@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mini_infer.lowering.kernels_to_loops.tiles.tiles import TileClass, collapse, split, tile_classes
+from mini_infer.lowering.kernels_to_loops.writing.builder import Index
 
 SMALL = st.integers(1, 6)
 
@@ -21,12 +22,18 @@ def test_split_into_few_and_nearly_equal_parts(total: int, largest: int) -> None
     assert not parts or (max(parts) <= largest and max(parts) - min(parts) <= 1)
 
 
+def number(known: Index) -> int:
+    """A number that was known when the tiles were cut."""
+    assert isinstance(known, int)
+    return known
+
+
 def pixels_of(classes: list[TileClass]) -> list[tuple[int, TileClass, int]]:
     """(pixel of the row, its tile's class, pixel of the tile), in the order of the tiles."""
     return [
-        (c.start + tile * c.rows + pixel, c, pixel)
+        (number(c.start) + tile * c.rows + pixel, c, pixel)
         for c in classes
-        for tile in range(c.count)
+        for tile in range(number(c.count))
         for pixel in range(c.rows)
     ]
 
@@ -46,7 +53,7 @@ def test_taps_are_told_apart_at_the_borders(
     classes = tile_classes(pixels, largest, taps, stride, pad, dilation, width)
     placed = pixels_of(classes)
     assert [pixel for pixel, _, _ in placed] == list(range(pixels))
-    assert [c.first for c in classes] == [sum(c.count for c in classes[:i]) for i in range(len(classes))]
+    assert [c.first for c in classes] == [sum(number(c.count) for c in classes[:i]) for i in range(len(classes))]
     for pixel, tile, row in placed:
         inside = [0 <= pixel * stride - pad + tap * dilation < width for tap in range(taps)]
         assert [low <= row < high for low, high in tile.taps] == inside

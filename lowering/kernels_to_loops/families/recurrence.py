@@ -28,7 +28,7 @@ from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.microkernel import Rows, Strip, Tile, call_tiles, chains_of
 from ..tiles.steps import MultiplyAdd
-from ..tiles.tiles import tile_classes
+from ..tiles.tiles import TileClass, tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .recurrence_cells import Phase, Unit, phases_of
@@ -123,7 +123,7 @@ class _Writer:
     def write(self) -> None:
         b = self.b
         classes = tile_classes(self.batch, self.rows)  # one, or a second one of blocks that are smaller by one
-        blocks = sum(block.count for block in classes)
+        blocks = b.sum(block.count for block in classes)
 
         def block_of(item: Index) -> None:
             direction, index = b.delinearize(item, [self.directions, blocks])
@@ -297,7 +297,7 @@ class _Writer:
             for some in tile_classes(rows, self.mr):
                 b.loop(
                     some.start,
-                    some.start + some.count * some.rows,
+                    b.add(some.start, b.mul(some.count, some.rows)),
                     lambda start, _, height=some.rows: tile(panel, count, start, height),
                     step=some.rows,
                 )
