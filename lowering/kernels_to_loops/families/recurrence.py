@@ -139,7 +139,7 @@ class _Writer:
                 b.when(b.compare("slt", index, smaller.first), lambda: some(larger), lambda: some(smaller))
 
         if blocks:
-            self.k.items(self.directions * blocks, block_of)
+            self.k.items(b.mul(self.directions, blocks), block_of)
 
     def _sequence(self, block: _Block) -> None:
         b = self.b
