@@ -6,9 +6,10 @@ At the buffers level `main` is a list of calls on memrefs:
     kernel.call @conv_0 ins(%x, %w : memref<1x56x56x64xf32>, memref<2x64x32xf32>) outs(%b : memref<1x56x56x64xf32>)
     kernel.barrier
 
-A buffer that stands in `ins` and in `outs` of one call is written in place. What a kernel allows of its
-buffers is the `#kernel.interface` on its symbol, and how it is carried out is its `#kernel.schedule`; both
-are chosen for one `#kernel.target`. The memory passes read the interface and nothing else of a kernel.
+A buffer that stands in `ins` and in `outs` of one call is written in place. What a kernel computes is its
+`#kernel.form`, how it is carried out its `#kernel.schedule`, and what it allows of its buffers the `#kernel.interface`
+on its symbol; the last two are chosen for one `kernel.target`, a `#kernel.cpu` or `#kernel.gpu` (targets.py). The
+memory passes read the interface and nothing else of a kernel.
 """
 
 from __future__ import annotations
@@ -49,121 +50,7 @@ from xdsl.utils.exceptions import VerifyException
 from .graph.blobs import BlobAttr
 from .graph.packing import PACKINGS, Packing
 from .graph.structure import KernelOp, SpeaksOfKernel
-
-
-def _parse_keyed_ints(parser: AttrParser, keys: Sequence[str]) -> list[IntAttr]:
-    """`, key = integer` for each of `keys`, in order."""
-    values: list[IntAttr] = []
-    for key in keys:
-        parser.parse_punctuation(",")
-        parser.parse_keyword(key)
-        parser.parse_punctuation("=")
-        values.append(IntAttr(parser.parse_integer(allow_boolean=False)))
-    return values
-
-
-TARGET_FEATURES = ("fma", "half", "round")
-"""Products and sums in one rounding; f16 to f32 and back; rounding to a whole number."""
-TARGET_KEYS = ("vector_bits", "registers", "l1", "l2", "l3", "threads")
-MOST_THREADS = 256  # of one inference: more than one process's share of any machine it was made for
-
-
-@irdl_attr_definition
-class TargetAttr(ParametrizedAttribute):
-    """What code is generated for; module attribute `kernel.target`.
-
-    `cpu` is LLVM's name for it, after a target triple and a colon where the architecture is not this machine's.
-    `features` are what it has instructions for, of TARGET_FEATURES. `vector_bits` is the widest register used,
-    `registers` how many of them there are, cache sizes are in bytes per core (l3: shared), `threads` how many threads
-    one inference runs on.
-    """
-
-    name = "kernel.target"
-    device: StringAttr
-    cpu: StringAttr
-    features: ArrayAttr[StringAttr]
-    vector_bits: IntAttr
-    registers: IntAttr
-    l1: IntAttr
-    l2: IntAttr
-    l3: IntAttr
-    threads: IntAttr
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        device: str = "cpu",
-        cpu: str = "generic",
-        features: Sequence[str] = (),
-        vector_bits: int = 128,
-        registers: int = 16,
-        l1: int = 32 << 10,
-        l2: int = 512 << 10,
-        l3: int = 8 << 20,
-        threads: int = 1,
-    ) -> TargetAttr:
-        """A target from plain values."""
-        ints = (vector_bits, registers, l1, l2, l3, threads)
-        named = ArrayAttr(StringAttr(feature) for feature in features)
-        return cls(StringAttr(device), StringAttr(cpu), named, *(IntAttr(value) for value in ints))
-
-    def on(self, cpu: str) -> TargetAttr:
-        """The same with another CPU, for which code is then made of the same schedules."""
-        ints = (self.vector_bits, self.registers, self.l1, self.l2, self.l3, self.threads)
-        return TargetAttr(self.device, StringAttr(cpu), self.features, *ints)
-
-    @override
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            device = StringAttr(parser.parse_str_literal())
-            parser.parse_punctuation(",")
-            cpu = StringAttr(parser.parse_str_literal())
-            features: Sequence[str] = ()
-            if parser.parse_optional_keyword("has"):
-                features = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
-            named = ArrayAttr(StringAttr(feature) for feature in features)
-            return [device, cpu, named, *_parse_keyed_ints(parser, TARGET_KEYS)]
-
-    @override
-    def print_parameters(self, printer: Printer) -> None:
-        ints = (self.vector_bits, self.registers, self.l1, self.l2, self.l3, self.threads)
-        with printer.in_angle_brackets():
-            printer.print_string_literal(self.device.data)
-            printer.print_string(", ")
-            printer.print_string_literal(self.cpu.data)
-            if self.features.data:
-                printer.print_string(" has ")
-                printer.print_attribute(self.features)
-            for key, value in zip(TARGET_KEYS, ints, strict=True):
-                printer.print_string(f", {key} = {value.data}")
-
-    @override
-    def verify(self) -> None:
-        bits = self.vector_bits.data
-        if bits < 8 or bits & (bits - 1):
-            raise VerifyException(f"vectors have {bits} bits; it must be a power of two of at least 8")
-        if unknown := [each.data for each in self.features if each.data not in TARGET_FEATURES]:
-            raise VerifyException(f"there is no feature {', '.join(unknown)}; there are {', '.join(TARGET_FEATURES)}")
-        for key, value in (("registers", self.registers), ("threads", self.threads)):
-            if value.data < 1:
-                raise VerifyException(f"there are {value.data} {key}; it must be at least 1")
-        if self.threads.data > MOST_THREADS:
-            raise VerifyException(f"there are {self.threads.data} threads; it must be at most {MOST_THREADS}")
-
-    def with_threads(self, threads: int) -> TargetAttr:
-        """The same target with another number of threads."""
-        return TargetAttr.new([*self.parameters[:-1], IntAttr(threads)])
-
-    def has(self, feature: str) -> bool:
-        """Whether the CPU has instructions for a feature of TARGET_FEATURES."""
-        assert feature in TARGET_FEATURES
-        return StringAttr(feature) in self.features.data
-
-    def lanes(self, element_bits: int) -> int:
-        """How many elements of `element_bits` one vector register holds."""
-        return max(1, self.vector_bits.data // element_bits)
+from .targets import CpuAttr, GpuAttr
 
 
 @irdl_attr_definition
@@ -651,12 +538,8 @@ class BarrierOp(IRDLOperation):
     assembly_format = "attr-dict"
 
 
-def target_of(module: Operation) -> TargetAttr:
-    """The module's `kernel.target`, or a portable one (128-bit vectors, one thread) where it has none."""
-    target = module.attributes.get("kernel.target")
-    return target if isinstance(target, TargetAttr) else TargetAttr.of()
-
-
 Kernel = Dialect(
-    "kernel", [CallOp, WeightOp, BarrierOp], [TargetAttr, FormAttr, ScheduleAttr, PackingAttr, MoveAttr, InterfaceAttr]
+    "kernel",
+    [CallOp, WeightOp, BarrierOp],
+    [CpuAttr, GpuAttr, FormAttr, ScheduleAttr, PackingAttr, MoveAttr, InterfaceAttr],
 )

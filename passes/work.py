@@ -1,6 +1,6 @@
 """How long a kernel takes on one core, roughly: what it is worth to share it among threads hangs on that.
 
-An estimate from shapes alone, for a core of three to four GHz that reaches half of what its vectors allow. It has not
+An estimate from shapes and the speed that the target states. It has not
 been compared with profiles yet, and need only tell work far below the grains from work far above them.
 """
 
@@ -31,7 +31,7 @@ from ..dialects.graph import (
 )
 from ..dialects.graph.packing import UnpackOp
 from ..dialects.graph.windows import PoolOp
-from ..dialects.kernel import TargetAttr
+from ..dialects.targets import CpuAttr
 
 STAGE_GRAIN = 2000
 """Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is
@@ -41,9 +41,7 @@ MODEL_GRAIN = 50_000
 """Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so
 that below it an inference is over before help has come. Chosen, not tuned."""
 
-_MULTIPLICATIONS = 8  # per nanosecond and lane of 32 bits, counting a multiplication and an addition as two
-_OPERATIONS = 1.0  # of other arithmetic, per nanosecond and lane
-_BYTES = 15.0  # per nanosecond: between a core's share of memory and its second-level cache
+_SLOWER = 8  # times as long as a multiplication or an addition in a product takes any other operation
 
 _Products = Callable[[Operation], int]
 
@@ -89,37 +87,37 @@ _STEPS = dict.fromkeys(
 ) | {"pow": 40, "tan": 40, "asin": 40, "acos": 40, "sinh": 40, "cosh": 40, "div": 4, "sqrt": 4}
 
 
-def nanoseconds(kernel: KernelOp, target: TargetAttr) -> int:
+def nanoseconds(kernel: KernelOp, target: CpuAttr) -> int:
     """What one call of a kernel takes on one core of the target, roughly."""
     return round(seconds(kernel, target) * 1e9)
 
 
-def seconds(kernel: KernelOp, target: TargetAttr, *, wasted: float = 1.0, more: int = 0, vectors: bool = True) -> float:
+def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int = 0, vectors: bool = True) -> float:
     """The same, where each multiplication counts `wasted` times and there are `more` other operations.
 
     Without `vectors` everything is done one number at a time.
     """
-    lanes = target.lanes(32) if vectors else 1
-    time = more / (_OPERATIONS * lanes)
-    time += _bytes([*kernel.arguments, *kernel.terminator.operands]) / _BYTES
+    products = target.gflops.data / (1 if vectors else target.lanes(32))
+    others = products / _SLOWER
+    time = more / others + _bytes([*kernel.arguments, *kernel.terminator.operands]) / target.gbytes.data
     for op in kernel.body.block.ops:
         if isinstance(op, UnpackOp | ConstantOp):
             continue
         count = _PRODUCTS.get(type(op))
         if count is not None:
-            time += wasted * 2 * count(op) / (_MULTIPLICATIONS * lanes)
+            time += wasted * 2 * count(op) / products
         elif isinstance(op, ElementwiseOp | ReductionOp):
             elements = max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
             if isinstance(op, PoolOp):
                 elements = prod(shape_of(op.result)) * prod(op.kernel.get_values())
             steps = _STEPS.get(op.name.removeprefix("graph."), 1)
-            time += elements * steps / (_OPERATIONS * lanes)
+            time += elements * steps / others
     return time * 1e-9
 
 
-def read_seconds(nbytes: int) -> float:
+def read_seconds(nbytes: int, target: CpuAttr) -> float:
     """How long a core takes to read so many bytes from its second-level cache."""
-    return nbytes / _BYTES * 1e-9
+    return nbytes / target.gbytes.data * 1e-9
 
 
 def _bytes(values: list[SSAValue]) -> int:

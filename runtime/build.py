@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import OutOfMemoryError
 from ..dialects.graph import MiniContext
-from ..dialects.kernel import TargetAttr, target_of
+from ..dialects.targets import CpuAttr, target_of
 from ..lowering.levels import LEVELS, argument_roles, level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import Observer, Phase, phases, remaining_phases, run_phases
@@ -127,19 +127,16 @@ def _check_memory(memory: MemoryPlan, inputs: Sequence[TensorSpec], outputs: Seq
         )
 
 
-def target_attribute(config: EngineConfig, cpu_name: str = "") -> TargetAttr:
+def target_attribute(config: EngineConfig, cpu_name: str = "") -> CpuAttr:
     """What code is generated for: this machine or the CPU named, with the configuration's threads and vectors."""
     cpu = cpu_target(cpu_name)
     cpu = cpu.narrowed(config.vector_bits or cpu.vector_bits)
-    return TargetAttr.of(
-        device=config.device,
+    return CpuAttr.of(
         cpu=cpu.name,
         features=sorted(cpu.features),
         vector_bits=cpu.vector_bits,
         registers=cpu.registers,
-        l1=cpu.l1_bytes,
         l2=cpu.l2_bytes,
-        l3=cpu.l3_bytes,
         threads=config.thread_count,
     )
 

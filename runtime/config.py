@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, cast
 
 from ..dialects.errors import ConfigError
-from ..dialects.kernel import MOST_THREADS
+from ..dialects.targets import MOST_THREADS
 from .device import device_named
 
 VECTOR_BITS = (128, 256, 512)

@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 
 from ..dialects.errors import ConfigError
-from ..dialects.kernel import TargetAttr
+from ..dialects.targets import CpuAttr
 from .cpu import Machine, binding, emit_assembly, target_machine
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_USUAL_CACHES = (32 << 10, 1 << 20, 8 << 20)  # bytes
+_USUAL_CACHE = 1 << 20  # bytes of a second level
 _HELPERS = {"fma": "fmaf", "half": "truncsfhf2", "round": "roundevenf"}
 """The features that a target has by name, and the function LLVM calls where the CPU hasn't got them."""
 _QUESTIONS = """
@@ -48,16 +48,14 @@ define float @round(float %a) {
 
 @dataclass(frozen=True)
 class CpuTarget:
-    """A CPU as code generation sees it; `features` are names of a #kernel.target, the caches are in bytes, l3 whole."""
+    """A CPU as code generation sees it; `features` are those of a #kernel.cpu, `l2_bytes` a core's cache."""
 
     name: str
     machine: Machine
     vector_bits: int
     registers: int
     features: frozenset[str]
-    l1_bytes: int
     l2_bytes: int
-    l3_bytes: int
 
     def narrowed(self, vector_bits: int) -> CpuTarget:
         """The same CPU with code written for narrower (or wider) vectors; narrower ones keep all else that it can."""
@@ -90,10 +88,10 @@ def host_target() -> CpuTarget:
     """The CPU that this process runs on."""
     llvm = binding()
     machine = Machine("", llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return _target(machine.cpu, machine, tuple(map(_cache_bytes, (1, 2, 3))))
+    return _target(machine.cpu, machine, _cache_bytes())
 
 
-def machine_of(target: TargetAttr) -> Machine:
+def machine_of(target: CpuAttr) -> Machine:
     """What LLVM is told of the CPU that a module is for; raises ConfigError for a CPU that LLVM doesn't know."""
     return cpu_target(target.cpu.data).narrowed(target.vector_bits.data).machine
 
@@ -105,15 +103,15 @@ def _named(name: str) -> CpuTarget:
     # Names of x86 go back to CPUs of 32 bits, for which LLVM would end the process.
     machine = Machine(triple, cpu, "+64bit,+sse2" if x86 else "")
     _check_name(machine)
-    return _target(name, machine, _USUAL_CACHES)
+    return _target(name, machine, _USUAL_CACHE)
 
 
-def _target(name: str, machine: Machine, caches: tuple[int, ...]) -> CpuTarget:
+def _target(name: str, machine: Machine, l2_bytes: int) -> CpuTarget:
     code = emit_assembly(_QUESTIONS, machine, opt_level=0)
     features = frozenset(feature for feature, helper in _HELPERS.items() if helper not in code)
     x86 = "%rdi" in code
     width, registers = (512, 32) if "%zmm" in code else (256, 16) if "%ymm" in code else (128, 16 if x86 else 32)
-    return CpuTarget(name, machine, width, registers, features, *caches)
+    return CpuTarget(name, machine, width, registers, features, l2_bytes)
 
 
 def _check_name(machine: Machine) -> None:
@@ -132,13 +130,13 @@ def _check_name(machine: Machine) -> None:
             raise ConfigError(f"LLVM knows no CPU '{machine.cpu}' for {machine.triple or 'this architecture'}")
 
 
-def _cache_bytes(level: int) -> int:
-    """Bytes of the data cache of a level: from the kernel's files, from the C library, or a common size."""
+def _cache_bytes() -> int:
+    """Bytes of the second-level cache: from the kernel's files, from the C library, or a common size."""
     for index in sorted(_CACHES.glob("index*")) if _CACHES.is_dir() else ():
         entry = {name: (index / name).read_text().strip() for name in ("level", "type", "size")}
         size = re.fullmatch(r"(\d+)([KMG]?)", entry["size"])
-        if entry["level"] == str(level) and entry["type"] in ("Data", "Unified") and size:
+        if entry["level"] == "2" and entry["type"] in ("Data", "Unified") and size:
             return int(size[1]) * _SIZE_UNITS[size[2]]
-    name = "SC_LEVEL1_DCACHE_SIZE" if level == 1 else f"SC_LEVEL{level}_CACHE_SIZE"
+    name = "SC_LEVEL2_CACHE_SIZE"
     told = os.sysconf(name) if name in os.sysconf_names else 0
-    return told if told > 0 else _USUAL_CACHES[level - 1]
+    return told if told > 0 else _USUAL_CACHE

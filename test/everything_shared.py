@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from mini_infer.dialects.graph import KernelOp
-from mini_infer.dialects.kernel import TargetAttr
+from mini_infer.dialects.targets import CpuAttr
 from mini_infer.passes.kernels import limit_threads
 from mini_infer.passes.memory import share_threads
 
@@ -20,5 +20,5 @@ def everything_shared() -> Generator[None]:
         yield
 
 
-def _an_hour(kernel: KernelOp, target: TargetAttr) -> int:
+def _an_hour(kernel: KernelOp, target: CpuAttr) -> int:
     return 3600 * 10**9

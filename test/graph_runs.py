@@ -37,7 +37,8 @@ from mini_infer.dialects.graph import (
     tensor,
 )
 from mini_infer.dialects.graph.base import named_location
-from mini_infer.dialects.kernel import CallOp, ScheduleAttr, TargetAttr
+from mini_infer.dialects.kernel import CallOp, ScheduleAttr
+from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.build import build_plan, target_attribute
 from mini_infer.runtime.config import EngineConfig
@@ -179,7 +180,7 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
     module = m.module.clone()
     config = target.config()
     host = target_attribute(config)
-    module.attributes["kernel.target"] = TargetAttr.of(
+    module.attributes["kernel.target"] = CpuAttr.of(
         cpu=host.cpu.data,
         vector_bits=host.vector_bits.data,
         registers=host.registers.data,

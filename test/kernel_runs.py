@@ -23,7 +23,8 @@ from mini_infer.dialects.graph import (
     type_of,
 )
 from mini_infer.dialects.graph.base import GraphOp, named_location
-from mini_infer.dialects.kernel import CallOp, FormAttr, InterfaceAttr, target_of
+from mini_infer.dialects.kernel import CallOp, FormAttr, InterfaceAttr
+from mini_infer.dialects.targets import target_of
 from mini_infer.lowering.kernels_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath

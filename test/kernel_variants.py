@@ -37,7 +37,8 @@ from mini_infer.dialects.graph import (
 )
 from mini_infer.dialects.graph import CallOp as GraphCallOp
 from mini_infer.dialects.graph import main_of as graph_main_of
-from mini_infer.dialects.kernel import CallOp, InterfaceAttr, ScheduleAttr, TargetAttr
+from mini_infer.dialects.kernel import CallOp, InterfaceAttr, ScheduleAttr
+from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
@@ -154,7 +155,7 @@ class ByHand:
 
 def on_other_memory(
     cases: Sequence[Case | ByHand],
-    target: TargetAttr,
+    target: CpuAttr,
     choose: Choose = some,
     opt_level: int = 1,
     forbid: Sequence[str] = (),
@@ -207,10 +208,10 @@ def shared_always(passes: str) -> str:
     return re.sub("limit-threads|share-threads", r"\g<0>{grain=0}", passes)
 
 
-def small_target(bits: int = 128, registers: int = 8, l2: int = 64, threads: int = 1) -> TargetAttr:
+def small_target(bits: int = 128, registers: int = 8, l2: int = 64, threads: int = 1) -> CpuAttr:
     """This machine's CPU with narrow vectors and few of them, whose tiles come to their ends soon. `l2` is in bytes."""
     cpu = host_target()
-    return TargetAttr.of(
+    return CpuAttr.of(
         cpu=cpu.name,
         features=sorted(cpu.features),
         vector_bits=bits,

@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from mini_infer.dialects.extensions import LLVM, Arith, MemRef, Vector
-from mini_infer.dialects.kernel import Kernel, TargetAttr
+from mini_infer.dialects.kernel import Kernel
+from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
@@ -40,7 +41,7 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def target(cpu: str = "", vector_bits: int = 0) -> TargetAttr:
+def target(cpu: str = "", vector_bits: int = 0) -> CpuAttr:
     """The host, or another CPU by name, with its widest vectors or others."""
     return target_attribute(EngineConfig(threads=1, vector_bits=vector_bits or None), cpu)
 

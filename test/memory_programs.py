@@ -27,7 +27,8 @@ from mini_infer.dialects.graph import (
     shape_of,
     tensor,
 )
-from mini_infer.dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from mini_infer.dialects.kernel import InterfaceAttr, ScheduleAttr
+from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.kernels.moves import moves_of
 
@@ -54,7 +55,7 @@ class ProgramBuilder:
         self.plain = plain
         self.context = MiniContext()
         self.module = ModuleOp([])
-        self.module.attributes["kernel.target"] = TargetAttr.of(threads=threads)
+        self.module.attributes["kernel.target"] = CpuAttr.of(threads=threads)
         self.block = Block(arg_types=[tensor(f32, shape) for shape in inputs])
         self.main = self.block
         self.count = 0

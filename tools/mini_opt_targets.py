@@ -80,7 +80,7 @@ def _llvm_ir(ctx: Context, module: ModuleOp) -> str:
 
 
 def _assembly(ctx: Context, module: ModuleOp) -> str:
-    from ..dialects.kernel import target_of
+    from ..dialects.targets import target_of
     from ..runtime.cpu import emit_assembly
     from ..runtime.targets import machine_of
 

@@ -12,7 +12,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, YieldOp, describe
-from ...dialects.kernel import InterfaceAttr, TargetAttr
+from ...dialects.kernel import InterfaceAttr
+from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules.schedule import Schedule
 from .writing.builder import INDEX, Index, LoopBuilder, define_function, memref_type, strides_of
@@ -74,7 +75,7 @@ class KernelInstance:
     """
 
     kernel: KernelOp
-    target: TargetAttr
+    target: CpuAttr
     schedule: Schedule
     name: str
     b: LoopBuilder

@@ -31,7 +31,8 @@ from xdsl.traits import SymbolTable
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, describe
 from ...dialects.graph.host_code import kernels_of
-from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr, TargetAttr, target_of
+from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr
+from ...dialects.targets import CpuAttr, target_of
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
@@ -54,12 +55,12 @@ def _build(
     kernel: KernelOp,
     call: CallOp,
     name: str,
-    target: TargetAttr,
+    target: CpuAttr,
     sharing: tuple[int, ...],
     common: CommonFunctions,
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
-    schedule = schedule_of(kernel, target.device.data)
+    schedule = schedule_of(kernel, target.device)
     if not isinstance(kernel.interface, InterfaceAttr):
         raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no interface; run choose-schedule first")
     buffers = [*call.ins, *call.outs]

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
-from ...dialects.kernel import TargetAttr
+from ...dialects.targets import CpuAttr
 from .instructions import Instructions, integer_list
 from .types import POINTER, Types
 
@@ -44,7 +44,7 @@ def integers_of(op: Operation, name: str) -> tuple[int, ...]:
 class FunctionBody(Instructions):
     """The body of an llvm.func under construction; `block` is where the next operation goes."""
 
-    def __init__(self, types: Types, handlers: Mapping[str, Handler], entry: Block, target: TargetAttr) -> None:
+    def __init__(self, types: Types, handlers: Mapping[str, Handler], entry: Block, target: CpuAttr) -> None:
         super().__init__(types, entry)
         self.target = target
         self.region = Region(entry)

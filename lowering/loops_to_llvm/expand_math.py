@@ -35,7 +35,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.extensions.replace import shaped_like
-from ...dialects.kernel import target_of
+from ...dialects.targets import target_of
 from . import missing, polynomials
 from .math_builder import MathBuilder
 from .types import element_of

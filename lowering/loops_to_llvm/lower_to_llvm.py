@@ -30,7 +30,7 @@ from xdsl.dialects.llvm import CallingConventionAttr, LinkageAttr, LLVMFunctionT
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.kernel import TargetAttr, target_of
+from ...dialects.targets import CpuAttr, target_of
 from ...passes.memory.analysis.buffers import PLAN
 from . import arith_ops, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
@@ -84,7 +84,7 @@ class LowerToLlvm(ModulePass):
 
 
 def _function(
-    function: func.FuncOp, types: Types, target: TargetAttr, vector_bits: int, extern: dict[str, LLVMFunctionType]
+    function: func.FuncOp, types: Types, target: CpuAttr, vector_bits: int, extern: dict[str, LLVMFunctionType]
 ) -> llvm.FuncOp:
     outputs = function.function_type.outputs.data
     if len(outputs) > 1:

@@ -17,7 +17,7 @@ a helper that comes late to one turn can't take a share of the next, and what it
 nobody. Whoever has taken a share of a turn keeps the turn from ending, and with it the caller's memory.
 """
 
-from ...dialects.kernel import MOST_THREADS
+from ...dialects.targets import MOST_THREADS
 
 SPINS = 20_000
 """Looks before sleeping: 0.4 to 1 ms, as long as a pause takes; longer than what lies between the stages of an

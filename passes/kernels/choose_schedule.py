@@ -21,7 +21,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph import KernelOp, describe
-from ...dialects.kernel import FormAttr, TargetAttr, target_of
+from ...dialects.kernel import FormAttr
+from ...dialects.targets import CpuAttr, target_of
 from .schedules import names_of_schedules, schedules_for
 from .schedules.schedule import Schedule
 
@@ -58,7 +59,7 @@ class ChooseSchedule(ModulePass):
         kernels = {each.sym_name.data: each for each in op.body.block.ops if isinstance(each, KernelOp)}
         picked = dict(self._picked(kernels))
         for name in (*self.forbid, *picked.values()):
-            if name not in (known := names_of_schedules(target.device.data)):
+            if name not in (known := names_of_schedules(target.device)):
                 raise ConfigError(f"{self.name}: there is no schedule '{name}'; there are {', '.join(known)}")
         for name, kernel in kernels.items():
             if kernel.schedule is None:
@@ -75,7 +76,7 @@ class ChooseSchedule(ModulePass):
 
 
 def schedule_kernel(
-    kernel: KernelOp, target: TargetAttr, *, forbid: tuple[str, ...] = (), pick: str | None = None
+    kernel: KernelOp, target: CpuAttr, *, forbid: tuple[str, ...] = (), pick: str | None = None
 ) -> Choice:
     """Gives a kernel the schedule that is `pick`ed, or the cheapest not forbidden one, and its interface.
 
@@ -85,9 +86,9 @@ def schedule_kernel(
     if not isinstance(kernel.form, FormAttr):
         raise CompileError(f"{where}: no form; run form-kernels first")
     form = kernel.form.kind.data
-    ways = schedules_for(target.device.data, form)
+    ways = schedules_for(target.device, form)
     if not ways:
-        raise CompileError(f"{where}: there is no schedule for the form '{form}' on {target.device.data}")
+        raise CompileError(f"{where}: there is no schedule for the form '{form}' on {target.device}")
     found = [
         (schedule, schedule.cost(kernel, target))
         for way in ways.values()

@@ -48,7 +48,8 @@ from ...dialects.graph import (
     type_of,
 )
 from ...dialects.graph.host_code import blocks_of, is_scalar, main_of
-from ...dialects.kernel import FormAttr, target_of
+from ...dialects.kernel import FormAttr
+from ...dialects.targets import target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups
 from .schedules import fusion_rules

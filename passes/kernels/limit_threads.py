@@ -1,7 +1,7 @@
 """limit-threads: a model gets no more threads than its work is worth.
 
-before:  builtin.module attributes {kernel.target = #kernel.target<"cpu", ..., threads = 8>}
-after:   builtin.module attributes {kernel.target = #kernel.target<"cpu", ..., threads = 1>}
+before:  builtin.module attributes {kernel.target = #kernel.cpu<..., threads = 8>}
+after:   builtin.module attributes {kernel.target = #kernel.cpu<..., threads = 1>}
 
 An inference of a few microseconds is over before a second thread has woken up. So there is a thread for each `grain`
 nanoseconds that the kernels take together, as passes/work.py estimates it, and one at least. Comes before
@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.graph import CallOp
 from ...dialects.graph.host_code import kernels_of, main_of
-from ...dialects.kernel import target_of
+from ...dialects.targets import target_of
 from ..statistics import count
 from ..work import MODEL_GRAIN, nanoseconds
 

@@ -36,7 +36,8 @@ from ...dialects.graph import (
     tensor,
     type_of,
 )
-from ...dialects.kernel import FormAttr, InterfaceAttr, target_of
+from ...dialects.kernel import FormAttr, InterfaceAttr
+from ...dialects.targets import target_of
 from ..statistics import count
 from .choose_schedule import schedule_kernel
 

@@ -68,7 +68,7 @@ from ...dialects.graph.host_code import (
 )
 from ...dialects.kernel import CallOp as BufferCallOp
 from ...dialects.kernel import WeightOp as BufferWeightOp
-from ...dialects.kernel import target_of
+from ...dialects.targets import target_of
 from .analysis.buffers import INPLACE, SCRATCH, AnyMemRef, buffer_type, interface_of
 from .analysis.copy_kernels import CopyKernels
 

@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.graph import int_attr
 from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
-from ...dialects.kernel import target_of
+from ...dialects.targets import target_of
 from ..statistics import count
 from .analysis.aliasing import disabled_ops, read_program, share
 from .analysis.buffers import INPLACE

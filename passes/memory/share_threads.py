@@ -30,7 +30,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import kernels_of, main_of
-from ...dialects.kernel import BarrierOp, CallOp, target_of
+from ...dialects.kernel import BarrierOp, CallOp
+from ...dialects.targets import target_of
 from ..statistics import count
 from ..work import STAGE_GRAIN, nanoseconds
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, insert_before

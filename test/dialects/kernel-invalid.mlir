@@ -54,23 +54,23 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // expected-error @unknown {{vectors have 384 bits; it must be a power of two of at least 8}}
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits = 384, registers = 32, l1 = 0, l2 = 0, l3 = 0, threads = 1>} {}
+builtin.module attributes {kernel.target = #kernel.cpu<"", vector_bits = 384, registers = 32, l2 = 0, threads = 1>} {}
 
 // -----
 
 // expected-error @unknown {{there are 257 threads; it must be at most 256}}
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits = 128, registers = 16, l1 = 0, l2 = 0, l3 = 0, threads = 257>} {}
+builtin.module attributes {kernel.target = #kernel.cpu<"", vector_bits = 128, registers = 16, l2 = 0, threads = 257>} {}
 
 // -----
 
 // expected-error @unknown {{there are 0 threads; it must be at least 1}}
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "", vector_bits = 128, registers = 16, l1 = 0, l2 = 0, l3 = 0, threads = 0>} {}
+builtin.module attributes {kernel.target = #kernel.cpu<"", vector_bits = 128, registers = 16, l2 = 0, threads = 0>} {}
 
 // -----
 
 // Features have names of their own, not LLVM's.
 // expected-error @unknown {{there is no feature avx2; there are fma, half, round}}
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "" has ["avx2"], vector_bits = 128, registers = 16, l1 = 0, l2 = 0, l3 = 0, threads = 1>} {}
+builtin.module attributes {kernel.target = #kernel.cpu<"" has ["avx2"], vector_bits = 128, registers = 16, l2 = 0, threads = 1>} {}
 
 // -----
 
@@ -130,3 +130,23 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #ker
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<packed = [0 : #kernel.packing<"conv_panels", {nr = 8, groups = 0}>]>} {
   graph.yield %x : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @below {{there are 0 multiprocessors; it must be at least 1}}
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a", multiprocessors = 0>} {}
+
+// -----
+
+// expected-error @below {{there are 0 gflops; it must be at least 1}}
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", gflops = 0>} {}
+
+// -----
+
+// expected-error @below {{there is no limit 'l1'; there are vector_bits, registers, l2, threads, gflops, gbytes}}
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", l1 = 5>} {}
+
+// -----
+
+// expected-error @below {{shared is given twice}}
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a", shared = 5, shared = 6>} {}

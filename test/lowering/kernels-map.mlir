@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -p lower-kernels | mini-opt | filecheck %s
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 256, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 256, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%a: memref<4x8x8xf32>, %b: memref<4x8x8xf32>, %row: memref<8xf32>, %t: memref<8x32xf32>, %c: memref<4x16x8xf32>, %s: memref<4x4x8xf32>, %p: memref<4x8x3xf32>) {
     kernel.call @add ins(%a, %b : memref<4x8x8xf32>, memref<4x8x8xf32>) outs(%b : memref<4x8x8xf32>)
     kernel.call @add_row ins(%a, %row : memref<4x8x8xf32>, memref<8xf32>) outs(%b : memref<4x8x8xf32>)

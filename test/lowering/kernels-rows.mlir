@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -p lower-kernels | mini-opt | filecheck %s
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 256, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 256, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%a: memref<4x70xf32>, %b: memref<4x70xf32>, %mean: memref<70xf32>, %s: memref<320xi8>) {
     kernel.call @softmax ins(%a : memref<4x70xf32>) outs(%a : memref<4x70xf32>) scratch(%s : memref<320xi8>)
     kernel.call @norm ins(%a, %b, %mean : memref<4x70xf32>, memref<4x70xf32>, memref<70xf32>) outs(%b : memref<4x70xf32>) scratch(%s : memref<320xi8>)

@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -p lower-kernels | mini-opt | filecheck %s
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 256, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 256, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%x: memref<1x9x9x32xf32>, %y: memref<1x5x5x32xf32>, %z: memref<1x1x1x32xf32>) {
     kernel.call @max ins(%x : memref<1x9x9x32xf32>) outs(%y : memref<1x5x5x32xf32>)
     kernel.call @mean ins(%x : memref<1x9x9x32xf32>) outs(%z : memref<1x1x1x32xf32>)

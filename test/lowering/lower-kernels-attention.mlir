@@ -1,7 +1,7 @@
 // RUN: mini-opt %s -p lower-kernels | filecheck %s
 
 // Heads are read in [tokens, heads * size] as they lie, and written back so.
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%q: memref<1x6x2x8xf32>, %k: memref<1x2x5x8xf32>, %y: memref<1x6x2x8xf32>, %s: memref<448xi8>) {
     kernel.call @attention_0 ins(%q, %k : memref<1x6x2x8xf32>, memref<1x2x5x8xf32>) outs(%y : memref<1x6x2x8xf32>) scratch(%s : memref<448xi8>)
     func.return

@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -p lower-kernels | filecheck %s
 
-#target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>
+#target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>
 
 builtin.module attributes {kernel.target = #target} {
   func.func @main(%x: memref<8x8xf32>, %w: memref<2x8x8xf32>, %y: memref<8x16xf32>, %p: memref<1x8x4x1xf32>, %f: memref<1x1x1x8xf32>, %z: memref<1x4x2x8xf32>, %s: memref<512xi8>) {

@@ -1,7 +1,7 @@
 // RUN: mini-opt %s -p lower-kernels | filecheck %s
 
 // No padded copy is made: tiles at the left and right border leave out taps, calls at the top and bottom filter rows.
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%x: memref<1x6x12x3xf32>, %w: memref<1x1x27x8xf32>, %y: memref<1x6x12x8xf32>) {
     kernel.call @conv_0 ins(%x, %w : memref<1x6x12x3xf32>, memref<1x1x27x8xf32>) outs(%y : memref<1x6x12x8xf32>)
     func.return

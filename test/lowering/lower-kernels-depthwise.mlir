@@ -1,7 +1,7 @@
 // RUN: mini-opt %s -p lower-kernels | filecheck %s
 
 // Four channels of one row of two pixels: both pixels and the three taps share the inputs.
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%x: memref<1x1x4x6xf32>, %w: memref<2x3x4xf32>, %y: memref<1x1x2x6xf32>) {
     kernel.call @conv_0 ins(%x, %w : memref<1x1x4x6xf32>, memref<2x3x4xf32>) outs(%y : memref<1x1x2x6xf32>)
     func.return

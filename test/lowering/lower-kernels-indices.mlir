@@ -33,7 +33,7 @@
 // CHECK:         arith.cmpi ugt
 // CHECK-NEXT:    scf.if
 // CHECK-NOT:     scf.if
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 2>} {
   func.func @main(%x: memref<5xf32>, %i: memref<40xi32>, %u: memref<40xui8>, %y: memref<40xf32>, %s: memref<24xi8>) {
     %c0 = arith.constant 0 : index
     %c8 = arith.constant 8 : index

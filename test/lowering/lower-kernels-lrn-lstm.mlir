@@ -1,6 +1,6 @@
 // RUN: mini-opt %s -p lower-kernels | filecheck %s
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%x: memref<4x6xf32>, %t: memref<3x1x4xf32>, %w: memref<1x1x4x8xf32>, %r: memref<1x1x2x8xf32>, %h: memref<1x1x2xf32>, %s: memref<256xi8>) {
     kernel.call @lrn_0 ins(%x : memref<4x6xf32>) outs(%x : memref<4x6xf32>) scratch(%s : memref<256xi8>)
     kernel.call @lstm_0 ins(%t, %w, %r : memref<3x1x4xf32>, memref<1x1x4x8xf32>, memref<1x1x2x8xf32>) outs(%h : memref<1x1x2xf32>) scratch(%s : memref<256xi8>)

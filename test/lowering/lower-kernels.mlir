@@ -2,7 +2,7 @@
 
 #schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 2>} {
   // What main calls itself is the one share of one. The same kernel with another sharing is another function.
   // CHECK-LABEL: func.func @main
   // CHECK-SAME:    {graph.role = "team"}

@@ -121,10 +121,7 @@ def scheduled(schedule: str) -> str:
 
 
 ARENA = '%arena: memref<0xi8> {graph.role = "arena"}'
-TARGET = (
-    '#kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, '
-    "threads = 16>"
-)
+TARGET = '#kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 16>'
 
 
 NEG = "%r = graph.neg %x : tensor<4x4xf32>\n  graph.yield %r : tensor<4x4xf32>"

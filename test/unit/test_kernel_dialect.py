@@ -14,7 +14,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph import ConvPacking, DepthwisePacking, MiniContext, PanelPacking
-from mini_infer.dialects.kernel import InterfaceAttr, Kernel, MoveAttr, ScheduleAttr, TargetAttr, target_of
+from mini_infer.dialects.kernel import InterfaceAttr, Kernel, MoveAttr, ScheduleAttr
+from mini_infer.dialects.targets import CpuAttr, target_of
 
 WIDTH = st.integers(1, 64)
 PACKING = st.one_of(
@@ -79,11 +80,11 @@ def test_interface_in_plain_values() -> None:
 
 
 def test_target() -> None:
-    target = TargetAttr.of(vector_bits=512, cpu="znver5")
+    target = CpuAttr.of(vector_bits=512, cpu="znver5")
     assert (target.lanes(32), target.lanes(64), target.lanes(1024)) == (16, 8, 1)
     assert reread(target) == target
     module = ModuleOp([])
-    assert target_of(module) == TargetAttr.of()
+    assert target_of(module) == CpuAttr.of()
     module.attributes["kernel.target"] = target
     assert target_of(module) == target
 
@@ -99,4 +100,4 @@ def test_target() -> None:
 )
 def test_impossible_targets(options: dict[str, int], fact: str) -> None:
     with pytest.raises(VerifyException, match=fact):
-        TargetAttr.of(**options)  # pyright: ignore[reportArgumentType]
+        CpuAttr.of(**options)  # pyright: ignore[reportArgumentType]

@@ -30,7 +30,7 @@ from mini_infer.dialects.graph import (
     TanhOp,
     TransposeOp,
 )
-from mini_infer.dialects.kernel import TargetAttr
+from mini_infer.dialects.targets import CpuAttr
 from mini_infer.passes.kernels.fusion import LONGEST_CHAIN, external_operands, form_groups
 from mini_infer.passes.kernels.schedules import fusion_rules
 
@@ -44,7 +44,7 @@ def groups(body: Body, *, fuse: bool = True, l2: int = 1024 * KIB) -> list[str]:
     results = body(m)
     m.outputs("y", [results] if isinstance(results, SSAValue) else results)
     m.finish()
-    formed = form_groups(m.main.body.block, fusion_rules(TargetAttr.of(l2=l2)) if fuse else None)
+    formed = form_groups(m.main.body.block, fusion_rules(CpuAttr.of(l2=l2)) if fuse else None)
     return [f"{g.form}: {' '.join(op.name.removeprefix('graph.') for op in g.ops)}" for g in formed]
 
 

@@ -12,7 +12,7 @@ from graph_runs import compiled as compiled_graph
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph import ConcatOp, ConvOp, ExpOp, MatmulOp, ReluOp, SoftmaxOp, TanhOp
-from mini_infer.dialects.kernel import target_of
+from mini_infer.dialects.targets import target_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.runtime.build import target_attribute

@@ -45,7 +45,7 @@ def test_the_host() -> None:
     host = host_target()
     assert host.name == host.machine.cpu
     assert cpu_target("") is cpu_target(host.name) is host
-    assert 4096 <= host.l1_bytes <= host.l2_bytes <= host.l3_bytes
+    assert 65536 <= host.l2_bytes <= 1 << 28
 
 
 @pytest.mark.parametrize("name", ["no-such-cpu", "x86_64-linux-gnu:neoverse-n1", "aarch64-linux-gnu:znver5"])

@@ -11,7 +11,8 @@ from typing import cast
 
 from ....dialects.errors import CompileError
 from ....dialects.graph import KernelOp, describe
-from ....dialects.kernel import ScheduleAttr, TargetAttr
+from ....dialects.kernel import ScheduleAttr
+from ....dialects.targets import CpuAttr
 from ..fusion_rules import FusionRules
 from .schedule import Schedule
 
@@ -56,9 +57,9 @@ def schedule_class(device: str, name: str) -> type[Schedule]:
     return schedules_for(device, form)[name]
 
 
-def fusion_rules(target: TargetAttr) -> FusionRules:
+def fusion_rules(target: CpuAttr) -> FusionRules:
     """What the target's device says of fusion."""
-    module = import_module(f".{target.device.data}.fusion_rules", __package__)
+    module = import_module(f".{target.device}.fusion_rules", __package__)
     return cast("FusionRules", module.rules(target))
 
 

@@ -22,7 +22,8 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_type
 
 from ....dialects.errors import CompileError
 from ....dialects.graph import KernelOp
-from ....dialects.kernel import InterfaceAttr, ScheduleAttr, TargetAttr
+from ....dialects.kernel import InterfaceAttr, ScheduleAttr
+from ....dialects.targets import CpuAttr
 from .scratch import ScratchLayout
 
 
@@ -49,14 +50,14 @@ class Schedule(ABC):
 
     @classmethod
     @abstractmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """The ways of this kind in which the kernel can be carried out on the target: none where it has no code.
 
         Raises CompileError where the kernel's body isn't what its form says, or no way of any kind has code for it.
         """
 
     @abstractmethod
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """Seconds that a call of the kernel takes on one core, as far as the target's limits tell."""
 
     @abstractmethod

@@ -3,7 +3,7 @@
 // RUN: mini-opt %s -p 'choose-schedule{pick="product:direct"}' | filecheck %s --check-prefix=PICK
 // RUN: mini-opt %s -p choose-schedule --explain 2>&1 | filecheck %s --check-prefix=EXPLAIN
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 512, registers = 32, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 2>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 512, registers = 32, l2 = 1048576, threads = 2>} {
   func.func @main() {
     func.return
   }

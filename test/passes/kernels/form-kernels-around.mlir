@@ -1,7 +1,7 @@
 // RUN: mini-opt %s -p form-kernels | filecheck %s
 
 // With 32 KiB of second-level cache a picture of 64 KiB is better not made at all.
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 32768, l3 = 1048576, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 32768, threads = 1>} {
   func.func @main(%x: tensor<1x64x64x4xf32> {graph.name = "x"}, %q: tensor<1x6x24xf32> {graph.name = "q"}, %a: tensor<8x16xf32> {graph.name = "a"}) -> (tensor<1x32x32x4xf32> {graph.name = "p"}, tensor<1x6x2x4xf32> {graph.name = "o"}, tensor<8x9xf32> {graph.name = "m"}, tensor<8x8xf32> {graph.name = "g"}) {
     // The convolution's elementwise ops and its pool join it.
     // CHECK: graph.call @conv_max_pool_0(%x, %{{.*}})

@@ -4,10 +4,10 @@
 
 // Two products of 2 * 64 * 64 * 64 operations, 32 of them a nanosecond with four lanes, and 3 * 16384 bytes, 15 a
 // nanosecond: 39 microseconds of work are nine threads of 4.
-// CHECK: threads = 9>
-// DEFAULT: threads = 1>
-// ALL: threads = 16>
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 16>} {
+// CHECK: threads = 9, gflops = 32, gbytes = 15>
+// DEFAULT: threads = 1, gflops
+// ALL: threads = 16, gflops
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 16>} {
   func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
     %a = graph.call @matmul(%x, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     %b = graph.call @matmul(%a, %x) : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>

@@ -1,7 +1,7 @@
 // A filter that is computed is packed when the model runs: by a kernel that its users share.
 // RUN: mini-opt %s -p form-kernels,choose-schedule,pack-weights | filecheck %s
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%x: tensor<1x5x2xf32> {graph.name = "x"}, %w: tensor<9x2x3xf32> {graph.name = "w"}) -> (tensor<1x3x9xf32> {graph.name = "y"}, tensor<1x2x9xf32> {graph.name = "z"}) {
     %y = graph.conv %x, %w {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x5x2xf32>, tensor<9x2x3xf32>) -> tensor<1x3x9xf32>
     %z = graph.conv %x, %w {strides = array<i64: 2>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x5x2xf32>, tensor<9x2x3xf32>) -> tensor<1x2x9xf32>

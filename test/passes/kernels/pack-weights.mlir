@@ -2,7 +2,7 @@
 // RUN: mini-opt %s -p form-kernels,choose-schedule,pack-weights -o %t.mlir
 // RUN: mini-opt %t.mlir | filecheck %s
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 1>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 1>} {
   func.func @main(%x: tensor<2x2xf32> {graph.name = "x"}) -> (tensor<2x9xf32> {graph.name = "y"}) {
     %w = graph.constant dense<[[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], [9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 17.0]]> : tensor<2x9xf32>
     %m = graph.matmul %x, %w : (tensor<2x2xf32>, tensor<2x9xf32>) -> tensor<2x9xf32>

@@ -1,7 +1,7 @@
 // RUN: mini-opt %s -p bufferize | filecheck %s
 // RUN: mini-opt %s -p 'bufferize{inplace=false}' | filecheck %s --check-prefix=APART
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 524288, l3 = 8388608, threads = 3>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 524288, threads = 3>} {
   graph.kernel @product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> attributes {interface = #kernel.interface<scratch = 100, per_thread = 64>} {
     %r = graph.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
     graph.yield %r : tensor<4x8xf32>

@@ -3,7 +3,7 @@
 // RUN: mini-opt %s -p 'share-threads{grain=0 apart=true}' | filecheck %s --check-prefix APART
 // RUN: mini-opt %s -p 'share-threads{watched=true}' | filecheck %s --check-prefix WATCHED
 
-builtin.module attributes {kernel.target = #kernel.target<"cpu", "generic", vector_bits = 128, registers = 16, l1 = 32768, l2 = 1048576, l3 = 33554432, threads = 16>} {
+builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 16>} {
   graph.kernel @matmul(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf32> {
     %r = graph.matmul %a, %b : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
     graph.yield %r : tensor<64x64xf32>

@@ -15,7 +15,8 @@ from xdsl.dialects.builtin import f32, f64
 
 from .....dialects.errors import CompileError
 from .....dialects.graph import AttentionOp, KernelOp, describe, element_type_of_value, shape_of
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
@@ -57,7 +58,7 @@ class Attention(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tile sizes from the target's registers; CompileError where there is no code."""
         root = the_root(kernel, AttentionOp)
         element = element_type_of_value(root.result)
@@ -72,7 +73,7 @@ class Attention(Schedule):
         yield cls(max(1, (target.registers.data - 3) // 2), 2 * lanes, lanes)
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         return seconds(kernel, target)
 
     @override

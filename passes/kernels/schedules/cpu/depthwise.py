@@ -17,7 +17,8 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
 
 from .....dialects.graph import ConvOp, DepthwisePacking, KernelOp, element_type_of_value, shape_of
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import contraction_form, conv_geometry
@@ -57,7 +58,7 @@ class Depthwise(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """The tile that fits the target's registers, and how finely channels are cut for the threads."""
         form = contraction_form(kernel)
         if not isinstance(form.root, ConvOp) or not fits(form.root) or form.prologue or form.pool is not None:
@@ -80,7 +81,7 @@ class Depthwise(Schedule):
         yield cls(rows, columns, lanes, chunks, panels.runs_inline(form), filter_loop)
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """Channels are made up to whole registers; all else is used."""
         channels = shape_of(contraction_form(kernel).lhs)[-1]
         return seconds(kernel, target, wasted=-(-channels // self.lanes) * self.lanes / channels)

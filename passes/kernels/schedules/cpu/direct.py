@@ -12,7 +12,8 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph import KernelOp
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ..schedule import Schedule
@@ -29,12 +30,12 @@ class Direct(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """The one there is."""
         yield cls()
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """One number at a time, and a sum waits for itself."""
         return seconds(kernel, target, wasted=LATENCY, vectors=False)
 

@@ -23,13 +23,13 @@ from .....dialects.graph import (
     shape_of,
     type_of,
 )
-from .....dialects.kernel import TargetAttr
+from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules
 from . import depthwise, lrn, panels
 
 
-def rules(target: TargetAttr) -> FusionRules:
+def rules(target: CpuAttr) -> FusionRules:
     """The rules for a target."""
     return CpuFusionRules(target.l2.data // 2)
 

@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
 
 from .....dialects.graph import KernelOp, LrnOp, element_type_of_value, shape_of
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
@@ -29,14 +30,14 @@ class Lrn(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Two registers at a time."""
         roots = [op for op in kernel.body.block.ops if fits(op)]
         if len(roots) == 1:
             yield cls(2 * target.lanes(8 * item_bytes(the_root(kernel, LrnOp).x)))
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         return seconds(kernel, target)
 
     @override

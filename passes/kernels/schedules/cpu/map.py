@@ -9,7 +9,8 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph import KernelOp, ScatterElementsOp, ScatterNdOp
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...moves import moves_of
@@ -24,12 +25,12 @@ class Map(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """The one there is."""
         yield cls()
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         return seconds(kernel, target)
 
     @override

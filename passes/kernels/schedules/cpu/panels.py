@@ -41,7 +41,8 @@ from .....dialects.graph import (
     ints,
     shape_of,
 )
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
@@ -80,7 +81,7 @@ class Panels(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tile sizes from the target's registers."""
         form = contraction_form(kernel)
         if not fits(form.root):
@@ -97,7 +98,7 @@ class Panels(Schedule):
         yield cls(mr, nr, lanes, runs_inline(form), prefetch, block, band)
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """Columns are made up to whole registers; all else is used."""
         root = contraction_form(kernel).root
         columns = shape_of(root.results[0])[-1] // (root.groups.value.data if isinstance(root, ConvOp) else 1)
@@ -142,13 +143,13 @@ def fits(root: Operation) -> bool:
     return isinstance(root, MatmulOp) or (root.layout.data == "NHWC" and len(shape_of(root.result)) in (3, 4))
 
 
-def _block(form: ContractionForm, mr: int, size: int, target: TargetAttr) -> int:
+def _block(form: ContractionForm, mr: int, size: int, target: CpuAttr) -> int:
     """How many rows of a left-hand side are computed at a time: a few tiles, in half the second-level cache."""
     *rows, depth = shape_of(form.lhs)
     return max(1, min(BLOCK_TILES * mr, prod(rows), target.l2.data // 2 // (depth * size)))
 
 
-def _band(form: ContractionForm, pool: MaxPoolOp, size: int, target: TargetAttr) -> int:
+def _band(form: ContractionForm, pool: MaxPoolOp, size: int, target: CpuAttr) -> int:
     """How many pooled rows are made at a time.
 
     As many as a quarter of the second-level cache holds, because a band computes the rows it shares with the next

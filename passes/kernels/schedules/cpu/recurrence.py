@@ -24,7 +24,8 @@ from .....dialects.graph import (
     element_type_of_value,
     shape_of,
 )
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...kernel_facts import argument_index, item_bytes, the_root
 from ..schedule import Schedule, TileSize
@@ -57,7 +58,7 @@ class Recurrence(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tile sizes from the target's registers; CompileError where there is no code."""
         root = the_root(kernel, RecurrenceOp)
         element = element_type_of_value(root.y)
@@ -72,7 +73,7 @@ class Recurrence(Schedule):
         yield cls(mr, 2 * lanes, lanes, min(PANELS_AT_ONCE, max(1, mr // rows)), rows)
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         return seconds(kernel, target)
 
     @override

@@ -15,7 +15,8 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, f32
 from xdsl.ir import Attribute
 
 from .....dialects.graph import KernelOp, element_type_of_value, numpy_dtype
-from .....dialects.kernel import InterfaceAttr, TargetAttr
+from .....dialects.kernel import InterfaceAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form
@@ -40,7 +41,7 @@ class Rows(Schedule):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Where the body allows it."""
         form = row_form(kernel)
         if form is not None:
@@ -48,7 +49,7 @@ class Rows(Schedule):
             yield cls(lanes, lanes * (KEEPING if form.keeps_row and not form.along else SUMMING))
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         return seconds(kernel, target)
 
     @override

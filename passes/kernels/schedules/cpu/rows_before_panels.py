@@ -14,7 +14,7 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph import KernelOp, nbytes_of, shape_of, type_of
-from .....dialects.kernel import TargetAttr
+from .....dialects.targets import CpuAttr
 from ....work import read_seconds
 from ...forms.contraction import contraction_form
 from .panels import Panels
@@ -28,15 +28,15 @@ class RowsBeforePanels(Panels):
 
     @override
     @classmethod
-    def candidates(cls, kernel: KernelOp, target: TargetAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Where all weights are packed ahead, and no rows are computed or pooled in scratch."""
         for schedule in super().candidates(kernel, target):
             if schedule.prefetch and not schedule.block and not schedule.band:
                 yield schedule
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """All weights are read again for every row but the first."""
         form = contraction_form(kernel)
         rows = prod(shape_of(form.root.results[0])[:-2])
-        return super().cost(kernel, target) + read_seconds((rows - 1) * nbytes_of(type_of(form.rhs)))
+        return super().cost(kernel, target) + read_seconds((rows - 1) * nbytes_of(type_of(form.rhs)), target)

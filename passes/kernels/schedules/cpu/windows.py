@@ -8,7 +8,7 @@ from math import prod
 from typing_extensions import override
 
 from .....dialects.graph import KernelOp, LrnOp, shape_of
-from .....dialects.kernel import TargetAttr
+from .....dialects.targets import CpuAttr
 from ....work import seconds
 from .direct import Direct
 
@@ -20,7 +20,7 @@ class Windows(Direct):
     name = "windows"
 
     @override
-    def cost(self, kernel: KernelOp, target: TargetAttr) -> float:
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
         """A square is computed again for each of its neighbours."""
         again = sum(prod(shape_of(op.x)) * op.size.value.data for op in kernel.body.block.ops if isinstance(op, LrnOp))
         return seconds(kernel, target, more=again)

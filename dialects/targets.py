@@ -1,0 +1,236 @@
+"""What code is generated for: a CPU or a GPU with the limits that schedules ask for. Module attribute `kernel.target`.
+
+    #kernel.cpu<"znver3" has ["fma", "half", "round"], vector_bits = 256, registers = 16, l2 = 524288, threads = 2,
+                gflops = 64, gbytes = 15>
+    #kernel.gpu<"sm_90a", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800, gflops = 67000,
+                gbytes = 4300>
+
+A limit that is left out is a portable one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from .errors import CompileError
+
+CPU_FEATURES = ("fma", "half", "round")
+"""Products and sums in one rounding; f16 to f32 and back; rounding to a whole number."""
+MOST_THREADS = 256  # of one inference: more than one process's share of any machine it was made for
+
+
+def _parse_limits(parser: AttrParser, known: Sequence[str]) -> dict[str, int]:
+    """`, key = integer` as often as it comes, each key one of the known ones and once."""
+    limits: dict[str, int] = {}
+    while parser.parse_optional_punctuation(","):
+        key = parser.parse_identifier()
+        if key not in known:
+            parser.raise_error(f"there is no limit '{key}'; there are {', '.join(known)}")
+        if key in limits:
+            parser.raise_error(f"{key} is given twice")
+        parser.parse_punctuation("=")
+        limits[key] = parser.parse_integer(allow_boolean=False)
+    return limits
+
+
+def _verify_limits(limits: dict[str, int]) -> None:
+    for key, value in limits.items():
+        if value < 1:
+            raise VerifyException(f"there are {value} {key}; it must be at least 1")
+
+
+@irdl_attr_definition
+class CpuAttr(ParametrizedAttribute):
+    """A CPU. `cpu` is LLVM's name for it, after a target triple and a colon where the architecture is not this
+    machine's; `features` are what it has instructions for, of CPU_FEATURES.
+
+    `vector_bits` is the widest register used, `registers` how many of them there are, `l2` the bytes of a core's
+    second-level cache, `threads` how many threads one inference runs on; `gflops` are multiplications and additions of
+    32 bits per nanosecond on one core, `gbytes` bytes per nanosecond between it and its caches, both as products and
+    copies reach them.
+    """
+
+    name = "kernel.cpu"
+    LIMITS: ClassVar[tuple[str, ...]] = ("vector_bits", "registers", "l2", "threads", "gflops", "gbytes")
+
+    cpu: StringAttr
+    features: ArrayAttr[StringAttr]
+    vector_bits: IntAttr
+    registers: IntAttr
+    l2: IntAttr
+    threads: IntAttr
+    gflops: IntAttr
+    gbytes: IntAttr
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        cpu: str = "generic",
+        features: Sequence[str] = (),
+        vector_bits: int = 128,
+        registers: int = 16,
+        l2: int = 512 << 10,
+        threads: int = 1,
+        gflops: int | None = None,
+        gbytes: int = 15,
+    ) -> CpuAttr:
+        """A target from plain values.
+
+        Unless given, the speed is half of what two units for multiply-adds reach at two to four GHz, and lies between
+        a core's share of memory and its second-level cache: expected, not measured.
+        """
+        if gflops is None:
+            gflops = max(1, 8 * vector_bits // 32)
+        named = ArrayAttr(StringAttr(feature) for feature in features)
+        ints = (vector_bits, registers, l2, threads, gflops, gbytes)
+        return cls(StringAttr(cpu), named, *(IntAttr(value) for value in ints))
+
+    @property
+    def device(self) -> str:
+        """What schedules and rules are looked up by."""
+        return "cpu"
+
+    def limits(self) -> dict[str, int]:
+        """The numbers, by name."""
+        return {key: value.data for key, value in zip(self.LIMITS, self._numbers(), strict=True)}
+
+    def _numbers(self) -> tuple[IntAttr, ...]:
+        return (self.vector_bits, self.registers, self.l2, self.threads, self.gflops, self.gbytes)
+
+    def on(self, cpu: str) -> CpuAttr:
+        """The same with another CPU, for which code is then made of the same schedules."""
+        return CpuAttr(StringAttr(cpu), self.features, *self._numbers())
+
+    def with_threads(self, threads: int) -> CpuAttr:
+        """The same with another number of threads."""
+        return CpuAttr.of(
+            cpu=self.cpu.data,
+            features=[each.data for each in self.features],
+            **{**self.limits(), "threads": threads},
+        )
+
+    def has(self, feature: str) -> bool:
+        """Whether the CPU has instructions for a feature of CPU_FEATURES."""
+        assert feature in CPU_FEATURES
+        return StringAttr(feature) in self.features.data
+
+    def lanes(self, element_bits: int) -> int:
+        """How many elements of `element_bits` one vector register holds."""
+        return max(1, self.vector_bits.data // element_bits)
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            cpu = parser.parse_str_literal()
+            features: Sequence[str] = ()
+            if parser.parse_optional_keyword("has"):
+                features = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+            return cls.of(cpu=cpu, features=features, **_parse_limits(parser, cls.LIMITS)).parameters
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.cpu.data)
+            if self.features.data:
+                printer.print_string(" has ")
+                printer.print_attribute(self.features)
+            for key, value in self.limits().items():
+                printer.print_string(f", {key} = {value}")
+
+    @override
+    def verify(self) -> None:
+        bits = self.vector_bits.data
+        if bits < 8 or bits & (bits - 1):
+            raise VerifyException(f"vectors have {bits} bits; it must be a power of two of at least 8")
+        if unknown := [each.data for each in self.features if each.data not in CPU_FEATURES]:
+            raise VerifyException(f"there is no feature {', '.join(unknown)}; there are {', '.join(CPU_FEATURES)}")
+        _verify_limits({key: value for key, value in self.limits().items() if key != "l2"})
+        if self.threads.data > MOST_THREADS:
+            raise VerifyException(f"there are {self.threads.data} threads; it must be at most {MOST_THREADS}")
+
+
+@irdl_attr_definition
+class GpuAttr(ParametrizedAttribute):
+    """An NVIDIA GPU. `architecture` is the compiler's name for it.
+
+    It has so many `multiprocessors`, each with `registers` of 32 bits; a block may have `shared` bytes of shared
+    memory; `l2` are bytes of the cache of all. `gflops` are multiplications and additions of 32 bits per nanosecond on
+    the whole device, `gbytes` bytes per nanosecond between it and its memory.
+    """
+
+    name = "kernel.gpu"
+    LIMITS: ClassVar[tuple[str, ...]] = ("multiprocessors", "shared", "registers", "l2", "gflops", "gbytes")
+
+    architecture: StringAttr
+    multiprocessors: IntAttr
+    shared: IntAttr
+    registers: IntAttr
+    l2: IntAttr
+    gflops: IntAttr
+    gbytes: IntAttr
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        architecture: str = "sm_80",
+        multiprocessors: int = 108,
+        shared: int = 163 << 10,
+        registers: int = 64 << 10,
+        l2: int = 40 << 20,
+        gflops: int = 19_500,
+        gbytes: int = 1_555,
+    ) -> GpuAttr:
+        """A target from plain values; unless given, those of an A100 by its datasheet."""
+        ints = (multiprocessors, shared, registers, l2, gflops, gbytes)
+        return cls(StringAttr(architecture), *(IntAttr(value) for value in ints))
+
+    @property
+    def device(self) -> str:
+        """What schedules and rules are looked up by."""
+        return "cuda"
+
+    def limits(self) -> dict[str, int]:
+        """The numbers, by name."""
+        ints = (self.multiprocessors, self.shared, self.registers, self.l2, self.gflops, self.gbytes)
+        return {key: value.data for key, value in zip(self.LIMITS, ints, strict=True)}
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            architecture = parser.parse_str_literal()
+            return cls.of(architecture=architecture, **_parse_limits(parser, cls.LIMITS)).parameters
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.architecture.data)
+            for key, value in self.limits().items():
+                printer.print_string(f", {key} = {value}")
+
+    @override
+    def verify(self) -> None:
+        _verify_limits(self.limits())
+
+
+def target_of(module: Operation) -> CpuAttr:
+    """The module's `kernel.target`, or a portable CPU (128-bit vectors, one thread) where it has none.
+
+    Raises CompileError for what is no CPU: the phases that ask make code for CPUs.
+    """
+    target = module.attributes.get("kernel.target")
+    if target is not None and not isinstance(target, CpuAttr):
+        raise CompileError(f"the module is for {target}; there are passes for CPUs only")
+    return CpuAttr.of() if target is None else target

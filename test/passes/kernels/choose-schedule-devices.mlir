@@ -1,0 +1,8 @@
+// RUN: not mini-opt %s -p choose-schedule 2>&1 | filecheck %s
+
+// CHECK: mini-opt: error: the module is for #kernel.gpu<"sm_80", {{.*}}>; there are passes for CPUs only
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_80">} {
+  func.func @main() {
+    func.return
+  }
+}
