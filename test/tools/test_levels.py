@@ -95,7 +95,7 @@ def test_a_target_needs_its_level(model: Path, capsys: pytest.CaptureFixture[str
 
 def test_host_is_written_on_the_module(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(model), "--host", "-p", ""]) == 0
-    assert "kernel.target = #kernel.target<" in capsys.readouterr().out
+    assert "kernel.target = #kernel.cpu<" in capsys.readouterr().out
 
 
 def outputs(*arguments: str | Path) -> dict[str, bytes]:
