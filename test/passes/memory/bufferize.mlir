@@ -41,6 +41,6 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 
   // CHECK:      graph.kernel @copy_0(%{{.*}}: tensor<4x8xf32>) -> tensor<32xf32> attributes {form = #kernel.form<"map">, schedule =
   // CHECK-NEXT:   graph.reshape
-  // CHECK:      graph.kernel @copy_1(%[[V:.*]]: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {schedule =
+  // CHECK:      graph.kernel @copy_1(%[[V:.*]]: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {form = #kernel.form<"map">, schedule =
   // CHECK-NEXT:   graph.yield %[[V]]
 }
