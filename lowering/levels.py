@@ -1,18 +1,20 @@
-"""The levels that a module goes through, and how to see which one it has reached.
+"""The levels that a module goes through, and which one it has reached.
 
-Told by what `main` looks like: tensors or buffers, kernels beside it, an arena and a team of threads among its
-arguments. Ops are told by their names, so that looking at a module imports no dialect that the module does not use.
+A module states it: `builtin.module attributes {mini_infer.level = "kernels"}`, written by the import and by each pass
+that takes it to another level. What `main` looks like (tensors or buffers, kernels beside it, an arena and a team of
+threads among its arguments) must agree; for modules written by hand, which may state nothing, it is all there is. Ops
+are told by their names, so that looking at a module imports no dialect that the module does not use.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
 from ..dialects.errors import ConfigError, InvalidModelError
-from ..dialects.graph.host_code import ROLE, argument_texts
+from ..dialects.graph.host_code import LEVEL, ROLE, argument_texts
 from .registry import LEVEL_OF_PASS, LEVELS, Level
 
 __all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of"]
@@ -32,7 +34,7 @@ def check_level(pass_name: str, module: ModuleOp) -> None:
     if needed is None or main is None or not _tells_its_level(main):
         return
     level = level_of(module)
-    if level != needed and not _is_on_both(main, level, needed):
+    if level != needed and not (LEVEL not in module.attributes and _is_on_both(main, level, needed)):
         raise ConfigError(f"{pass_name} works at the {needed} level; the module is at the {level} level")
 
 
@@ -56,7 +58,27 @@ def _tells_its_level(main: Operation) -> bool:
 
 
 def level_of(module: ModuleOp) -> Level:
-    """The level of a module; raises InvalidModelError where there is no function `main` to tell it by."""
+    """The level that a module states, else that which its `main` looks like.
+
+    Raises InvalidModelError where there is no function `main`, or one of another level than is stated.
+    """
+    seen, stated = _looks_like(module), module.attributes.get(LEVEL)
+    if stated is None:
+        return seen
+    named: dict[Attribute, Level] = {StringAttr(each): each for each in LEVELS}
+    level = named.get(stated)
+    if level is None:
+        raise InvalidModelError(f"{LEVEL} is {stated}; it must be one of {', '.join(LEVELS)}")
+    main = SymbolTable.lookup_symbol(module, "main")
+    assert main is not None
+    # Where nothing is computed there are no kernels.
+    if seen != level and (level, seen) != ("kernels", "graph") and _tells_its_level(main):
+        raise InvalidModelError(f"the module states the {level} level ({LEVEL}), but its @main is of the {seen} level")
+    return level
+
+
+def _looks_like(module: ModuleOp) -> Level:
+    """The level by the types in `main`; raises InvalidModelError where there is no such function."""
     main = SymbolTable.lookup_symbol(module, "main")
     if main is not None and main.name == "llvm.func":
         return "llvm"

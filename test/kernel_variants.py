@@ -37,6 +37,7 @@ from mini_infer.dialects.graph import (
 )
 from mini_infer.dialects.graph import CallOp as GraphCallOp
 from mini_infer.dialects.graph import main_of as graph_main_of
+from mini_infer.dialects.graph.host_code import state_level
 from mini_infer.dialects.kernel import CallOp, InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering import pipelines
@@ -278,6 +279,7 @@ def _behind(end: int) -> int:
 def _main_of_calls(module: ModuleOp, calls: Sequence[Call], threads: int) -> tuple[int, int]:
     """Replaces main by one on an arena that makes the calls; the arena's bytes, and where its scratch begins."""
     graph_main_of(module).detach()
+    state_level(module, "arena")
     scratch_at = _behind(max(buffer.end for call in calls for buffer in (*call.operands, *call.results)))
     scratch = max(interface_of(call.kernel).scratch_bytes(threads) for call in calls)
     main = FuncOp("main", ([MemRefType(i8, [scratch_at + scratch + ALIGNMENT])], []))

@@ -31,6 +31,14 @@ from .structure import KernelOp
 ROLE, NAME = "graph.role", "graph.name"
 """Attributes of main's arguments: what each is for ("input", "output", "arena", ...), and what the user calls it."""
 
+LEVEL = "mini_infer.level"
+"""Attribute of a module: the level that it is at, stated by the pass that brought it there."""
+
+
+def state_level(module: ModuleOp, level: str) -> None:
+    """Writes on a module which level it has reached."""
+    module.attributes[LEVEL] = StringAttr(level)
+
 
 def main_of(module: ModuleOp, who: str = "") -> FuncOp:
     """The function @main; raises InvalidModelError where there is none, naming the pass that needs it."""

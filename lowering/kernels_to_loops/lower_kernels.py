@@ -30,7 +30,7 @@ from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
 from ...dialects.graph import KernelOp, describe
-from ...dialects.graph.host_code import kernels_of
+from ...dialects.graph.host_code import kernels_of, state_level
 from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr
 from ...dialects.targets import CpuAttr, target_of
 from ...passes.kernels.schedules import schedule_of
@@ -174,3 +174,4 @@ class LowerKernels(ModulePass):
         op.body.block.add_ops(common.functions)
         for kernel in kernels.values():
             Rewriter.erase_op(kernel)
+        state_level(op, "loops")

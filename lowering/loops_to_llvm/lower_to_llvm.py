@@ -30,6 +30,7 @@ from xdsl.dialects.llvm import CallingConventionAttr, LinkageAttr, LLVMFunctionT
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
+from ...dialects.graph.host_code import state_level
 from ...dialects.targets import CpuAttr, target_of
 from ...passes.memory.analysis.buffers import PLAN
 from . import arith_ops, control_flow, memref_ops, vector_ops
@@ -81,6 +82,7 @@ class LowerToLlvm(ModulePass):
         for top in list(op.ops):
             block.detach_op(top)
         block.add_ops(lowered)
+        state_level(op, "llvm")
 
 
 def _function(

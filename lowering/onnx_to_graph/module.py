@@ -16,6 +16,7 @@ from xdsl.ir import Block, Region, SSAValue
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import blob_store
+from ...dialects.graph.host_code import state_level
 from ...dialects.graph.values import element_type_of_value, shape_of
 from .check import opset_versions, ordered_nodes
 from .emitter import Emitter
@@ -59,7 +60,9 @@ def import_module(
         importer.emitter.place(result)
     _drop_unused(block, results)
     block.add_op(ReturnOp(*results))
-    return ModuleOp([_function(graph, list(inputs), block, results)])
+    module = ModuleOp([_function(graph, list(inputs), block, results)])
+    state_level(module, "graph")
+    return module
 
 
 def _check_output(value: ValueInfoProto, result: SSAValue) -> None:

@@ -47,7 +47,7 @@ from ...dialects.graph import (
     shape_of,
     type_of,
 )
-from ...dialects.graph.host_code import blocks_of, is_scalar, main_of
+from ...dialects.graph.host_code import blocks_of, is_scalar, main_of, state_level
 from ...dialects.kernel import FormAttr
 from ...dialects.targets import target_of
 from ..statistics import count
@@ -85,6 +85,7 @@ class FormKernels(ModulePass):
         for constant in [inner for inner in main.body.walk() if isinstance(inner, ConstantOp)]:
             if not any(True for _ in constant.results[0].uses):
                 Rewriter.erase_op(constant)
+        state_level(op, "kernels")
 
 
 def _constants_to_weights(ctx: Context, main: func.FuncOp) -> None:

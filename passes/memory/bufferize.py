@@ -64,6 +64,7 @@ from ...dialects.graph.host_code import (
     is_shaped,
     main_of,
     result_texts,
+    state_level,
     users_in,
 )
 from ...dialects.kernel import CallOp as BufferCallOp
@@ -96,6 +97,7 @@ class Bufferize(ModulePass):
         main.function_type = FunctionType.from_lists([value.type for value in builder.block.args], [])
         main.arg_attrs = builder.argument_attributes()
         main.res_attrs = None
+        state_level(op, "buffers")
 
 
 def inplace_pairs(call: CallOp) -> Iterator[tuple[int, int]]:

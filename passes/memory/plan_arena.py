@@ -42,7 +42,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import errors
 from ...dialects.graph import int_attr
-from ...dialects.graph.host_code import main_of
+from ...dialects.graph.host_code import main_of, state_level
 from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (
@@ -90,6 +90,7 @@ class PlanArena(ModulePass):
         total = _total(main, places, self.alignment)
         _carry_out(main, places, allocations, lifetimes, plan)
         main.attributes[PLAN] = _summary(problem, plan, total)
+        state_level(op, "arena")
         measure(ctx, self.name, "bytes of all tensors", total)
         measure(ctx, self.name, "bytes of the arena", plan.height)
         measure(ctx, self.name, "bytes saved", total - plan.height)

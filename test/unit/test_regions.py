@@ -24,7 +24,8 @@ from mini_infer.runtime.build import build_plan, target_attribute
 from mini_infer.runtime.engine import EngineConfig
 
 SEEDS = [*range(25), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(25, 1000))]
-COMPILED = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 200))]
+QUICK = (0, 1, 54)  # 54 computes nothing but loops: it looks the same with kernels formed as without
+COMPILED = [*QUICK, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(200) if seed not in QUICK)]
 
 
 def judge(seed: int, passes: Sequence[str]) -> dict[str, int]:
