@@ -1,5 +1,5 @@
-"""Schedules: one file per code family, which says what a kernel's code needs before there is any code.
+"""Schedules for CPUs, one file each, and the rules of fusion.
 
-Each has `schedule(kernel, target) -> (ScheduleAttr, InterfaceAttr)`; the file of the same name in
-lowering/kernels_to_loops/families/ carries the schedule out.
+A schedule's file says what its code needs before there is any code; the file of the same name in
+lowering/kernels_to_loops/families/ carries it out.
 """
