@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import IndexType, VectorType
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.errors import CompileError
@@ -26,7 +25,7 @@ from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.epilogue import Epilogue
 from ..tiles.tiles import TileClass, tile_classes
-from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
+from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import argument_buffer
 
 
@@ -41,6 +40,18 @@ class Patch:
     def key(self) -> tuple[object, ...]:
         """Patches with equal keys run the same code."""
         return (self.rows.rows, self.rows.taps, self.columns.rows, self.columns.taps)
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """Pixels in memory: the place of the first, and how far it is to the next row and column, in elements.
+
+    `kind` says whether rows, columns and channels differ, and the type of an element.
+    """
+
+    place: SSAValue
+    strides: tuple[Index, Index]
+    kind: tuple[bool, bool, bool, Attribute]
 
 
 def lower(k: KernelInstance) -> None:
@@ -76,7 +87,8 @@ class _Writer:
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
         self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}
-        self.functions: dict[tuple[object, ...], func.FuncOp] = {}
+        self.whole = g.channels % self.lanes == 0
+        self.filter_strides = [kh * kw * self.lanes, self.lanes, 1]
 
     def write(self) -> None:
         b, g = self.b, self.g
@@ -129,25 +141,44 @@ class _Writer:
         b, g = self.b, self.g
         y = b.add(b.mul(b.sub(row, patch.rows.first), patch.rows.rows), patch.rows.start)
         x = b.add(b.mul(b.sub(column, patch.columns.first), patch.columns.rows), patch.columns.start)
-        in_strides = strides_of(memref_type(self.x))[:3]
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
-        in_rows = (patch.rows.rows - 1) * g.stride[0] + (g.kernel[0] - 1) * g.dilation[0] + 1
-        in_columns = (patch.columns.rows - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1
-        source_at = b.linear([image, top, left], in_strides)
-        source = b.view(self.x, source_at, [in_rows, in_columns, g.channels], [*in_strides[1:], 1])
-        out = self._window(self.k.results[0], patch, image, y, x)
-        windows = [
-            None if buffer is self.k.results[0] else self._window(buffer, patch, image, y, x, value)
+        source = self._pixels(self.x, [image, top, left])
+        out = self._pixels(self.k.results[0], [image, y, x])
+        operands = [
+            None if buffer is self.k.results[0] else self._pixels(buffer, [image, y, x], value)
             for value, buffer in self.operands.items()
         ]
-        if patch.key not in self.functions:
-            types = [None if window is None else window.type for window in windows]
-            self.functions[patch.key] = self._patch_function(patch, source.type, types, out.type)
-        passed = [self.bias] if self.bias is not None else []
-        passed += [window for window in windows if window is not None]
-        filter_rows = self._filter_rows(y) if self.loops else ()
-        b.call(self.functions[patch.key], [source, self.weight, *passed, out, low, high, *filter_rows])
+        given = [source, out, *(each for each in operands if each is not None)]
+        places = [(source.place, "x"), (out.place, "out")]
+        places += [(each.place, "operand") for each in operands if each is not None]
+        places += [(b.place(self.weight, 0), "filter")]
+        places += [(b.place(self.bias, 0), "bias")] if self.bias is not None else []
+        numbers: list[tuple[Index, str]] = [(low, "first"), (high, "last")]
+        numbers += [
+            (each, name) for pixels in given for each, name in zip(pixels.strides, ("row", "column"), strict=True)
+        ]
+        numbers += [] if self.whole else [(g.channels, "channels")]
+        numbers += [(each, "filter_row") for each in (self._filter_rows(y) if self.loops else ())]
+        kinds = tuple(None if each is None else each.kind for each in operands)
+
+        def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
+            place, number = iter(arguments[: len(places)]), iter(arguments[len(places) :])
+            first, last = next(number), next(number)
+            told = [_Pixels(next(place), (next(number), next(number)), each.kind) for each in given]
+            weight = b.view(next(place), 0, [last, g.kernel[0] * g.kernel[1], self.lanes], self.filter_strides)
+            channels = next(number) if not self.whole else last
+            bias = None if self.bias is None else b.view(next(place), 0, [channels], [1])
+            rest = iter(told[2:])
+            windows = [told[1] if each is None else next(rest) for each in operands]
+            there = _Patch(self, b, patch, told[0], weight, bias, windows, told[1], channels, list(number))
+            b.loop(first, last, lambda block, _: there.write(block))
+
+        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, self.loops, kinds, self.epilogue.key)
+        stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
+        named = [(place.type, name) for place, name in places] + [(INDEX, name) for _, name in numbers]
+        function = self.k.common.function(("depthwise", *key), stem, named, write)
+        b.call(function, [value for value, _ in (*places, *numbers)])
 
     def _filter_rows(self, y: Index) -> tuple[Index, Index]:
         """[first, last): rows of the filter that lie inside the picture for the output row y."""
@@ -160,86 +191,67 @@ class _Writer:
 
         return reached(above), b.min(reached(b.add(above, g.height)), g.kernel[0])
 
-    def _window(
-        self, buffer: SSAValue, patch: Patch, image: Index, y: Index, x: Index, value: SSAValue | None = None
-    ) -> SSAValue:
-        """The tile's window on a buffer of the result's shape, or on one that is broadcast to it."""
+    def _pixels(self, buffer: SSAValue, at: Sequence[Index], value: SSAValue | None = None) -> _Pixels:
+        """The pixels from `at` (image, row, column) on of a buffer of pictures, or of a value broadcast to one."""
         strides = list(strides_of(memref_type(buffer)))
         if value is not None:
-            shape = shape_of(value)
-            own = [0 if size == 1 else stride for size, stride in zip(shape, strides, strict=True)]
+            own = [0 if size == 1 else stride for size, stride in zip(shape_of(value), strides, strict=True)]
             strides = [0] * (4 - len(own)) + own
-        at = self.b.linear([image, y, x], strides[:3])
-        return self.b.view(buffer, at, [patch.rows.rows, patch.columns.rows, self.g.channels], strides[1:])
+        place = self.b.place(buffer, self.b.linear(at, strides[:3]))
+        row, column, channel = strides[1:]
+        return _Pixels(place, (row, column), (row != 0, column != 0, channel != 0, memref_type(buffer).element_type))
 
-    def _patch_function(
+
+class _Patch:
+    """A patch being written, in a function of its own: see `_Writer._call` for what it is told."""
+
+    def __init__(
         self,
-        patch: Patch,
-        source_type: Attribute,
-        operand_types: Sequence[Attribute | None],
-        out_type: Attribute,
-    ) -> func.FuncOp:
-        """(input window, filter, [bias], [epilogue operands], result window, bounds of blocks, [and of filter rows])"""
-        given = [source_type, self.weight.type]
-        given += [self.bias.type] if self.bias is not None else []
-        given += [type for type in operand_types if type is not None]
-        name = f"patch_{patch.rows.rows}x{patch.columns.rows}_{len(self.functions)}"
-        bounds = [IndexType()] * (4 if self.loops else 2)
-        function, b = self.k.helper(name, [*given, out_type, *bounds])
-        source, weight, *rest = function.body.block.args
-        out, low, high, *filter_rows = rest[-1 - len(bounds) :]
-        del rest[-1 - len(bounds) :]
-        bias = rest.pop(0) if self.bias is not None else None
-        windows: dict[SSAValue, SSAValue] = {
-            value: out if type is None else rest.pop(0)
-            for value, type in zip(self.operands, operand_types, strict=True)
-        }
-
-        def block(i: Index, _: Sequence[SSAValue]) -> None:
-            channel = b.mul(i, self.lanes)
-            whole = self.g.channels % self.lanes == 0
-            valid = None if whole else b.min(b.sub(self.g.channels, channel), self.lanes)
-            self._channels(b, patch, i, channel, valid, source, weight, bias, windows, out, filter_rows)
-
-        b.loop(low, high, block)
-        b.ret()
-        return function
-
-    def _channels(
-        self,
+        of: _Writer,
         b: LoopBuilder,
         patch: Patch,
-        block: Index,
-        channel: Index,
-        valid: Index | None,
-        source: SSAValue,
+        source: _Pixels,
         weight: SSAValue,
         bias: SSAValue | None,
-        windows: dict[SSAValue, SSAValue],
-        out: SSAValue,
+        operands: Sequence[_Pixels],
+        out: _Pixels,
+        channels: Index,
         filter_rows: Sequence[SSAValue],
     ) -> None:
-        """One register of channels of a tile."""
-        lanes = self.lanes
-        type = VectorType(memref_type(source).element_type, [lanes])
-        start = b.constant(0.0, type) if bias is None else b.vload(bias, [channel], lanes, valid)
-        if filter_rows:
-            sums = self._looped_sums(b, patch, block, channel, valid, source, weight, start, filter_rows)
-        else:
-            sums = self._sums(b, patch, block, channel, valid, source, weight, start)
+        g = of.g
+        self.b, self.g, self.lanes, self.whole, self.patch, self.epilogue = b, g, of.lanes, of.whole, patch, of.epilogue
+        self.weight, self.bias, self.channels, self.filter_rows = weight, bias, channels, filter_rows
+        rows = (patch.rows.rows - 1) * g.stride[0] + (g.kernel[0] - 1) * g.dilation[0] + 1
+        columns = (patch.columns.rows - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1
+        self.source = b.view(source.place, 0, [rows, columns, channels], [*source.strides, 1])
+        size = [patch.rows.rows, patch.columns.rows, channels]
+        self.out = b.view(out.place, 0, size, [*out.strides, 1])
+        pairs = list(zip(self.epilogue.operands, operands, strict=True))
+        self.windows = {
+            value: self.out if each is out else b.view(each.place, 0, size, [*each.strides, 1]) for value, each in pairs
+        }
+        self.kinds = {value: each.kind for value, each in pairs}
+
+    def write(self, block: Index) -> None:
+        """One register of channels."""
+        b, lanes, patch, out = self.b, self.lanes, self.patch, self.out
+        channel = b.mul(block, lanes)
+        valid = None if self.whole else b.min(b.sub(self.channels, channel), lanes)
+        type = VectorType(memref_type(self.source).element_type, [lanes])
+        start = b.constant(0.0, type) if self.bias is None else b.vload(self.bias, [channel], lanes, valid)
+        sums = (self._looped_sums if self.filter_rows else self._sums)(block, channel, valid, start)
         fixed: dict[SSAValue, SSAValue] = {}
 
         def emit(value: SSAValue, y: Index, x: Index) -> SSAValue:
             def load(operand: SSAValue) -> SSAValue:
-                window = windows[operand]
-                strides = strides_of(memref_type(window))
+                window, (by_row, by_column, by_channel, _) = self.windows[operand], self.kinds[operand]
                 if operand in fixed:
                     return fixed[operand]
-                if strides[2] == 0:
-                    loaded = b.splat(b.load(window, [y, x, 0]), lanes)
-                else:
+                if by_channel:
                     loaded = b.vload(window, [y, x, channel], lanes, valid)
-                if window is not out and strides[:2] == (0, 0) and self.epilogue.inline:
+                else:
+                    loaded = b.splat(b.load(window, [y, x, 0]), lanes)
+                if window is not out and not by_row and not by_column and self.epilogue.inline:
                     fixed[operand] = loaded
                 return loaded
 
@@ -256,18 +268,10 @@ class _Writer:
             b.nest([patch.rows.rows, patch.columns.rows], second_pass)
 
     def _sums(
-        self,
-        b: LoopBuilder,
-        patch: Patch,
-        block: Index,
-        channel: Index,
-        valid: Index | None,
-        source: SSAValue,
-        weight: SSAValue,
-        start: SSAValue,
+        self, block: Index, channel: Index, valid: Index | None, start: SSAValue
     ) -> dict[tuple[int, int], SSAValue]:
         """The tile's sums, each input pixel loaded once."""
-        g, lanes = self.g, self.lanes
+        b, g, lanes, patch = self.b, self.g, self.lanes, self.patch
         height, width = patch.rows.rows, patch.columns.rows
         sums = {(y, x): start for y in range(height) for x in range(width)}
         filters: dict[tuple[int, int], SSAValue] = {}
@@ -285,27 +289,18 @@ class _Writer:
                             )
                             uses.setdefault(pixel, []).append((y, x, kh, kw))
         for pixel in sorted(uses):
-            value = b.vload(source, [*pixel, channel], lanes, valid)
+            value = b.vload(self.source, [*pixel, channel], lanes, valid)
             for y, x, kh, kw in uses[pixel]:
                 if (kh, kw) not in filters:
-                    filters[kh, kw] = b.vload(weight, [block, kh * g.kernel[1] + kw, 0], lanes)
+                    filters[kh, kw] = b.vload(self.weight, [block, kh * g.kernel[1] + kw, 0], lanes)
                 sums[y, x] = b.fma(value, filters[kh, kw], sums[y, x])
         return sums
 
     def _looped_sums(
-        self,
-        b: LoopBuilder,
-        patch: Patch,
-        block: Index,
-        channel: Index,
-        valid: Index | None,
-        source: SSAValue,
-        weight: SSAValue,
-        start: SSAValue,
-        filter_rows: Sequence[SSAValue],
+        self, block: Index, channel: Index, valid: Index | None, start: SSAValue
     ) -> dict[tuple[int, int], SSAValue]:
         """The sums of a tile of one row: in each row of the filter, each input pixel is loaded once."""
-        g, lanes = self.g, self.lanes
+        b, g, lanes, patch = self.b, self.g, self.lanes, self.patch
         uses: dict[int, list[tuple[int, int]]] = {}
         for x in range(patch.columns.rows):
             for kw, (low, high) in enumerate(patch.columns.taps):
@@ -316,13 +311,13 @@ class _Writer:
             sums = list(carried)
             filters: dict[int, SSAValue] = {}
             for pixel in sorted(uses):
-                value = b.vload(source, [b.mul(kh, g.dilation[0]), pixel, channel], lanes, valid)
+                value = b.vload(self.source, [b.mul(kh, g.dilation[0]), pixel, channel], lanes, valid)
                 for x, kw in uses[pixel]:
                     if kw not in filters:
-                        filters[kw] = b.vload(weight, [block, b.add(b.mul(kh, g.kernel[1]), kw), 0], lanes)
+                        filters[kw] = b.vload(self.weight, [block, b.add(b.mul(kh, g.kernel[1]), kw), 0], lanes)
                     sums[x] = b.fma(value, filters[kw], sums[x])
             return sums
 
-        first, last = filter_rows
+        first, last = self.filter_rows
         sums = b.loop(first, last, filter_row, carried=[start] * patch.columns.rows)
         return {(0, x): value for x, value in enumerate(sums)}
