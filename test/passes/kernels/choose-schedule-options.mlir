@@ -1,0 +1,16 @@
+// RUN: not mini-opt %s -p 'choose-schedule{forbid=magic}' 2>&1 | filecheck %s --check-prefix=UNKNOWN
+// RUN: not mini-opt %s -p 'choose-schedule{pick="k"}' 2>&1 | filecheck %s --check-prefix=NO-COLON
+// RUN: not mini-opt %s -p 'choose-schedule{pick="j:map"}' 2>&1 | filecheck %s --check-prefix=NO-KERNEL
+// RUN: not mini-opt %s -p 'choose-schedule{pick="k:panels"}' 2>&1 | filecheck %s --check-prefix=OTHER
+
+// UNKNOWN: choose-schedule: there is no schedule 'magic'; there are attention, depthwise, direct
+// NO-COLON: choose-schedule: pick=k: expected KERNEL:SCHEDULE
+// NO-KERNEL: choose-schedule: pick=j:map: there is no kernel @j
+// OTHER: graph.kernel @k: no schedule that is allowed carries this map out; those that could: map
+func.func @main() {
+  func.return
+}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {form = #kernel.form<"map">} {
+  %y = graph.relu %x : tensor<4xf32>
+  graph.yield %y : tensor<4xf32>
+}
