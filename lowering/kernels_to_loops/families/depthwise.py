@@ -31,15 +31,16 @@ from .contraction_nest import argument_buffer
 
 @dataclass(frozen=True)
 class Patch:
-    """A tile's shape: a class of rows and a class of columns."""
+    """A tile's shape: a class of rows and a class of columns, and whether the rows of the filter are a loop."""
 
     rows: TileClass
     columns: TileClass
+    loops: bool
 
     @property
     def key(self) -> tuple[object, ...]:
         """Patches with equal keys run the same code."""
-        return (self.rows.rows, self.rows.taps, self.columns.rows, self.columns.taps)
+        return (self.loops, self.rows.rows, self.rows.taps, self.columns.rows, self.columns.taps)
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,15 @@ class _Writer:
         self.k, self.b, self.epilogue = k, k.b, epilogue
         self.g: ConvGeometry = conv_geometry(root)
         options = k.schedule_as(Depthwise)
-        self.lanes, self.chunks, self.loops = options.lanes, options.chunks, options.filter_loop
+        self.lanes, self.chunks = options.lanes, options.chunks
         g = self.g
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-        if self.loops:
-            self.rows = tile_classes(g.out_height, 1)
-        else:
-            self.rows = tile_classes(g.out_height, options.tile_rows, kh, sh, ph, dh, g.height)
+        self.rows = tile_classes(g.out_height, options.tile_rows, kh, sh, ph, dh, g.height)
+        (self.any_row,) = tile_classes(g.out_height, 1)
+        # Tiles of one row: where the filter leaves the picture above or below, its rows are a loop.
+        inside = [each for each in self.rows if each.whole and not options.filter_loop]
+        self.inside = inside[0] if inside else None
+        self.one_row = options.filter_loop or options.tile_rows == 1
         self.columns = tile_classes(g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
@@ -109,19 +112,32 @@ class _Writer:
     def _by_row(
         self, classes: Sequence[TileClass], image: Index, row: Index, column: Index, low: Index, high: Index
     ) -> None:
-        if len(classes) == 1:
-            self._by_column(classes[0], self.columns, image, row, column, low, high)
-            return
-        self.b.when(
-            self.b.compare("slt", row, classes[1].first),
-            lambda: self._by_column(classes[0], self.columns, image, row, column, low, high),
-            lambda: self._by_row(classes[1:], image, row, column, low, high),
-        )
+        b = self.b
+
+        def tile(rows: TileClass, *, loops: bool = False) -> None:
+            self._by_column(rows, self.columns, loops, image, row, column, low, high)
+
+        inside = self.inside
+        if self.one_row and inside is None:
+            tile(self.any_row, loops=True)
+        elif self.one_row and inside is not None and len(classes) > 1:
+            after = b.compare("slt", b.sub(row, inside.first), inside.count)
+            is_inside = b.conjunction(b.compare("sge", row, inside.first), after)
+            b.when(is_inside, lambda: tile(inside), lambda: tile(self.any_row, loops=True))
+        elif len(classes) == 1:
+            tile(classes[0])
+        else:
+            b.when(
+                b.compare("slt", row, classes[1].first),
+                lambda: tile(classes[0]),
+                lambda: self._by_row(classes[1:], image, row, column, low, high),
+            )
 
     def _by_column(
         self,
         rows: TileClass,
         classes: Sequence[TileClass],
+        loops: bool,
         image: Index,
         row: Index,
         column: Index,
@@ -129,12 +145,12 @@ class _Writer:
         high: Index,
     ) -> None:
         if len(classes) == 1:
-            self._call(Patch(rows, classes[0]), image, row, column, low, high)
+            self._call(Patch(rows, classes[0], loops), image, row, column, low, high)
             return
         self.b.when(
             self.b.compare("slt", column, classes[1].first),
-            lambda: self._call(Patch(rows, classes[0]), image, row, column, low, high),
-            lambda: self._by_column(rows, classes[1:], image, row, column, low, high),
+            lambda: self._call(Patch(rows, classes[0], loops), image, row, column, low, high),
+            lambda: self._by_column(rows, classes[1:], loops, image, row, column, low, high),
         )
 
     def _call(self, patch: Patch, image: Index, row: Index, column: Index, low: Index, high: Index) -> None:
@@ -159,7 +175,7 @@ class _Writer:
             (each, name) for pixels in given for each, name in zip(pixels.strides, ("row", "column"), strict=True)
         ]
         numbers += [] if self.whole else [(g.channels, "channels")]
-        numbers += [(each, "filter_row") for each in (self._filter_rows(y) if self.loops else ())]
+        numbers += [(each, "filter_row") for each in (self._filter_rows(y) if patch.loops else ())]
         kinds = tuple(None if each is None else each.kind for each in operands)
 
         def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
@@ -174,7 +190,7 @@ class _Writer:
             there = _Patch(self, b, patch, told[0], weight, bias, windows, told[1], channels, list(number))
             b.loop(first, last, lambda block, _: there.write(block))
 
-        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, self.loops, kinds, self.epilogue.key)
+        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, kinds, self.epilogue.key)
         stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
         named = [(place.type, name) for place, name in places] + [(INDEX, name) for _, name in numbers]
         function = self.k.common.function(("depthwise", *key), stem, named, write)

@@ -205,6 +205,10 @@ class LoopBuilder:
         """i1: arith.cmpi `predicate` (slt, eq, ...) on indices."""
         return self.make(CmpiOp, self.index(a), self.index(b), extra=(predicate,))
 
+    def conjunction(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """a and b, of truth values"""
+        return self.make(arith.AndIOp, a, b)
+
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
         """a where condition, else b"""
         return self.make(SelectOp, condition, a, b)
