@@ -23,13 +23,14 @@ DECIDED_BY: dict[str, Level] = {
     "planner": "arena",
     "beam_width": "arena",
     "enable_profiling": "loops",
+    "compile_threads": "llvm",  # where the loops are not to be divided any more
 }
 
 
 def check_undecided(config: EngineConfig, module: ModuleOp) -> None:
     """Raises ConfigError for an option that could no longer change anything in a module that was read."""
     level, target = level_of(module), target_of(module)
-    as_it_is = {"threads": target.threads.data, "vector_bits": target.vector_bits.data}
+    as_it_is = {"threads": target.threads.data, "vector_bits": target.vector_bits.data, "compile_threads": 1}
     defaults = type(config)()
     for name, decided in DECIDED_BY.items():
         value = getattr(config, name)

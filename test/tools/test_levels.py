@@ -211,6 +211,11 @@ def test_what_a_level_no_longer_knows_is_refused(model: Path, tmp_path: Path) ->
             ["--check-memory"],
             "--check-memory is decided above the buffers level; the module is at the llvm level",
         ),
+        (
+            "llvm",
+            ["--compile-threads", "2"],
+            "--compile-threads is decided above the llvm level; the module is at the llvm level",
+        ),
     ],
 )
 def test_options_that_come_too_late_are_refused(
