@@ -90,6 +90,7 @@ def run(
     output: Annotated[str | None, typer.Option("--output", "-o", help="Write the outputs to this .npz.")] = None,
     reference: Annotated[bool, typer.Option(help="Evaluate the ops' numpy meaning instead of compiling.")] = False,
     timing: Annotated[bool, typer.Option("--timing", help="Show where the time of the compile went.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the schedules that each kernel could have.")] = False,
     compile_threads: Annotated[int | None, typer.Option(min=1, help="Processes that compile.")] = None,
     check_memory: Annotated[
         bool, typer.Option("--check-memory", help="Prove the memory plan: poisoned memory, a run without reuse.")
@@ -102,14 +103,23 @@ def run(
         raise ConfigError(f"--output {output}: the name must end in .npz")
     options = _options(threads, dim, shape, optimize, plan_memory)
     if reference:
-        others = ("threads", "optimize", "plan_memory", "repeat", "check_memory", "timing", "compile_threads")
+        others = (
+            "threads",
+            "optimize",
+            "plan_memory",
+            "repeat",
+            "check_memory",
+            "timing",
+            "explain",
+            "compile_threads",
+        )
         _refuse(context, "with --reference", *others)
         running.run_reference(model, options, input or [], seed, output, out)
     else:
         if check_memory:
             _refuse(context, "with --check-memory", "repeat")
         options |= {"check_memory": check_memory, "compile_threads": compile_threads}
-        running.run_compiled(model, options, input or [], seed, repeat, output, out, timing)
+        running.run_compiled(model, options, input or [], seed, repeat, output, out, timing, explain)
 
 
 @app.command()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 
 from rich.table import Table
-from xdsl.context import Context
 
-from ..passes.kernels.choose_schedule import choices_of
+from ..passes.kernels.choose_schedule import Choice
 from ..passes.kernels.schedules.schedule import Schedule
 
 
-def choices_table(ctx: Context) -> Table:
-    """The kernels that got their schedules in a context, a row for each candidate."""
+def choices_table(choices: Iterable[Choice]) -> Table:
+    """Kernels that got their schedules, a row for each candidate."""
     table = Table("kernel", "form", "candidate", "options", title="Schedules")
     table.add_column("us on one core", justify="right")
     table.add_column("taken")
-    for choice in choices_of(ctx):
+    for choice in choices:
         for number, (schedule, seconds) in enumerate(choice.candidates):
             names = ("", "") if number else (choice.kernel, choice.form)
             mark = "yes" if schedule == choice.taken else ""

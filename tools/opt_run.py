@@ -118,9 +118,10 @@ class OptRun:
         if options.explain:
             from rich.console import Console
 
+            from ..passes.kernels.choose_schedule import choices_of
             from .explaining import choices_table
 
-            Console(stderr=True, width=WIDE).print(choices_table(self.ctx))
+            Console(stderr=True, width=WIDE).print(choices_table(choices_of(self.ctx)))
         return 0
 
     def _parts(self) -> Iterator[_Part]:

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.errors import ConfigError
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
+from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
 from ..passes.statistics import PassStatistics
 from ..runtime.build import import_model
 from ..runtime.compiling import engine_of, import_all, pass_names
@@ -26,6 +27,7 @@ from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.signature import input_specs
 from .arrays import load_inputs, save_outputs
+from .explaining import choices_table
 from .reports.tables import percent, size_text
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -39,16 +41,24 @@ class Compiled:
     inputs: Mapping[str, Array]
     seconds: float
     passes: Sequence[PassRun]
+    choices: Sequence[Choice]
     imports: float | None  # seconds, of Python's modules, where they were imported apart
 
 
 def compile_with_progress(
-    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, console: Console, timing: bool = False
+    model: str,
+    options: Mapping[str, Any],
+    files: Sequence[str],
+    seed: int,
+    console: Console,
+    timing: bool = False,
+    explain: bool = False,
 ) -> Compiled:
     """Compiles a model, after reading its inputs; a bar on a terminal tells which pass runs."""
     config = EngineConfig.of(**options)
     imports = seconds(lambda: import_all(config)) if timing else None
     passes: list[PassRun] = []
+    choices: list[Choice] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     start = time.perf_counter()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -56,17 +66,21 @@ def compile_with_progress(
 
         def observer(done: PassRun, _: ModuleOp) -> None:
             passes.append(done)
+            if done.name == ChooseSchedule.name:
+                choices.extend(choices_of(ctx))
             progress.update(task, advance=1, description=[*names, "machine code"][len(passes)])
 
         module, ctx = import_model(model, config)
         names = pass_names(config, module)
+        if explain and ChooseSchedule.name not in names:
+            raise ConfigError(f"--explain does nothing at the {level_of(module)} level: kernels have their schedules")
         progress.update(task, total=len(names) + 1)
         before = time.perf_counter()
         inputs = load_inputs(files, input_specs(module), seed)
         generated = time.perf_counter() - before
         engine = engine_of(module, ctx, config, observer)
         taken = time.perf_counter() - start - generated
-    return Compiled(engine, inputs, taken, passes, imports)
+    return Compiled(engine, inputs, taken, passes, choices, imports)
 
 
 def run_compiled(
@@ -78,9 +92,10 @@ def run_compiled(
     output: str | None,
     console: Console,
     timing: bool = False,
+    explain: bool = False,
 ) -> Compiled:
     """Compiles and runs a model and prints what happened; the engine, for more."""
-    compiled = compile_with_progress(model, options, files, seed, console, timing)
+    compiled = compile_with_progress(model, options, files, seed, console, timing, explain)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
     outputs: dict[str, Array] = engine(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})
@@ -91,6 +106,8 @@ def run_compiled(
     )
     if timing:
         console.print(_timing_table(compiled))
+    if explain:
+        console.print(choices_table(compiled.choices))
     if changes := _rewrites(engine.statistics):
         console.print(f"rewrites: {changes}")
     console.print(_outputs_table(outputs))

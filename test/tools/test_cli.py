@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,27 @@ def test_run_tells_where_the_time_of_the_compile_went(model: Path) -> None:
     }
     assert sum(steps.values()) == pytest.approx(float(lines[end][1]), abs=0.1 * len(steps))
     assert lines[end + 1][:3] == ["before:", "Python's", "modules"]
+
+
+@pytest.mark.parametrize("options", [[], ["--check-memory"]])
+def test_run_explains_the_schedules(tmp_path: Path, options: list[str]) -> None:
+    """Each kernel's candidates with what they cost; the cheapest is taken. A check compiles twice, it explains once."""
+    b = ModelBuilder("picture")
+    path = saved(b.model([b.node("Conv", b.input("x", [1, 3, 40, 40]), b.weight(8, 3, 3, 3))]), tmp_path)
+    lines = told("run", path, "-j", "1", *options, "--explain").splitlines()
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
+    (start,) = (index for index, row in enumerate(rows) if row[:2] == ["conv_0", "contraction"])
+    candidates = [rows[start], *takewhile(lambda row: not row[0], rows[start + 1 :])]
+    assert {"panels", "direct"} <= {row[2] for row in candidates}
+    cheapest = min(candidates, key=lambda row: float(row[4]))
+    assert [row for row in candidates if row[5]] == [cheapest]
+
+
+def test_run_explains_nothing_where_nothing_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "buffers.mlir"
+    path.write_text('builtin.module attributes {mini_infer.level = "buffers"} { func.func @main() { func.return } }')
+    message = "--explain does nothing at the buffers level: kernels have their schedules"
+    assert complaint("run", path, "--explain") == message
 
 
 def test_run_tells_what_was_rewritten(tmp_path: Path) -> None:
