@@ -13,10 +13,10 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.graph import ConvOp, ConvTransposeOp, element_type_of_value, shape_of
 from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
-from ..lanes.lane_access import NotVectorisable
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.builder import Index
 from ..writing.index_expr import Expr
+from ..writing.lane_access import NotVectorisable
 from ..writing.reductions import Reduction
 from .movement_rules import guarded
 from .reduction_rules import wide

@@ -28,6 +28,7 @@ from ..writing.arithmetic import convert, is_unsigned
 from ..writing.builder import INDEX, memref_type
 from ..writing.index_expr import Expr, delinearize
 from ..writing.reductions import Reduction
+from .rules import element_values
 from .values import Values
 
 
@@ -38,7 +39,7 @@ def note_wrong_indices(k: KernelInstance, status: SSAValue) -> None:
         raise CompileError(
             f"{describe(k.kernel)} @{k.name}: {len(checks)} checks, but a status {status.type}; see check-indices"
         )
-    v = Values(k.b, k.kernel, k.operands)
+    v = element_values(k.b, k.kernel, k.operands)
     for place, check in enumerate(checks):
         _note(k, v, check, status, place)
 

@@ -24,10 +24,10 @@ from ....dialects.graph import (
     shape_of,
 )
 from ....passes.geometry.boxes import row_major
-from ..lanes.lane_access import NotVectorisable
 from ..writing.arithmetic import Arithmetic, convert, is_integer, is_unsigned, number_in, signless
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr, Var, delinearize, linear
+from ..writing.lane_access import NotVectorisable
 from .resize_rule import resize
 from .values import Rule, Values, aligned
 

@@ -11,9 +11,8 @@ depend on that variable stays a scalar until it meets one that does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import VectorType, i64
@@ -22,10 +21,10 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph import ConstantOp, KernelOp, describe, element_type_of_value, shape_of
-from ..lanes.lane_access import LaneAccess, Line, NotVectorisable, Vector
 from ..writing.arithmetic import convert, signless
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.index_expr import Expr, Var, linear
+from ..writing.lane_access import LaneAccess, Line, NotVectorisable, Vector
 from .elementwise_ops import emit_elementwise, is_elementwise
 
 Rule: TypeAlias = "Callable[[Values, Operation, tuple[Expr, ...]], SSAValue]"
@@ -39,11 +38,21 @@ class Values:
     """
 
     def __init__(
-        self, b: LoopBuilder, kernel: KernelOp, operands: Sequence[SSAValue], *, on_demand: bool = False
+        self,
+        b: LoopBuilder,
+        kernel: KernelOp,
+        operands: Sequence[SSAValue],
+        rules: Mapping[str, Rule],
+        *,
+        on_demand: bool = False,
     ) -> None:
-        """With `on_demand` an operand's line is written where the operand is first read: in a block without others."""
+        """`rules` say how elements of the ops that are not elementwise come about, by op name.
+
+        With `on_demand` an operand's line is written where the operand is first read: in a block without others.
+        """
         self.b = b
         self.kernel = kernel
+        self._rules = rules
         self.vector: Vector | None = None
         self.lanes = LaneAccess(b)
         self.touched: list[Expr] = []
@@ -109,7 +118,7 @@ class Values:
             return self._constant(op, index)
         if is_elementwise(op):
             return self._elementwise(op, index)
-        rule = rules().get(op.name)
+        rule = self._rules.get(op.name)
         if rule is None:
             raise CompileError(f"{describe(op)}: there is no code for single elements of this op")
         return rule(self, op, index)
@@ -295,14 +304,3 @@ def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:
 def _operand_places(op: Operation, index: tuple[Expr, ...]) -> list[tuple[SSAValue, tuple[Expr, ...]]]:
     """The elements that one element of an elementwise op is computed from."""
     return [(operand, tuple(aligned(index, shape_of(operand)))) for operand in op.operands]
-
-
-@cache
-def rules() -> dict[str, Rule]:
-    """How single elements of the ops that are not elementwise come about, by op name."""
-    from .convolution_rules import CONVOLUTION_RULES
-    from .movement_rules import MOVEMENT_RULES
-    from .reduction_rules import REDUCTION_RULES
-    from .window_rules import WINDOW_RULES
-
-    return {**MOVEMENT_RULES, **REDUCTION_RULES, **WINDOW_RULES, **CONVOLUTION_RULES}

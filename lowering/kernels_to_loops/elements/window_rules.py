@@ -24,10 +24,10 @@ from ....dialects.graph import (
     shape_of,
 )
 from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
-from ..lanes.lane_access import NotVectorisable
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.builder import Index
 from ..writing.index_expr import Expr
+from ..writing.lane_access import NotVectorisable
 from ..writing.reductions import Reduction
 from .movement_rules import ask_for_break
 from .reduction_rules import wide

@@ -24,6 +24,7 @@ from ....dialects.graph import (
     element_type_of_value,
     shape_of,
 )
+from ..elements.rules import element_values
 from ..elements.values import Values
 from ..instance import KernelInstance
 from ..lanes.domain import Canvas, Domain, Trial, plan
@@ -51,7 +52,7 @@ def lower(k: KernelInstance) -> None:
 
 def write_elements(k: KernelInstance) -> None:
     """Loops over all elements of the results, those of one shape together."""
-    values = Values(k.b, k.kernel, k.operands)
+    values = element_values(k.b, k.kernel, k.operands)
     numbered = sorted(enumerate(k.yielded), key=lambda pair: shape_of(pair[1]))
     for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1])):
         if 0 not in shape:

@@ -17,11 +17,11 @@ from xdsl.ir import SSAValue
 from ....passes.geometry.boxes import row_major
 from ..elements.values import Values
 from ..lanes.domain import Piece
-from ..lanes.lane_access import Vector
 from ..lanes.nests import Lanes
 from ..writing.arithmetic import lanes_of
 from ..writing.builder import Index
 from ..writing.index_expr import Expr, Var, linear
+from ..writing.lane_access import Vector
 from ..writing.reductions import Reduction
 
 Body: TypeAlias = "Callable[[Expr], Sequence[SSAValue]]"

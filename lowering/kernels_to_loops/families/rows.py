@@ -28,14 +28,15 @@ from ....dialects.graph import (
 from ....passes.geometry.boxes import row_major
 from ....passes.kernels.forms.rows import RowForm, the_row_form
 from ....passes.kernels.schedules.cpu.rows import Rows
+from ..elements.rules import element_values
 from ..elements.values import Values, aligned
 from ..instance import KernelInstance
 from ..lanes.domain import Canvas, Domain, Trial, plan
-from ..lanes.lane_access import NotVectorisable
 from ..lanes.nests import Lanes, write_nest
 from ..writing.arithmetic import convert, signless, wide_float
 from ..writing.builder import memref_type, strides_of
 from ..writing.index_expr import Expr, delinearize, linear
+from ..writing.lane_access import NotVectorisable
 from ..writing.reductions import Reduction
 from .row_ops import Row, result_at, write_row
 from .row_sweep import Sweep
@@ -63,7 +64,7 @@ class _RowWriter:
         """The loops over rows, and over each row's elements."""
         k, form = self.k, self.form
         domain, lanes = self._loops()
-        values = Values(k.b, k.kernel, k.operands)
+        values = element_values(k.b, k.kernel, k.operands)
         values.lanes_are_settled = form.along and lanes is not None
         canvas = Canvas(values, [values.line(buffer) for buffer in k.results])
         kept = k.scratch_part("row") if form.keeps_row else None

@@ -19,12 +19,13 @@ from ....dialects.graph import ScatterElementsOp, ScatterNdOp, describe, element
 from ....passes.geometry.boxes import row_major
 from ..elements.movement_rules import wrapped
 from ..elements.reduction_rules import wide
+from ..elements.rules import element_values
 from ..elements.values import Values
 from ..instance import KernelInstance
-from ..lanes.lane_access import Line
 from ..writing.arithmetic import convert, signless, wide_float
 from ..writing.builder import Index
 from ..writing.index_expr import Expr, delinearize, linear
+from ..writing.lane_access import Line
 from ..writing.reductions import Reduction
 
 _KINDS = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}
@@ -34,7 +35,7 @@ def lower_scatter(k: KernelInstance, op: ScatterNdOp | ScatterElementsOp) -> Non
     """Write a kernel whose result is a scatter's."""
     if k.yielded != [op.result]:
         raise CompileError(f"{describe(op)}: nothing can follow a scatter in its kernel")
-    v = Values(k.b, k.kernel, k.operands)
+    v = element_values(k.b, k.kernel, k.operands)
     b, shape = k.b, shape_of(op.result)
     if 0 in shape:
         return

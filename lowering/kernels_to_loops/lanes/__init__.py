@@ -1,1 +1,1 @@
-"""Vectors of elements: which loops get lanes, and how lanes are read and written."""
+"""Vectors of elements: which loops get lanes, and where."""

@@ -19,10 +19,11 @@ from xdsl.ir import Attribute, Block
 
 from ....dialects.graph import KernelOp
 from ....passes.geometry.boxes import row_major
+from ..elements.rules import element_values
 from ..elements.values import Values
 from ..writing.builder import INDEX, LoopBuilder
 from ..writing.index_expr import Expr, Quotient, Remainder, Var, linear
-from .lane_access import Line, Vector
+from ..writing.lane_access import Line, Vector
 
 # More pieces than this are not worth their code; then conditions stay inside the loops.
 _MOST_PIECES = 48
@@ -112,7 +113,7 @@ class Trial:
             block = Block(arg_types=[*self.operands, *self.results, *[INDEX for _ in piece]])
             b = LoopBuilder(block)
             buffers = block.args[: len(self.operands) + len(self.results)]
-            values = Values(b, self.kernel, buffers[: len(self.operands)], on_demand=True)
+            values = element_values(b, self.kernel, buffers[: len(self.operands)], on_demand=True)
             canvas = Canvas(values, [values.line(buffer) for buffer in buffers[len(self.operands) :]])
             variables = [
                 Var(arg, low, high - 1) for arg, (low, high) in zip(block.args[len(buffers) :], piece, strict=True)

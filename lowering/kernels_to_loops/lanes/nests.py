@@ -19,8 +19,8 @@ from ..elements.values import Values
 from ..instance import KernelInstance
 from ..writing.builder import Index
 from ..writing.index_expr import Expr, Var
+from ..writing.lane_access import Interleaved, NotVectorisable, Square, Vector
 from .domain import Canvas, Domain, Element, Piece, Trial
-from .lane_access import Interleaved, NotVectorisable, Square, Vector
 
 # Threads are busy to the end when each has a few pieces of work.
 _WORK_PER_THREAD = 4

@@ -1,1 +1,1 @@
-"""Writing loops: the builder, and arithmetic on indices, numbers and vectors."""
+"""Writing loops: the builder, arithmetic on indices, numbers and vectors, and how vectors are read and written."""

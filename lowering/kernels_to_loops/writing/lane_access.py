@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.extensions.replace import scalar_of, shaped_like
-from ..writing.arithmetic import signless
-from ..writing.builder import LoopBuilder, memref_type
-from ..writing.index_expr import Expr, Var
-from ..writing.squares import transposed
+from .arithmetic import signless
+from .builder import LoopBuilder, memref_type
+from .index_expr import Expr, Var
+from .squares import transposed
 
 # A vector read with a stride up to this is a few loads and shuffles; with a larger one, a load per lane.
 _LARGEST_SHUFFLED_STRIDE = 4
