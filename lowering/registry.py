@@ -89,7 +89,7 @@ XDSL_SUMMARIES = {
 }
 
 DIALECTS = {
-    "graph": "mini_infer.dialects.graph:Graph",
+    "graph": "mini_infer.dialects.graph.dialect:Graph",
     "kernel": "mini_infer.dialects.kernel:Kernel",
     # xDSL's, repaired
     "arith": "mini_infer.dialects.extensions:Arith",

@@ -13,23 +13,13 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.graph import (
-    AttentionOp,
-    ConstantOp,
-    ConvOp,
-    ConvTransposeOp,
-    ElementwiseOp,
-    GruOp,
-    KernelOp,
-    LstmOp,
-    MatmulOp,
-    RecurrenceOp,
-    ReductionOp,
-    RnnOp,
-    numpy_dtype,
-    shape_of,
-)
+from ..dialects.graph.attention import AttentionOp
+from ..dialects.graph.base import ElementwiseOp, ReductionOp
+from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ..dialects.graph.packing import UnpackOp
+from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
+from ..dialects.graph.structure import ConstantOp, KernelOp
+from ..dialects.graph.values import numpy_dtype, shape_of
 from ..dialects.graph.windows import PoolOp
 from ..dialects.targets import CpuAttr
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import OutOfMemoryError
-from ..dialects.graph import MiniContext
+from ..dialects.graph.blobs import MiniContext
 from ..dialects.targets import CpuAttr, target_of
 from ..lowering.levels import LEVELS, argument_roles, level_of
 from ..lowering.module_text import own_errors, read_module

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.graph import MiniContext
+from ..dialects.graph.blobs import MiniContext
 from ..lowering.levels import LEVELS, level_of
 from ..lowering.pipelines import Observer, collection_paused, parse_passes
 from ..passes.memory.report.memory_report import MemoryPlan

@@ -10,7 +10,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ..dialects.graph import MiniContext
+from ..dialects.graph.blobs import MiniContext
 from ..dialects.targets import target_of
 from ..lowering.levels import level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module

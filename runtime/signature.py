@@ -24,7 +24,10 @@ from xdsl.ir import Attribute, Operation
 from xdsl.traits import SymbolTable
 
 from ..dialects.errors import InvalidModelError
-from ..dialects.graph import BlobAttr, MiniContext, input_names, node_name, numpy_dtype
+from ..dialects.graph.base import node_name
+from ..dialects.graph.blobs import BlobAttr, MiniContext
+from ..dialects.graph.interpret import input_names
+from ..dialects.graph.values import numpy_dtype
 from ..lowering.kernels_to_loops.lower_kernels import KERNEL
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors

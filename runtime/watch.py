@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ..dialects.errors import PlanError
-from ..dialects.graph import MiniContext, node_name
+from ..dialects.graph.base import node_name
+from ..dialects.graph.blobs import MiniContext
 from ..dialects.graph.host_code import main_of
 from ..lowering.pipelines import Observer, PassRun
 from ..passes.geometry.boxes import Box

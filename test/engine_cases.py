@@ -11,7 +11,7 @@ from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 
 def perceptron() -> ModelProto:

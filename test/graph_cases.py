@@ -12,7 +12,8 @@ from onnx.reference import ReferenceEvaluator
 from xdsl.dialects.test import TestOp
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import Array, GraphOp, element_type_of, tensor, type_of
+from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.values import Array, element_type_of, tensor, type_of
 
 Build = Callable[..., GraphOp]
 

@@ -13,8 +13,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mini_infer.dialects.graph import ConstantOp, GraphOp, MiniContext, WeightOp, blob_store, interpret
-from mini_infer.dialects.graph.base import named_location
+from mini_infer.dialects.graph.base import GraphOp, named_location
+from mini_infer.dialects.graph.blobs import MiniContext, blob_store
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.structure import ConstantOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of, shape_of, tensor
 from mini_infer.lowering.pipelines import parse_passes
 

@@ -23,20 +23,12 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    Array,
-    ConstantOp,
-    GraphOp,
-    KernelOp,
-    MiniContext,
-    WeightOp,
-    blob_store,
-    element_type_of,
-    interpret,
-    main_of,
-    tensor,
-)
-from mini_infer.dialects.graph.base import named_location
+from mini_infer.dialects.graph.base import GraphOp, named_location
+from mini_infer.dialects.graph.blobs import MiniContext, blob_store
+from mini_infer.dialects.graph.host_code import main_of
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.structure import ConstantOp, KernelOp, WeightOp
+from mini_infer.dialects.graph.values import Array, element_type_of, tensor
 from mini_infer.dialects.kernel import CallOp, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering import pipelines

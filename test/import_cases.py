@@ -15,7 +15,9 @@ from onnx.reference import ReferenceEvaluator
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
-from mini_infer.dialects.graph import Array, MiniContext, interpret
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 
 

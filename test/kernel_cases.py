@@ -15,37 +15,17 @@ from kernel_runs import Body
 from kernel_variants import ByHand
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    AddOp,
-    AttentionOp,
-    AvgPoolOp,
-    BatchNormOp,
-    BroadcastToOp,
-    ConcatOp,
-    ConvOp,
-    CumsumOp,
-    ExpOp,
-    InstanceNormOp,
-    LayerNormOp,
-    LogSoftmaxOp,
-    LrnOp,
-    LstmOp,
-    MatmulOp,
-    MaxPoolOp,
-    MinOp,
-    MulOp,
-    PadOp,
-    ReduceMeanOp,
-    ReluOp,
-    ReshapeOp,
-    RmsNormOp,
-    ScatterElementsOp,
-    ScatterNdOp,
-    SoftmaxOp,
-    SubOp,
-    TransposeOp,
-    shape_of,
-)
+from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, MinOp, MulOp, SubOp
+from mini_infer.dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.recurrence import LstmOp
+from mini_infer.dialects.graph.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.unary import ExpOp, ReluOp
+from mini_infer.dialects.graph.values import shape_of
+from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 Sized: TypeAlias = "Callable[[int], Case | ByHand]"
 Random = np.random.default_rng(0)

@@ -12,17 +12,10 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, ModuleO
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    Array,
-    KernelOp,
-    MiniContext,
-    YieldOp,
-    element_type_of,
-    numpy_dtype,
-    tensor,
-    type_of,
-)
 from mini_infer.dialects.graph.base import GraphOp, named_location
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.graph.structure import KernelOp, YieldOp
+from mini_infer.dialects.graph.values import Array, element_type_of, numpy_dtype, tensor, type_of
 from mini_infer.dialects.kernel import CallOp, FormAttr, InterfaceAttr
 from mini_infer.dialects.targets import target_of
 from mini_infer.lowering.kernels_to_loops.lower_kernels import LowerKernels

@@ -15,15 +15,10 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mini_infer.dialects.graph import (
-    Array,
-    BlobStore,
-    GraphOp,
-    KernelOp,
-    YieldOp,
-    numpy_dtype,
-    tensor,
-)
+from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.blobs import BlobStore
+from mini_infer.dialects.graph.structure import KernelOp, YieldOp
+from mini_infer.dialects.graph.values import Array, numpy_dtype, tensor
 from mini_infer.dialects.kernel import BarrierOp, CallOp, WeightOp
 from mini_infer.passes.memory.analysis.buffers import int_attribute
 from mini_infer.passes.memory.analysis.host import loop_ranges, steps_of

@@ -18,15 +18,15 @@ from xdsl.dialects import tensor as tensor_dialect
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, f32, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mini_infer.dialects import graph
-from mini_infer.dialects.graph import (
-    Array,
-    MiniContext,
-    blob_store,
-    named_location,
-    shape_of,
-    tensor,
-)
+from mini_infer.dialects.graph.activation import CastOp, ClipOp
+from mini_infer.dialects.graph.base import named_location
+from mini_infer.dialects.graph.blobs import MiniContext, blob_store
+from mini_infer.dialects.graph.contraction import MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MaxOp, SubOp
+from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.structure import CallOp, KernelOp, WeightOp, YieldOp
+from mini_infer.dialects.graph.unary import AbsOp, NegOp, ReluOp
+from mini_infer.dialects.graph.values import Array, shape_of, tensor
 from mini_infer.dialects.kernel import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
@@ -89,23 +89,23 @@ class ProgramBuilder:
         name = f"k{self.count}"
         location = named_location(f"node{self.count}")
         self.count += 1
-        kernel = graph.KernelOp(name, [value.type for value in operands], [])
+        kernel = KernelOp(name, [value.type for value in operands], [])
         made = body(kernel.arguments)
         kernel.body.block.add_ops(made)
         results = [op.results[0] for op in made]
-        kernel.body.block.add_op(graph.YieldOp(*results))
+        kernel.body.block.add_op(YieldOp(*results))
         kernel.refresh_type()
         kernel.schedule = ScheduleAttr.of("map")
         inplace, _, *more = interface.parameters
         kernel.interface = InterfaceAttr.new([inplace, ArrayAttr(moves_of(kernel)), *more])
         self.module.body.block.add_op(kernel)
-        call = graph.CallOp(name, operands, [value.type for value in results], location)
+        call = CallOp(name, operands, [value.type for value in results], location)
         self.block.add_op(call)
         return list(call.res)
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """A reshape in main."""
-        op = graph.ReshapeOp(value, shape, named_location(f"reshape{self.count}"))
+        op = ReshapeOp(value, shape, named_location(f"reshape{self.count}"))
         self.count += 1
         self.block.add_op(op)
         return op.result
@@ -113,7 +113,7 @@ class ProgramBuilder:
     def weight(self, array: Array) -> SSAValue:
         """A weight of main."""
         blob = blob_store(self.context).add(array)
-        op = graph.WeightOp(blob, tensor(f32, array.shape))
+        op = WeightOp(blob, tensor(f32, array.shape))
         self.block.add_op(op)
         return op.result
 
@@ -183,7 +183,7 @@ def _condition(random: Random, builder: ProgramBuilder, values: list[SSAValue]) 
     """Whether an element of a value is larger than another's, as a truth value of the host."""
     x = random.choice(values[-6:])
     y = random.choice([value for value in values if value.type == x.type])
-    (larger,) = builder.call(lambda a: [graph.GreaterOp(a[0], a[1])], [x, y], InterfaceAttr.of())
+    (larger,) = builder.call(lambda a: [GreaterOp(a[0], a[1])], [x, y], InterfaceAttr.of())
     return builder.add(tensor_dialect.ExtractOp(larger, [builder.index(0)] * len(shape_of(x)), i1))
 
 
@@ -192,8 +192,8 @@ def _count(random: Random, builder: ProgramBuilder) -> SSAValue:
     x = random.choice(builder.inputs)
 
     def counted(a: Sequence[SSAValue]) -> list[Operation]:
-        clipped = graph.ClipOp(a[0], 0.0, 3.0)
-        return [clipped, graph.CastOp(clipped.results[0], i64)]
+        clipped = ClipOp(a[0], 0.0, 3.0)
+        return [clipped, CastOp(clipped.results[0], i64)]
 
     *_, counts = builder.call(counted, [x], InterfaceAttr.of())
     number = builder.add(tensor_dialect.ExtractOp(counts, [builder.index(0)] * len(shape_of(x)), i64))
@@ -219,10 +219,10 @@ def _step(random: Random, builder: ProgramBuilder, values: list[SSAValue]) -> li
     same = [value for value in recent if value.type == x.type]
     match random.randrange(10):
         case 0 | 1:
-            op = random.choice([graph.ReluOp, graph.NegOp, graph.AbsOp])
+            op = random.choice([ReluOp, NegOp, AbsOp])
             return builder.call(lambda a: [op(a[0])], [x], _interface(random, 1, 1, [(0, 0)]))
         case 2 | 3:
-            op = random.choice([graph.AddOp, graph.SubOp, graph.MaxOp])
+            op = random.choice([AddOp, SubOp, MaxOp])
             operands = [x, random.choice(same)]
             interface = _interface(random, 2, 1, [(0, 0), (1, 0)])
             return builder.call(lambda a: [op(a[0], a[1])], operands, interface)
@@ -236,7 +236,7 @@ def _step(random: Random, builder: ProgramBuilder, values: list[SSAValue]) -> li
             if sum(int(np.prod(shape_of(v))) for v in parts) > 512:
                 return []
             interface = _interface(random, len(parts), 1, [])
-            return builder.call(lambda a: [graph.ConcatOp(a, axis)], parts, interface)
+            return builder.call(lambda a: [ConcatOp(a, axis)], parts, interface)
         case 7:
             axis = random.randrange(len(shape))
             cut = random.randint(0, shape[axis])
@@ -251,11 +251,11 @@ def _step(random: Random, builder: ProgramBuilder, values: list[SSAValue]) -> li
             inner = shape[-1]
             weight = builder.weight(np.full((inner, columns), seed_value(random), np.float32))
             interface = _interface(random, 2, 1, [])
-            return builder.call(lambda a: [graph.MatmulOp(a[0], a[1])], [x, weight], interface)
+            return builder.call(lambda a: [MatmulOp(a[0], a[1])], [x, weight], interface)
         case _:
             order = _unit_transpose(shape)
             interface = _interface(random, 1, 1, [])
-            return builder.call(lambda a: [graph.TransposeOp(a[0], order)], [x], interface)
+            return builder.call(lambda a: [TransposeOp(a[0], order)], [x], interface)
 
 
 def seed_value(random: Random) -> float:
@@ -271,7 +271,7 @@ def _slice(value: SSAValue, axis: int, start: int, stop: int) -> Operation:
     shape = shape_of(value)
     starts = [start if i == axis else 0 for i in range(len(shape))]
     stops = [stop if i == axis else size for i, size in enumerate(shape)]
-    return graph.SliceOp(value, starts, stops, [1] * len(shape))
+    return SliceOp(value, starts, stops, [1] * len(shape))
 
 
 def _unit_transpose(shape: tuple[int, ...]) -> list[int]:

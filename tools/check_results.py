@@ -19,7 +19,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.traits import SymbolTable
 
 from ..dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
-from ..dialects.graph import ConstantOp, MiniContext, blob_store, interpret
+from ..dialects.graph.blobs import MiniContext, blob_store
+from ..dialects.graph.interpret import interpret
+from ..dialects.graph.structure import ConstantOp
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 TOLERANCE = 1e-6

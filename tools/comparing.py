@@ -20,7 +20,11 @@ from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
 from ..dialects.errors import ConfigError
-from ..dialects.graph import ConstantOp, MiniContext, WeightOp, describe, interpret, main_of
+from ..dialects.graph.base import describe
+from ..dialects.graph.blobs import MiniContext
+from ..dialects.graph.host_code import main_of
+from ..dialects.graph.interpret import interpret
+from ..dialects.graph.structure import ConstantOp, WeightOp
 from ..lowering.levels import level_of
 from ..runtime.build import build_plan, import_model
 from ..runtime.config import EngineConfig

@@ -22,7 +22,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ..dialects.errors import MiniInferError
-from ..dialects.graph import describe
+from ..dialects.graph.base import describe
 
 Kind = Literal["error", "warning"]
 _START = re.compile(r"//.*?expected-(?:error|warning)")

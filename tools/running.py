@@ -130,7 +130,7 @@ def run_reference(
     model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, output: str | None, console: Console
 ) -> None:
     """Evaluates the imported graph op by op in numpy and prints the outputs."""
-    from ..dialects.graph import interpret
+    from ..dialects.graph.interpret import interpret
 
     module, ctx = import_model(model, EngineConfig.of(**options))
     if level_of(module) not in ("graph", "kernels"):

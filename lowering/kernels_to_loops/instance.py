@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.errors import CompileError
-from ...dialects.graph import KernelOp, YieldOp, describe
+from ...dialects.graph.base import describe
+from ...dialects.graph.structure import KernelOp, YieldOp
 from ...dialects.kernel import InterfaceAttr
 from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view

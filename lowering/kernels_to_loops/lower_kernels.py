@@ -29,8 +29,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
-from ...dialects.graph import KernelOp, describe
+from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import kernels_of, state_level
+from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr
 from ...dialects.targets import CpuAttr, target_of
 from ...passes.kernels.schedules import schedule_of

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp, ints, shape_of
+from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.values import ints, shape_of
 from .boxes import Box, reshaped, row_major
 
 

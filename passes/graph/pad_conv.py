@@ -20,7 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
 
-from ...dialects.graph import ConvOp, PadOp, ints, ints_attr, shape_of
+from ...dialects.graph.contraction import ConvOp
+from ...dialects.graph.movement import PadOp
+from ...dialects.graph.values import ints, ints_attr, shape_of
 from .support.pattern_utils import GraphPattern, apply_patterns, with_operands
 
 # Columns of a filter. Up to 11 x 11 is usual in models of pictures; with 16 at most 3 tiles of 6 pixels touch a border.

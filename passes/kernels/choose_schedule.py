@@ -20,7 +20,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError, ConfigError
-from ...dialects.graph import KernelOp, describe
+from ...dialects.graph.base import describe
+from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import FormAttr
 from ...dialects.targets import CpuAttr, target_of
 from .schedules import names_of_schedules, schedules_for

@@ -28,26 +28,14 @@ from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.errors import InvalidModelError
-from ...dialects.graph import (
-    CallOp,
-    ConstantOp,
-    ConvOp,
-    ElementwiseOp,
-    GraphOp,
-    GruOp,
-    KernelOp,
-    LstmOp,
-    ReshapeOp,
-    RnnOp,
-    WeightOp,
-    YieldOp,
-    blob_store,
-    describe,
-    ints_attr,
-    shape_of,
-    type_of,
-)
+from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
+from ...dialects.graph.blobs import blob_store
+from ...dialects.graph.contraction import ConvOp
 from ...dialects.graph.host_code import blocks_of, is_scalar, main_of, state_level
+from ...dialects.graph.movement import ReshapeOp
+from ...dialects.graph.recurrence import GruOp, LstmOp, RnnOp
+from ...dialects.graph.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
+from ...dialects.graph.values import ints_attr, shape_of, type_of
 from ...dialects.kernel import FormAttr
 from ...dialects.targets import target_of
 from ..statistics import count

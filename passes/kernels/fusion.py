@@ -24,20 +24,13 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.graph import (
-    ConstantOp,
-    ElementwiseOp,
-    GraphOp,
-    MatmulOp,
-    MaxPoolOp,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
-    WeightOp,
-    element_type_of_value,
-    shape_of,
-)
+from ...dialects.graph.base import ElementwiseOp, GraphOp
+from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.host_code import users_in
+from ...dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.graph.windows import MaxPoolOp
 from ..geometry.strided_views import strided_view
 from .forms import form_of
 from .fusion_rules import FusionRules

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 
 from xdsl.ir import Attribute, Operation
 
-from ...dialects.graph import MaxPoolOp
+from ...dialects.graph.windows import MaxPoolOp
 
 
 class FusionRules(ABC):

@@ -9,7 +9,9 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.errors import CompileError
-from ...dialects.graph import KernelOp, describe, element_type_of_value, ints, numpy_dtype
+from ...dialects.graph.base import describe
+from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype
 
 Root = TypeVar("Root", bound=Operation)
 

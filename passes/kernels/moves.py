@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ...dialects.graph import ConcatOp, KernelOp, shape_of
+from ...dialects.graph.movement import ConcatOp
+from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.values import shape_of
 from ...dialects.kernel import MoveAttr
 from ..geometry.boxes import Box, row_major, with_unit_strides
 from ..geometry.strided_views import strided_view

@@ -23,19 +23,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.graph import (
-    AnyTensor,
-    Array,
-    CallOp,
-    KernelOp,
-    Packing,
-    UnpackOp,
-    WeightOp,
-    YieldOp,
-    blob_store,
-    tensor,
-    type_of,
-)
+from ...dialects.graph.blobs import blob_store
+from ...dialects.graph.packing import Packing, UnpackOp
+from ...dialects.graph.structure import CallOp, KernelOp, WeightOp, YieldOp
+from ...dialects.graph.values import AnyTensor, Array, tensor, type_of
 from ...dialects.kernel import FormAttr, InterfaceAttr
 from ...dialects.targets import target_of
 from ..statistics import count

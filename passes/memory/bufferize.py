@@ -54,7 +54,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
-from ...dialects.graph import CallOp, ReshapeOp, WeightOp, describe, named_location, node_name, type_of
+from ...dialects.graph.base import describe, named_location, node_name
 from ...dialects.graph.host_code import (
     NAME,
     ROLE,
@@ -67,6 +67,9 @@ from ...dialects.graph.host_code import (
     state_level,
     users_in,
 )
+from ...dialects.graph.movement import ReshapeOp
+from ...dialects.graph.structure import CallOp, WeightOp
+from ...dialects.graph.values import type_of
 from ...dialects.kernel import CallOp as BufferCallOp
 from ...dialects.kernel import WeightOp as BufferWeightOp
 from ...dialects.targets import target_of

@@ -26,9 +26,11 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from ...dialects.graph import ConstantOp, KernelOp, int_attr, node_name
+from ...dialects.graph.base import node_name
 from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.graph.indexing import IndexedOp
+from ...dialects.graph.structure import ConstantOp, KernelOp
+from ...dialects.graph.values import int_attr
 from ...dialects.kernel import CallOp
 from ..statistics import count
 from .analysis.buffers import IndexConstants, add_argument, argument_with_role, buffer_type

@@ -31,8 +31,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
-from ...dialects.graph import describe, tensor
+from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, blocks_of, kernels_of, main_of
+from ...dialects.graph.values import tensor
 from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
 from ..geometry.boxes import Box, placed
 from ..statistics import count

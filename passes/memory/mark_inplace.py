@@ -23,8 +23,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
-from ...dialects.graph import int_attr
 from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
+from ...dialects.graph.values import int_attr
 from ...dialects.targets import target_of
 from ..statistics import count
 from .analysis.aliasing import disabled_ops, read_program, share

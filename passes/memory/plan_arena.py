@@ -41,8 +41,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import errors
-from ...dialects.graph import int_attr
 from ...dialects.graph.host_code import main_of, state_level
+from ...dialects.graph.values import int_attr
 from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (

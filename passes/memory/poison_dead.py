@@ -28,8 +28,10 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.graph import BroadcastToOp, ConstantOp, KernelOp, YieldOp, tensor
 from ...dialects.graph.host_code import main_of
+from ...dialects.graph.movement import BroadcastToOp
+from ...dialects.graph.structure import ConstantOp, KernelOp, YieldOp
+from ...dialects.graph.values import tensor
 from ...dialects.kernel import BarrierOp, CallOp
 from .analysis.buffers import constant_of, int_attribute
 from .analysis.host import Step, steps_of

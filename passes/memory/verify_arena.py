@@ -36,7 +36,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
-from ...dialects.graph import KernelOp, describe, numpy_dtype
+from ...dialects.graph.base import describe
+from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
 from .analysis.byte_map import ByteMap, Region
 

@@ -22,7 +22,7 @@ from isolated import Died
 from models.small import SMALL_MODELS
 from onnx import ModelProto
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 GRAPH_SECONDS = SECONDS * 2 * len(OPTIONS)  # a graph is compiled for every set of options, for two of them twice
 

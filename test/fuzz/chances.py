@@ -14,50 +14,23 @@ import numpy as np
 from graph_runs import Model
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    AbsOp,
-    AddOp,
-    AvgPoolOp,
-    BatchNormOp,
-    BroadcastToOp,
-    CastOp,
-    ClipOp,
-    ConcatOp,
-    ConvOp,
+from mini_infer.dialects.graph.activation import CastOp, ClipOp, GeluOp, HardSigmoidOp
+from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MaxOp, MinOp, MulOp, SubOp, WhereOp
+from mini_infer.dialects.graph.indexing import GatherOp, ScatterElementsOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.reduction import (
     CumsumOp,
-    GatherOp,
-    GeluOp,
-    GreaterOp,
-    HardSigmoidOp,
-    InstanceNormOp,
-    LayerNormOp,
     LogSoftmaxOp,
-    LrnOp,
-    MatmulOp,
-    MaxOp,
-    MaxPoolOp,
-    MinOp,
-    MulOp,
-    NegOp,
-    PadOp,
     ReduceMaxOp,
     ReduceMeanOp,
     ReduceSumOp,
-    ReluOp,
-    ReshapeOp,
-    RmsNormOp,
-    ScatterElementsOp,
-    SigmoidOp,
-    SliceOp,
     SoftmaxOp,
-    SubOp,
-    TanhOp,
-    TransposeOp,
-    WhereOp,
-    element_type_of,
-    element_type_of_value,
-    shape_of,
 )
+from mini_infer.dialects.graph.unary import AbsOp, NegOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.values import element_type_of, element_type_of_value, shape_of
+from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33)
 LARGEST = 2500  # elements of one value

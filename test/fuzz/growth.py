@@ -19,7 +19,7 @@ import numpy as np
 from fuzz.reference import evaluate
 from onnx import ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper, shape_inference
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16), BFLOAT16)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 FAR = 2**40  # elements that no machine has
 MANY = 2**33  # elements that hardly any machine has: 32 GB of floats

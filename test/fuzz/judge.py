@@ -19,7 +19,7 @@ from fuzz.reference import evaluate
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "default": {},

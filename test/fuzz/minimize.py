@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fuzz.growth import Case
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 TRIES = 80  # each compiles a graph
 

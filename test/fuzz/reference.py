@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from typing_extensions import override
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 
 class LRN(OpRun):

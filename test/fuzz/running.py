@@ -13,7 +13,7 @@ from isolated import isolated
 from onnx import ModelProto
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 SECONDS = 20  # of processor time, for one model
 MEMORY = 4 << 30  # bytes of address space, libraries included

@@ -16,7 +16,7 @@ from models.builder import ModelBuilder
 from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 EXACT = np.array([1.0, -2.0, 4.0])
 TOLERANCE = 2e-5  # of float32

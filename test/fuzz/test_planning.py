@@ -9,7 +9,7 @@ import pytest
 from fuzz import planning
 from fuzz.planning import differences, judged, same, steps_of
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.memory.analysis.liveness import Lifetime
 from mini_infer.passes.memory.verify_arena import VerifyArena

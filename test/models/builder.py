@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 Dims = Sequence[int | str]  # sizes, and names of dynamic dimensions
 

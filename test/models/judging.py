@@ -12,7 +12,8 @@ from models.build import example_inputs
 from onnx import ModelProto
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array, interpret
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.values import Array
 
 FLOOR = 2e-6  # an error, relative to the largest element, that is always small enough
 

@@ -15,7 +15,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 from .builder import rng
 

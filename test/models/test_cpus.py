@@ -15,7 +15,7 @@ from models.build import SMALL_MODELS
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from mini_infer.dialects.graph import MiniContext
+from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.registry import dialect_factories

@@ -10,7 +10,7 @@ from models.judging import FLOOR, Judge, assert_same_bits, distance
 from onnx import ModelProto
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 
 def tanh() -> ModelProto:

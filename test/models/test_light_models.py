@@ -11,7 +11,7 @@ from onnx.backend.test.runner import Runner
 from xdsl.dialects.builtin import ModuleOp
 
 import mini_infer as mi
-from mini_infer.dialects.graph import node_name
+from mini_infer.dialects.graph.base import node_name
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.passes.memory.report.memory_plan import MemoryPlan
 from mini_infer.runtime.build import import_model, plan_memory

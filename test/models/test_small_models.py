@@ -10,7 +10,7 @@ import pytest
 from models.build import SMALL_MODELS
 from models.judging import Judge, assert_same_bits, distance
 
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 # Fusion, folding and vector width change the order in which numbers are added and rounded, no more. Outputs that
 # differ by that alone lie this close together, relative to the largest element.

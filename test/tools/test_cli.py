@@ -22,7 +22,8 @@ from onnx import ModelProto
 from typer.testing import CliRunner, Result
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array, TanhOp
+from mini_infer.dialects.graph.unary import TanhOp
+from mini_infer.dialects.graph.values import Array
 from mini_infer.tools import benching, comparing, demo_model
 from mini_infer.tools.bench_report import Measured
 from mini_infer.tools.cli import app

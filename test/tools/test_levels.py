@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import mini_infer as mi
-from mini_infer.dialects.graph import BlobStore
+from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.lowering.levels import LEVELS
 from mini_infer.runtime.decided import DECIDED_BY
 from mini_infer.tools.cli import app

@@ -12,7 +12,7 @@ import pytest
 from models.build import ModelBuilder
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
-from mini_infer.dialects.graph import BlobStore
+from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.tools.mini_opt import main
 
 MODULE = "func.func @f(%a: i32) -> i32 {\n  func.return %a : i32\n}\n"

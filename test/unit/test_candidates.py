@@ -10,7 +10,7 @@ import pytest
 from kernel_cases import CASES
 from kernel_variants import Call, Memory, on_other_memory, small_target, some
 
-from mini_infer.dialects.graph import Array, element_type_of_value, numpy_dtype
+from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype
 from mini_infer.dialects.kernel import FormAttr, InterfaceAttr
 from mini_infer.passes.kernels.schedules import schedules_for
 

@@ -11,7 +11,7 @@ from import_cases import onnxruntime
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.dialects.graph import MiniContext
+from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.runtime.build import target_attribute

@@ -14,7 +14,7 @@ from engine_cases import engine, inputs, perceptron
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.storage import aligned_bytes
 
 NAME, OUTPUT = "perceptron", "perceptron/gemm_4"

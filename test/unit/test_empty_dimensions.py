@@ -10,7 +10,7 @@ from models.builder import ModelBuilder
 from onnx import helper, numpy_helper
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 
 def zeros(*shape: int, dtype: Any = np.float32) -> Array:

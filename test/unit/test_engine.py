@@ -19,7 +19,7 @@ from engine_cases import engine, inputs, lookup, perceptron
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 from mini_infer.passes.kernels import limit_threads
 from mini_infer.runtime.context import checked
 

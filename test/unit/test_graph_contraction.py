@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from graph_cases import Build, check, onnx_results, random, run
 
-from mini_infer.dialects import graph
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.values import Array
+from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 
 @pytest.mark.parametrize(
@@ -19,7 +21,7 @@ from mini_infer.dialects.graph import Array
     ids=["plain", "shared right side", "batches broadcast", "dot", "empty"],
 )
 def test_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
-    check(graph.MatmulOp, [random(*a, seed=1), random(*b, seed=2)], "MatMul")
+    check(MatmulOp, [random(*a, seed=1), random(*b, seed=2)], "MatMul")
 
 
 @pytest.mark.parametrize("transpose_a", [False, True])
@@ -28,7 +30,7 @@ def test_matmul_of_transposed_operands(transpose_a: bool, transpose_b: bool) -> 
     a, b = random(2, 3, 4, seed=1), random(2, 4, 5, seed=2)
     stored = [np.swapaxes(a, 1, 2) if transpose_a else a, np.swapaxes(b, 1, 2) if transpose_b else b]
     check(
-        partial(graph.MatmulOp, transpose_a=transpose_a, transpose_b=transpose_b),
+        partial(MatmulOp, transpose_a=transpose_a, transpose_b=transpose_b),
         stored,
         "MatMul",
         inputs=[a, b],
@@ -37,7 +39,7 @@ def test_matmul_of_transposed_operands(transpose_a: bool, transpose_b: bool) -> 
 
 def test_matmul_of_integers_wraps() -> None:
     a = np.full((1, 3), 100, np.int8)
-    assert run(graph.MatmulOp, a, np.ones((3, 1), np.int8))[0].tolist() == [[44]]
+    assert run(MatmulOp, a, np.ones((3, 1), np.int8))[0].tolist() == [[44]]
 
 
 CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
@@ -63,10 +65,10 @@ def ours(attributes: dict[str, Any]) -> dict[str, Any]:
 def check_layouts(build: Build, x: Array, *others: Array, op_type: str, attributes: dict[str, Any]) -> None:
     """`build` takes a `layout`; both layouts must give what ONNX gives."""
 
-    def channels_first(*values: Any) -> graph.GraphOp:
+    def channels_first(*values: Any) -> GraphOp:
         return build(*values, layout="NCHW")
 
-    def channels_last(*values: Any) -> graph.GraphOp:
+    def channels_last(*values: Any) -> GraphOp:
         return build(*values, layout="NHWC")
 
     check(channels_first, [x, *others], op_type, attributes)
@@ -80,8 +82,8 @@ def test_conv(name: str) -> None:
     x, weight, attributes = CONVOLUTIONS[name]
     arrays = [random(*x, seed=1), random(*weight, seed=2), random(weight[0], seed=3)]
 
-    def build(*values: Any, layout: str) -> graph.GraphOp:
-        return graph.ConvOp(*values, **ours(attributes), layout=layout)
+    def build(*values: Any, layout: str) -> GraphOp:
+        return ConvOp(*values, **ours(attributes), layout=layout)
 
     check_layouts(build, *arrays, op_type="Conv", attributes=attributes)
     check_layouts(build, *arrays[:2], op_type="Conv", attributes=attributes)
@@ -103,8 +105,8 @@ def test_conv_transpose(name: str) -> None:
     outputs = weight[1] * attributes.get("group", 1)
     arrays = [random(*x, seed=1), random(*weight, seed=2), random(outputs, seed=3)]
 
-    def build(*values: Any, layout: str) -> graph.GraphOp:
-        return graph.ConvTransposeOp(*values, **ours(attributes), layout=layout)
+    def build(*values: Any, layout: str) -> GraphOp:
+        return ConvTransposeOp(*values, **ours(attributes), layout=layout)
 
     check_layouts(build, *arrays, op_type="ConvTranspose", attributes=attributes)
 
@@ -112,10 +114,10 @@ def test_conv_transpose(name: str) -> None:
 def test_grouped_conv_transpose_is_one_for_each_group() -> None:
     x, weight = random(2, 4, 3, 3, seed=1), random(4, 3, 2, 2, seed=2)
     halves = [
-        run(partial(graph.ConvTransposeOp, strides=(2, 1)), x[:, part], weight[part])[0]
+        run(partial(ConvTransposeOp, strides=(2, 1)), x[:, part], weight[part])[0]
         for part in (slice(0, 2), slice(2, 4))
     ]
-    (whole,) = run(partial(graph.ConvTransposeOp, strides=(2, 1), groups=2), x, weight)
+    (whole,) = run(partial(ConvTransposeOp, strides=(2, 1), groups=2), x, weight)
     np.testing.assert_allclose(whole, np.concatenate(halves, 1), rtol=1e-6)
 
 
@@ -140,7 +142,7 @@ POOLS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
 def pool(operation: Any, attributes: dict[str, Any]) -> Build:
     """A builder of a pool with ONNX's attributes."""
 
-    def build(x: Any, layout: str) -> graph.GraphOp:
+    def build(x: Any, layout: str) -> GraphOp:
         return operation(x, **ours(attributes), layout=layout)
 
     return build
@@ -149,7 +151,7 @@ def pool(operation: Any, attributes: dict[str, Any]) -> Build:
 @pytest.mark.parametrize("name", POOLS)
 def test_max_pool(name: str) -> None:
     shape, attributes = POOLS[name]
-    build = pool(graph.MaxPoolOp, attributes)
+    build = pool(MaxPoolOp, attributes)
     check_layouts(build, random(*shape), op_type="MaxPool", attributes=attributes)
 
 
@@ -158,13 +160,13 @@ def test_max_pool(name: str) -> None:
 def test_avg_pool(name: str, count: int) -> None:
     shape, attributes = POOLS[name]
     attributes = {**attributes, "count_include_pad": count}
-    build = pool(graph.AvgPoolOp, attributes)
+    build = pool(AvgPoolOp, attributes)
     check_layouts(build, random(*shape), op_type="AveragePool", attributes=attributes)
 
 
 def test_avg_pool_never_counts_what_lies_beyond_the_padding() -> None:
-    def build(x: Any) -> graph.GraphOp:
-        return graph.AvgPoolOp(x, (2,), strides=(2,), ceil_mode=True, count_include_pad=True)
+    def build(x: Any) -> GraphOp:
+        return AvgPoolOp(x, (2,), strides=(2,), ceil_mode=True, count_include_pad=True)
 
     (result,) = run(build, np.array([[[1, 2, 3]]], np.float32))
     assert result.tolist() == [[[1.5, 3]]]
@@ -172,15 +174,15 @@ def test_avg_pool_never_counts_what_lies_beyond_the_padding() -> None:
 
 def test_max_pool_of_integers() -> None:
     x = np.array([[[-3, -2, -5]]], np.int8)
-    assert run(partial(graph.MaxPoolOp, kernel=(3,), pads=(1, 1)), x)[0].tolist() == [[[-2, -2, -2]]]
+    assert run(partial(MaxPoolOp, kernel=(3,), pads=(1, 1)), x)[0].tolist() == [[[-2, -2, -2]]]
 
 
 @pytest.mark.parametrize("size", [3, 4])
 def test_lrn(size: int) -> None:
     attributes: dict[str, Any] = {"size": size, "alpha": 0.01, "beta": 0.6, "bias": 1.5}
 
-    def build(x: Any, layout: str) -> graph.GraphOp:
-        return graph.LrnOp(x, **attributes, layout=layout)
+    def build(x: Any, layout: str) -> GraphOp:
+        return LrnOp(x, **attributes, layout=layout)
 
     # The batch is as large as the number of channels: the reference takes one for the other.
     check_layouts(build, random(6, 6, 3, 3), op_type="LRN", attributes=attributes)
@@ -188,4 +190,4 @@ def test_lrn(size: int) -> None:
 
 def test_half_precision_sums_are_kept_in_single_precision() -> None:
     ones = np.ones((1, 4096), np.float16)
-    assert run(graph.MatmulOp, ones, ones.T)[0].item() == 4096
+    assert run(MatmulOp, ones, ones.T)[0].item() == 4096

@@ -10,8 +10,61 @@ import pytest
 from graph_cases import Build, check, random, run
 from xdsl.dialects.builtin import f16, f32, f64, i1, i8, i64
 
-from mini_infer.dialects import graph
-from mini_infer.dialects.graph import Array, element_type_of
+from mini_infer.dialects.graph.activation import CastOp, ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from mini_infer.dialects.graph.dialect import Graph
+from mini_infer.dialects.graph.elementwise import (
+    AddOp,
+    AndOp,
+    BinaryOp,
+    BitwiseOp,
+    ComparisonOp,
+    DivOp,
+    EqualOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LessEqualOp,
+    LessOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    OrOp,
+    PowOp,
+    PreluOp,
+    SubOp,
+    WhereOp,
+    XorOp,
+)
+from mini_infer.dialects.graph.unary import (
+    AbsOp,
+    CeilOp,
+    CosOp,
+    ErfOp,
+    ExpOp,
+    FloatTestOp,
+    FloatUnaryOp,
+    FloorOp,
+    IsInfOp,
+    IsNanOp,
+    LogOp,
+    NegOp,
+    NotOp,
+    ReciprocalOp,
+    ReluOp,
+    RoundOp,
+    RsqrtOp,
+    SigmoidOp,
+    SignOp,
+    SiluOp,
+    SinOp,
+    SoftplusOp,
+    SoftsignOp,
+    SqrtOp,
+    TanhOp,
+    TanOp,
+    erf,
+)
+from mini_infer.dialects.graph.values import Array, element_type_of, numpy_dtype
 
 SPECIAL = np.array([-np.inf, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, np.inf, np.nan], np.float32)
 POSITIVE = np.array([0.25, 1.0, 4.0, 100.0], np.float32)
@@ -19,33 +72,33 @@ INTEGERS = np.array([-7, -2, -1, 0, 1, 2, 7], np.int64)
 TRUTH = np.array([True, False])
 
 UNARY: list[tuple[Build, str, Array]] = [
-    (graph.NegOp, "Neg", SPECIAL),
-    (graph.NegOp, "Neg", INTEGERS),
-    (graph.AbsOp, "Abs", SPECIAL),
-    (graph.AbsOp, "Abs", INTEGERS),
-    (graph.SignOp, "Sign", SPECIAL),
-    (graph.ReluOp, "Relu", SPECIAL),
-    (graph.NotOp, "Not", TRUTH),
-    (graph.NotOp, "BitwiseNot", INTEGERS),
-    (graph.ExpOp, "Exp", SPECIAL),
-    (graph.LogOp, "Log", POSITIVE),
-    (graph.SqrtOp, "Sqrt", POSITIVE),
-    (graph.ReciprocalOp, "Reciprocal", POSITIVE),
-    (graph.ErfOp, "Erf", SPECIAL),
-    (graph.TanhOp, "Tanh", SPECIAL),
-    (graph.SinOp, "Sin", SPECIAL[1:-2]),
-    (graph.CosOp, "Cos", SPECIAL[1:-2]),
-    (graph.TanOp, "Tan", SPECIAL[1:-2]),
-    (graph.FloorOp, "Floor", SPECIAL),
-    (graph.CeilOp, "Ceil", SPECIAL),
-    (graph.RoundOp, "Round", SPECIAL),
-    (graph.SigmoidOp, "Sigmoid", SPECIAL[1:-2]),
-    (graph.SiluOp, "Swish", SPECIAL[1:-2]),
-    (graph.SoftplusOp, "Softplus", SPECIAL[1:-2]),
-    (graph.SoftsignOp, "Softsign", SPECIAL[1:-2]),
-    (graph.IsNanOp, "IsNaN", SPECIAL),
-    (graph.IsInfOp, "IsInf", SPECIAL),
-    (graph.GeluOp, "Gelu", SPECIAL[1:-2]),
+    (NegOp, "Neg", SPECIAL),
+    (NegOp, "Neg", INTEGERS),
+    (AbsOp, "Abs", SPECIAL),
+    (AbsOp, "Abs", INTEGERS),
+    (SignOp, "Sign", SPECIAL),
+    (ReluOp, "Relu", SPECIAL),
+    (NotOp, "Not", TRUTH),
+    (NotOp, "BitwiseNot", INTEGERS),
+    (ExpOp, "Exp", SPECIAL),
+    (LogOp, "Log", POSITIVE),
+    (SqrtOp, "Sqrt", POSITIVE),
+    (ReciprocalOp, "Reciprocal", POSITIVE),
+    (ErfOp, "Erf", SPECIAL),
+    (TanhOp, "Tanh", SPECIAL),
+    (SinOp, "Sin", SPECIAL[1:-2]),
+    (CosOp, "Cos", SPECIAL[1:-2]),
+    (TanOp, "Tan", SPECIAL[1:-2]),
+    (FloorOp, "Floor", SPECIAL),
+    (CeilOp, "Ceil", SPECIAL),
+    (RoundOp, "Round", SPECIAL),
+    (SigmoidOp, "Sigmoid", SPECIAL[1:-2]),
+    (SiluOp, "Swish", SPECIAL[1:-2]),
+    (SoftplusOp, "Softplus", SPECIAL[1:-2]),
+    (SoftsignOp, "Softsign", SPECIAL[1:-2]),
+    (IsNanOp, "IsNaN", SPECIAL),
+    (IsInfOp, "IsInf", SPECIAL),
+    (GeluOp, "Gelu", SPECIAL[1:-2]),
 ]
 
 
@@ -57,10 +110,10 @@ def test_unary(build: Build, op_type: str, x: Array) -> None:
 @pytest.mark.parametrize(
     ("build", "op_type", "attributes"),
     [
-        (partial(graph.GeluOp, approximate="tanh"), "Gelu", {"approximate": "tanh"}),
-        (partial(graph.LeakyReluOp, alpha=0.2), "LeakyRelu", {"alpha": 0.2}),
-        (partial(graph.EluOp, alpha=1.5), "Elu", {"alpha": 1.5}),
-        (partial(graph.HardSigmoidOp, alpha=0.3, beta=0.6), "HardSigmoid", {"alpha": 0.3, "beta": 0.6}),
+        (partial(GeluOp, approximate="tanh"), "Gelu", {"approximate": "tanh"}),
+        (partial(LeakyReluOp, alpha=0.2), "LeakyRelu", {"alpha": 0.2}),
+        (partial(EluOp, alpha=1.5), "Elu", {"alpha": 1.5}),
+        (partial(HardSigmoidOp, alpha=0.3, beta=0.6), "HardSigmoid", {"alpha": 0.3, "beta": 0.6}),
     ],
     ids=["gelu tanh", "leaky_relu", "elu", "hard_sigmoid"],
 )
@@ -69,7 +122,7 @@ def test_unary_with_parameters(build: Build, op_type: str, attributes: dict[str,
 
 
 def test_rsqrt() -> None:
-    (result,) = run(graph.RsqrtOp, POSITIVE)
+    (result,) = run(RsqrtOp, POSITIVE)
     np.testing.assert_allclose(result, [2, 1, 0.5, 0.1], rtol=1e-6)
 
 
@@ -77,27 +130,27 @@ def test_rsqrt() -> None:
 def test_clip(low: float | None, high: float | None) -> None:
     limits = [None if limit is None else np.float32(limit) for limit in (low, high)]
     inputs = [SPECIAL, *(None if limit is None else np.asarray(limit) for limit in limits)]
-    check(partial(graph.ClipOp, min=low, max=high), [SPECIAL], "Clip", inputs=inputs)
+    check(partial(ClipOp, min=low, max=high), [SPECIAL], "Clip", inputs=inputs)
 
 
 def test_clip_of_integers_ignores_limits_beyond_the_type() -> None:
     x = np.array([-128, 0, 127], np.int8)
-    (result,) = run(partial(graph.ClipOp, min=-1000000000.0, max=100), x)
+    (result,) = run(partial(ClipOp, min=-1000000000.0, max=100), x)
     assert result.tolist() == [-128, 0, 100]
 
 
 BINARY: list[tuple[Build, str]] = [
-    (graph.AddOp, "Add"),
-    (graph.SubOp, "Sub"),
-    (graph.MulOp, "Mul"),
-    (graph.DivOp, "Div"),
-    (graph.MinOp, "Min"),
-    (graph.MaxOp, "Max"),
-    (graph.EqualOp, "Equal"),
-    (graph.LessOp, "Less"),
-    (graph.LessEqualOp, "LessOrEqual"),
-    (graph.GreaterOp, "Greater"),
-    (graph.GreaterEqualOp, "GreaterOrEqual"),
+    (AddOp, "Add"),
+    (SubOp, "Sub"),
+    (MulOp, "Mul"),
+    (DivOp, "Div"),
+    (MinOp, "Min"),
+    (MaxOp, "Max"),
+    (EqualOp, "Equal"),
+    (LessOp, "Less"),
+    (LessEqualOp, "LessOrEqual"),
+    (GreaterOp, "Greater"),
+    (GreaterEqualOp, "GreaterOrEqual"),
 ]
 
 
@@ -120,23 +173,23 @@ def test_binary_on_special_values(build: Build, op_type: str) -> None:
 
 def test_min_and_max_keep_nan() -> None:
     a, b = np.array([np.nan, 1], np.float32), np.array([1, np.nan], np.float32)
-    assert np.isnan(run(graph.MinOp, a, b)).all()
-    assert np.isnan(run(graph.MaxOp, a, b)).all()
+    assert np.isnan(run(MinOp, a, b)).all()
+    assert np.isnan(run(MaxOp, a, b)).all()
 
 
 def test_integer_division_is_toward_zero() -> None:
     a, b = np.array([7, -7, 7, -7, 6], np.int32), np.array([2, 2, -2, -2, -3], np.int32)
-    assert run(graph.DivOp, a, b)[0].tolist() == [3, -3, -3, 3, -2]
-    unsigned = run(graph.DivOp, np.array([255, 7], np.uint8), np.array([2, 2], np.uint8))[0]
+    assert run(DivOp, a, b)[0].tolist() == [3, -3, -3, 3, -2]
+    unsigned = run(DivOp, np.array([255, 7], np.uint8), np.array([2, 2], np.uint8))[0]
     assert unsigned.tolist() == [127, 3]
 
 
 def test_mod_takes_the_divisors_sign_and_fmod_the_dividends() -> None:
     a, b = np.array([-4, 7, 5, 4, -7, 8], np.int64), np.array([2, -3, 8, -2, 3, 5], np.int64)
-    check(graph.ModOp, [a, b], "Mod")
-    check(partial(graph.ModOp, fmod=True), [a, b], "Mod", {"fmod": 1})
+    check(ModOp, [a, b], "Mod")
+    check(partial(ModOp, fmod=True), [a, b], "Mod", {"fmod": 1})
     floats = [random(6, seed=1), random(6, seed=2)]
-    check(partial(graph.ModOp, fmod=True), floats, "Mod", {"fmod": 1})
+    check(partial(ModOp, fmod=True), floats, "Mod", {"fmod": 1})
 
 
 @pytest.mark.parametrize(
@@ -150,22 +203,22 @@ def test_mod_takes_the_divisors_sign_and_fmod_the_dividends() -> None:
     ids=["floats", "float to integer", "integers", "integer to float"],
 )
 def test_pow_has_the_type_of_its_base(a: Array, b: Array) -> None:
-    check(graph.PowOp, [a, b], "Pow")
+    check(PowOp, [a, b], "Pow")
 
 
 def test_logic_on_truth_values_and_bits() -> None:
     truth = [np.array([True, True, False, False]), np.array([True, False, True, False])]
     bits = [np.array([12, -1], np.int32), np.array([10, 5], np.int32)]
-    cases: list[tuple[Build, str]] = [(graph.AndOp, "And"), (graph.OrOp, "Or"), (graph.XorOp, "Xor")]
+    cases: list[tuple[Build, str]] = [(AndOp, "And"), (OrOp, "Or"), (XorOp, "Xor")]
     for build, op_type in cases:
         check(build, truth, op_type)
         check(build, bits, f"Bitwise{op_type}")
 
 
 def test_prelu_and_where() -> None:
-    check(graph.PreluOp, [random(2, 3, 4), random(3, 1, seed=1)], "PRelu")
+    check(PreluOp, [random(2, 3, 4), random(3, 1, seed=1)], "PRelu")
     condition = np.array([[True], [False]])
-    check(graph.WhereOp, [condition, random(2, 3, seed=1), random(3, seed=2)], "Where")
+    check(WhereOp, [condition, random(2, 3, seed=1), random(3, seed=2)], "Where")
 
 
 @pytest.mark.parametrize(
@@ -186,17 +239,17 @@ def test_prelu_and_where() -> None:
 def test_cast(x: Array, to: Any) -> None:
     from onnx import helper
 
-    dtype = graph.numpy_dtype(to)
-    check(partial(graph.CastOp, to=to), [x], "Cast", {"to": helper.np_dtype_to_tensor_dtype(dtype)})
+    dtype = numpy_dtype(to)
+    check(partial(CastOp, to=to), [x], "Cast", {"to": helper.np_dtype_to_tensor_dtype(dtype)})
 
 
 def test_results_have_the_precision_of_the_arrays() -> None:
     """A float32 op on float64 arrays is a float64 reference: nothing in it rounds to float32."""
     x = random(4, 4, low=0.1, high=3)
     wide = x.astype(np.float64) + 1e-9
-    for operation in graph.Graph.operations:
-        if issubclass(operation, (graph.FloatUnaryOp, graph.BinaryOp)) and not issubclass(
-            operation, (graph.FloatTestOp, graph.BitwiseOp, graph.ComparisonOp)
+    for operation in Graph.operations:
+        if issubclass(operation, (FloatUnaryOp, BinaryOp)) and not issubclass(
+            operation, (FloatTestOp, BitwiseOp, ComparisonOp)
         ):
             count = len(operation.get_irdl_definition().operands)
             from graph_cases import values_of
@@ -209,7 +262,7 @@ def test_error_function_in_double_precision() -> None:
     import math
 
     x = np.concatenate([np.linspace(-7, 7, 20001), np.logspace(-300, 1, 1001), [0.0, -0.0, np.inf, -np.inf]])
-    np.testing.assert_allclose(graph.erf(x), [math.erf(value) for value in x], rtol=5e-16)
+    np.testing.assert_allclose(erf(x), [math.erf(value) for value in x], rtol=5e-16)
 
 
 def test_bfloat16() -> None:
@@ -217,15 +270,15 @@ def test_bfloat16() -> None:
 
     x = np.array([0.5, -1.25, 3.0], ml_dtypes.bfloat16)
     builds: list[Build] = [
-        graph.ReluOp,
-        graph.SigmoidOp,
-        graph.ExpOp,
-        graph.ErfOp,
-        graph.SiluOp,
-        graph.GeluOp,
+        ReluOp,
+        SigmoidOp,
+        ExpOp,
+        ErfOp,
+        SiluOp,
+        GeluOp,
     ]
     for build in builds:
         (result,) = run(build, x)
         (wide,) = run(build, x.astype(np.float32))
         np.testing.assert_allclose(result.astype(np.float32), wide, rtol=0.02)
-    assert element_type_of(run(graph.AddOp, x, x)[0].dtype) == element_type_of(x.dtype)
+    assert element_type_of(run(AddOp, x, x)[0].dtype) == element_type_of(x.dtype)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from graph_cases import check, random, run
 
-from mini_infer.dialects import graph
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.values import Array
 
 
 def indices(*values: Any) -> Array:
@@ -20,19 +23,19 @@ def indices(*values: Any) -> Array:
 
 def test_reshape_transpose_broadcast() -> None:
     x = random(2, 3, 4)
-    check(partial(graph.ReshapeOp, shape=(4, 6)), [x], "Reshape", inputs=[x, indices(4, 6)])
-    check(partial(graph.TransposeOp, permutation=(2, 0, 1)), [x], "Transpose", {"perm": [2, 0, 1]})
+    check(partial(ReshapeOp, shape=(4, 6)), [x], "Reshape", inputs=[x, indices(4, 6)])
+    check(partial(TransposeOp, permutation=(2, 0, 1)), [x], "Transpose", {"perm": [2, 0, 1]})
     thin = random(3, 1)
-    check(partial(graph.BroadcastToOp, shape=(2, 3, 4)), [thin], "Expand", inputs=[thin, indices(2, 3, 4)])
-    assert run(partial(graph.ReshapeOp, shape=()), random(1, 1))[0].shape == ()
-    assert run(partial(graph.ReshapeOp, shape=(3, 0)), random(0, 5))[0].shape == (3, 0)
+    check(partial(BroadcastToOp, shape=(2, 3, 4)), [thin], "Expand", inputs=[thin, indices(2, 3, 4)])
+    assert run(partial(ReshapeOp, shape=()), random(1, 1))[0].shape == ()
+    assert run(partial(ReshapeOp, shape=(3, 0)), random(0, 5))[0].shape == (3, 0)
 
 
 def test_concat() -> None:
     arrays = [random(2, count, 3, seed=count) for count in (1, 4, 0)]
 
-    def build(*values: Any) -> graph.GraphOp:
-        return graph.ConcatOp(values, 1)
+    def build(*values: Any) -> GraphOp:
+        return ConcatOp(values, 1)
 
     check(build, arrays, "Concat", {"axis": 1})
 
@@ -53,7 +56,7 @@ def test_slice(starts: tuple[int, ...], stops: tuple[int, ...], steps: tuple[int
     x = random(5, 6)
     onnx_stops = [stop if stop >= 0 else -100 for stop in stops]
     inputs = [x, indices(*starts), indices(*onnx_stops), indices(0, 1), indices(*steps)]
-    check(partial(graph.SliceOp, starts=starts, stops=stops, steps=steps), [x], "Slice", inputs=inputs)
+    check(partial(SliceOp, starts=starts, stops=stops, steps=steps), [x], "Slice", inputs=inputs)
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
@@ -62,7 +65,7 @@ def test_pad(mode: str) -> None:
     low, high = (1, 0), (2, 3)
     inputs = [x, indices(*low, *high), np.array(1.5, np.float32)]
     check(
-        partial(graph.PadOp, low=low, high=high, mode=mode, value=1.5),
+        partial(PadOp, low=low, high=high, mode=mode, value=1.5),
         [x],
         "Pad",
         {"mode": mode},
@@ -73,14 +76,14 @@ def test_pad(mode: str) -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("at", [indices(0, 2, -1, 1), indices([0, -2], [1, 1]), indices(1)[0]], ids=str)
 def test_gather(axis: int, at: Array) -> None:
-    check(partial(graph.GatherOp, axis=axis), [random(3, 3, 3), np.asarray(at)], "Gather", {"axis": axis})
+    check(partial(GatherOp, axis=axis), [random(3, 3, 3), np.asarray(at)], "Gather", {"axis": axis})
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_gather_elements(axis: int) -> None:
     at = indices([1, 2, 0], [2, 0, -1])
     arrays = [random(3, 3), at if axis == 0 else np.ascontiguousarray(at.T)]
-    check(partial(graph.GatherElementsOp, axis=axis), arrays, "GatherElements", {"axis": axis})
+    check(partial(GatherElementsOp, axis=axis), arrays, "GatherElements", {"axis": axis})
 
 
 @pytest.mark.parametrize(
@@ -96,7 +99,7 @@ def test_gather_elements(axis: int) -> None:
 )
 def test_gather_nd(at: Array, batch: int) -> None:
     x = random(2, 3, 4) if batch else random(2, 2, 3)
-    check(partial(graph.GatherNdOp, batch_dims=batch), [x, at], "GatherND", {"batch_dims": batch})
+    check(partial(GatherNdOp, batch_dims=batch), [x, at], "GatherND", {"batch_dims": batch})
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
@@ -106,7 +109,7 @@ def test_scatter(reduction: str) -> None:
     by_element = [x, indices([1, 2, -1], [3, 0, 0]), random(2, seed=2)]
     for arrays in (by_slice, by_element):
         check(
-            partial(graph.ScatterNdOp, reduction=reduction),
+            partial(ScatterNdOp, reduction=reduction),
             arrays,
             "ScatterND",
             {"reduction": reduction},
@@ -114,12 +117,12 @@ def test_scatter(reduction: str) -> None:
     for axis in (0, 1):
         arrays = [random(3, 3), indices([1, 0, 2], [0, -1, 1]), random(2, 3, seed=3)]
         attributes = {"axis": axis, "reduction": reduction}
-        check(partial(graph.ScatterElementsOp, **attributes), arrays, "ScatterElements", attributes)
+        check(partial(ScatterElementsOp, **attributes), arrays, "ScatterElements", attributes)
 
 
 def test_scatter_adds_up_updates_of_the_same_element() -> None:
     arrays = [np.zeros(2, np.float32), indices([1], [1], [1]), np.ones(3, np.float32)]
-    assert run(partial(graph.ScatterNdOp, reduction="add"), *arrays)[0].tolist() == [0, 3]
+    assert run(partial(ScatterNdOp, reduction="add"), *arrays)[0].tolist() == [0, 3]
 
 
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric"]
@@ -133,7 +136,7 @@ def test_resize_by_scales(coordinate: str, mode: str, scales: tuple[float, ...])
     factors = (1.0, 1.0, *(float(np.float32(scale)) for scale in scales))
     shape = [int(size * factor) for size, factor in zip(x.shape, factors, strict=True)]
     check(
-        partial(graph.ResizeOp, shape=shape, scales=factors, mode=mode, coordinate=coordinate),
+        partial(ResizeOp, shape=shape, scales=factors, mode=mode, coordinate=coordinate),
         [x],
         "Resize",
         {"mode": mode, "coordinate_transformation_mode": coordinate},
@@ -147,7 +150,7 @@ def test_resize_to_sizes(nearest: str) -> None:
     x = random(1, 1, 5, 8)
     shape = (1, 1, 8, 5)
     check(
-        partial(graph.ResizeOp, shape=shape, nearest=nearest),
+        partial(ResizeOp, shape=shape, nearest=nearest),
         [x],
         "Resize",
         {"mode": "nearest", "nearest_mode": nearest},
@@ -170,7 +173,7 @@ def test_resize_options(mode: str, ours: dict[str, Any], onnx: dict[str, Any]) -
     x = random(1, 1, 9, 7)
     for shape in ((1, 1, 4, 3), (1, 1, 12, 10)):
         check(
-            partial(graph.ResizeOp, shape=shape, mode=mode, **ours),
+            partial(ResizeOp, shape=shape, mode=mode, **ours),
             [x],
             "Resize",
             {"mode": mode, **onnx},
@@ -184,7 +187,7 @@ def test_resize_options(mode: str, ours: dict[str, Any], onnx: dict[str, Any]) -
 def test_resize_to_one_element(coordinate: str, mode: str) -> None:
     x = random(5, 8)
     check(
-        partial(graph.ResizeOp, shape=(1, 8), mode=mode, coordinate=coordinate),
+        partial(ResizeOp, shape=(1, 8), mode=mode, coordinate=coordinate),
         [x],
         "Resize",
         {"mode": mode, "coordinate_transformation_mode": coordinate},
@@ -199,7 +202,7 @@ def test_resize_of_integers(mode: str, kind: Any) -> None:
     """What lies between is rounded, and a cubic beyond the type's range stops at its end."""
     x = np.array([[0, 255, 3], [100, 7, 8]], np.uint8).view(np.int8 if kind == np.int8 else np.uint8).astype(kind)
     check(
-        partial(graph.ResizeOp, shape=(3, 5), mode=mode),
+        partial(ResizeOp, shape=(3, 5), mode=mode),
         [x],
         "Resize",
         {"mode": mode},
@@ -214,7 +217,7 @@ def test_resize_of_a_region(mode: str, shape: tuple[int, ...]) -> None:
     roi = (0.25, -0.5, 0.75, 1.25)
     check(
         partial(
-            graph.ResizeOp,
+            ResizeOp,
             shape=shape,
             mode=mode,
             coordinate="tf_crop_and_resize",

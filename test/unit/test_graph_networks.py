@@ -11,8 +11,10 @@ import pytest
 from graph_cases import check, random, run
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects import graph
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.packing import ConvPacking, DepthwisePacking, PanelPacking, UnpackOp
+from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.values import Array
 
 QUERY, KEY, VALUE = random(2, 4, 3, 8, seed=1), random(2, 4, 5, 8, seed=2), random(2, 4, 5, 6, seed=3)
 
@@ -26,17 +28,17 @@ QUERY, KEY, VALUE = random(2, 4, 3, 8, seed=1), random(2, 4, 5, 8, seed=2), rand
 def test_attention(mask: Array | None, causal: bool) -> None:
     arrays = [QUERY, KEY, VALUE] if mask is None else [QUERY, KEY, VALUE, mask]
     attributes = {"scale": 0.3, "is_causal": int(causal)}
-    check(partial(graph.AttentionOp, scale=0.3, causal=causal), arrays, "Attention", attributes)
+    check(partial(AttentionOp, scale=0.3, causal=causal), arrays, "Attention", attributes)
 
 
 def test_attention_with_fewer_key_heads() -> None:
     arrays = [QUERY, KEY[:, :2], VALUE[:, :2]]
-    check(partial(graph.AttentionOp, scale=0.5), arrays, "Attention", {"scale": 0.5})
+    check(partial(AttentionOp, scale=0.5), arrays, "Attention", {"scale": 0.5})
 
 
 def test_a_row_that_keeps_no_key_gives_zeros() -> None:
     mask = np.array([[False] * 5, [True] * 5, [False] * 5])
-    (result,) = run(partial(graph.AttentionOp, scale=1.0), QUERY, KEY, VALUE, mask)
+    (result,) = run(partial(AttentionOp, scale=1.0), QUERY, KEY, VALUE, mask)
     assert not result[:, :, [0, 2]].any() and result[:, :, 1].any()
 
 
@@ -56,7 +58,7 @@ def test_lstm(direction: str, present: int) -> None:
     ]
     arrays = [random(*shape, seed=seed, low=-1, high=1) for seed, shape in enumerate(shapes[:present])]
     check(
-        partial(graph.LstmOp, hidden=hidden, direction=direction),
+        partial(LstmOp, hidden=hidden, direction=direction),
         arrays,
         "LSTM",
         {"hidden_size": hidden, "direction": direction},
@@ -69,9 +71,9 @@ def test_lstm(direction: str, present: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "op_type", "properties", "attributes"),
     [
-        (graph.GruOp, "GRU", {}, {}),
-        (graph.GruOp, "GRU", {"linear_before_reset": True}, {"linear_before_reset": 1}),
-        (graph.RnnOp, "RNN", {}, {}),
+        (GruOp, "GRU", {}, {}),
+        (GruOp, "GRU", {"linear_before_reset": True}, {"linear_before_reset": 1}),
+        (RnnOp, "RNN", {}, {}),
     ],
     ids=["gru", "gru, linear before reset", "rnn"],
 )
@@ -104,38 +106,38 @@ def test_other_recurrences(
 
 def test_panels() -> None:
     weight = random(5, 7)
-    packed = graph.PanelPacking(4).pack(weight)
+    packed = PanelPacking(4).pack(weight)
     assert packed.shape == (2, 5, 4)
     np.testing.assert_array_equal(packed[1, :, :3], weight[:, 4:])
     assert not packed[1, :, 3].any()
-    np.testing.assert_array_equal(run(partial(graph.UnpackOp, kind="panels", shape=(5, 7)), packed)[0], weight)
+    np.testing.assert_array_equal(run(partial(UnpackOp, kind="panels", shape=(5, 7)), packed)[0], weight)
 
 
 def test_panels_of_a_transposed_weight() -> None:
     weight = random(7, 5)
-    packed = graph.PanelPacking(4, transposed=True).pack(weight)
-    np.testing.assert_array_equal(packed, graph.PanelPacking(4).pack(weight.T))
-    (plain,) = run(partial(graph.UnpackOp, kind="panels", shape=(7, 5), transposed=True), packed)
+    packed = PanelPacking(4, transposed=True).pack(weight)
+    np.testing.assert_array_equal(packed, PanelPacking(4).pack(weight.T))
+    (plain,) = run(partial(UnpackOp, kind="panels", shape=(7, 5), transposed=True), packed)
     np.testing.assert_array_equal(plain, weight)
 
 
 def test_conv_panels() -> None:
     weight = random(6, 2, 3, 5)
-    packed = graph.ConvPacking(2, 2).pack(weight)
+    packed = ConvPacking(2, 2).pack(weight)
     assert packed.shape == (2, 2, 3 * 5 * 2, 2)
     # group 1, panel 0, k = (kh 2, kw 4, channel 1), column 1 is output channel 3 + 1
     assert packed[1, 0, (2 * 5 + 4) * 2 + 1, 1] == weight[4, 1, 2, 4]
     assert not packed[:, 1, :, 1].any()
-    (plain,) = run(partial(graph.UnpackOp, kind="conv_panels", shape=(6, 2, 3, 5)), packed)
+    (plain,) = run(partial(UnpackOp, kind="conv_panels", shape=(6, 2, 3, 5)), packed)
     np.testing.assert_array_equal(plain, weight)
 
 
 def test_depthwise_panels() -> None:
     weight = random(5, 1, 3, 3)
-    packed = graph.DepthwisePacking(4).pack(weight)
+    packed = DepthwisePacking(4).pack(weight)
     assert packed.shape == (2, 9, 4)
     assert packed[1, 5, 0] == weight[4, 0, 1, 2]
-    (plain,) = run(partial(graph.UnpackOp, kind="depthwise", shape=(5, 1, 3, 3)), packed)
+    (plain,) = run(partial(UnpackOp, kind="depthwise", shape=(5, 1, 3, 3)), packed)
     np.testing.assert_array_equal(plain, weight)
 
 
@@ -153,4 +155,4 @@ def test_depthwise_panels() -> None:
 )
 def test_packed_weights_that_dont_fit(kind: str, packed: tuple[int, ...], shape: tuple[int, ...], fact: str) -> None:
     with pytest.raises(VerifyException, match=re.escape(fact)):
-        run(partial(graph.UnpackOp, kind=kind, shape=shape), random(*packed))
+        run(partial(UnpackOp, kind=kind, shape=shape), random(*packed))

@@ -18,51 +18,31 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph import (
-    AbsOp,
+from mini_infer.dialects.graph.activation import CastOp, ClipOp
+from mini_infer.dialects.graph.base import GraphOp, node_name
+from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import (
     AddOp,
     AndOp,
-    AvgPoolOp,
-    BatchNormOp,
-    BroadcastToOp,
-    CastOp,
-    ClipOp,
-    ConcatOp,
-    ConvOp,
-    ConvTransposeOp,
     DivOp,
     EqualOp,
-    GatherNdOp,
-    GatherOp,
-    GraphOp,
     GreaterOp,
-    LayerNormOp,
-    MatmulOp,
     MaxOp,
-    MaxPoolOp,
     MinOp,
     MulOp,
-    NegOp,
-    NotOp,
-    PadOp,
     PowOp,
-    ReciprocalOp,
-    ReduceMeanOp,
-    ReluOp,
-    ReshapeOp,
-    ResizeOp,
-    SigmoidOp,
-    SliceOp,
-    SoftmaxOp,
-    SqrtOp,
     SubOp,
-    TanhOp,
-    TransposeOp,
-    WeightOp,
     WhereOp,
-    node_name,
 )
+from mini_infer.dialects.graph.indexing import GatherNdOp, GatherOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.normalization import BatchNormOp, LayerNormOp
+from mini_infer.dialects.graph.reduction import ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.structure import WeightOp
+from mini_infer.dialects.graph.unary import AbsOp, NegOp, NotOp, ReciprocalOp, ReluOp, SigmoidOp, SqrtOp, TanhOp
 from mini_infer.dialects.graph.values import shape_of, tensor
+from mini_infer.dialects.graph.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.lowering.pipelines import GRAPH, run_passes
 from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns
 from mini_infer.passes.statistics import PassStatistics, count, pass_statistics

@@ -9,14 +9,26 @@ import numpy as np
 import pytest
 from graph_cases import Build, check, random, run
 
-from mini_infer.dialects import graph
+from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.reduction import (
+    ArgMaxOp,
+    ArgMinOp,
+    CumsumOp,
+    LogSoftmaxOp,
+    ReduceMaxOp,
+    ReduceMeanOp,
+    ReduceMinOp,
+    ReduceProdOp,
+    ReduceSumOp,
+    SoftmaxOp,
+)
 
 REDUCTIONS: list[tuple[Any, str]] = [
-    (graph.ReduceSumOp, "ReduceSum"),
-    (graph.ReduceMeanOp, "ReduceMean"),
-    (graph.ReduceMaxOp, "ReduceMax"),
-    (graph.ReduceMinOp, "ReduceMin"),
-    (graph.ReduceProdOp, "ReduceProd"),
+    (ReduceSumOp, "ReduceSum"),
+    (ReduceMeanOp, "ReduceMean"),
+    (ReduceMaxOp, "ReduceMax"),
+    (ReduceMinOp, "ReduceMin"),
+    (ReduceProdOp, "ReduceProd"),
 ]
 
 
@@ -51,7 +63,7 @@ def test_reduce_over_no_axes_is_the_operand() -> None:
         np.testing.assert_array_equal(run(partial(operation, axes=()), x)[0], x)
 
 
-@pytest.mark.parametrize(("operation", "op_type"), [(graph.ArgMaxOp, "ArgMax"), (graph.ArgMinOp, "ArgMin")])
+@pytest.mark.parametrize(("operation", "op_type"), [(ArgMaxOp, "ArgMax"), (ArgMinOp, "ArgMin")])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("last", [False, True])
 def test_arg_extrema(operation: Any, op_type: str, keepdims: bool, last: bool) -> None:
@@ -68,7 +80,7 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
     for axis in (0, 1):
         inputs = [x, np.array(axis, np.int64)]
         check(
-            partial(graph.CumsumOp, axis=axis, exclusive=exclusive, reverse=reverse),
+            partial(CumsumOp, axis=axis, exclusive=exclusive, reverse=reverse),
             [x],
             "CumSum",
             attributes,
@@ -79,18 +91,18 @@ def test_cumsum(exclusive: bool, reverse: bool) -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_softmax(axis: int) -> None:
     x = random(2, 3, 4, low=-100, high=100)
-    check(partial(graph.SoftmaxOp, axis=axis), [x], "Softmax", {"axis": axis})
+    check(partial(SoftmaxOp, axis=axis), [x], "Softmax", {"axis": axis})
     near = x / 20  # the reference takes the logarithm of what may have become 0
-    check(partial(graph.LogSoftmaxOp, axis=axis), [near], "LogSoftmax", {"axis": axis})
+    check(partial(LogSoftmaxOp, axis=axis), [near], "LogSoftmax", {"axis": axis})
 
 
 def test_log_softmax_never_takes_the_logarithm_of_zero() -> None:
-    (result,) = run(partial(graph.LogSoftmaxOp, axis=0), np.array([0, -1000], np.float32))
+    (result,) = run(partial(LogSoftmaxOp, axis=0), np.array([0, -1000], np.float32))
     assert result.tolist() == [0, -1000]
 
 
 def test_softmax_of_nothing() -> None:
-    assert run(partial(graph.SoftmaxOp, axis=1), np.zeros((2, 0), np.float32))[0].shape == (2, 0)
+    assert run(partial(SoftmaxOp, axis=1), np.zeros((2, 0), np.float32))[0].shape == (2, 0)
 
 
 @pytest.mark.parametrize("axis", [1, 2])
@@ -98,14 +110,14 @@ def test_layer_norm(axis: int) -> None:
     x = random(2, 3, 4)
     scale, bias = random(*x.shape[axis:], seed=1), random(*x.shape[axis:], seed=2)
     attributes = {"axis": axis, "epsilon": 1e-3}
-    check(partial(graph.LayerNormOp, **attributes), [x, scale, bias], "LayerNormalization", attributes)
-    check(partial(graph.LayerNormOp, **attributes), [x, scale], "LayerNormalization", attributes)
-    check(partial(graph.RmsNormOp, **attributes), [x, scale], "RMSNormalization", attributes)
+    check(partial(LayerNormOp, **attributes), [x, scale, bias], "LayerNormalization", attributes)
+    check(partial(LayerNormOp, **attributes), [x, scale], "LayerNormalization", attributes)
+    check(partial(RmsNormOp, **attributes), [x, scale], "RMSNormalization", attributes)
 
 
 def test_instance_norm() -> None:
     arrays = [random(2, 3, 4, 5), random(3, seed=1), random(3, seed=2)]
-    build: Build = partial(graph.InstanceNormOp, epsilon=0.01)
+    build: Build = partial(InstanceNormOp, epsilon=0.01)
     check(build, arrays, "InstanceNormalization", {"epsilon": 1e-2})
 
 
@@ -113,11 +125,11 @@ def test_batch_norm_in_both_layouts() -> None:
     x = random(2, 3, 4, 5)
     vectors = [random(3, seed=seed) for seed in (1, 2, 3)] + [random(3, seed=4, low=0.1, high=2)]
     check(
-        partial(graph.BatchNormOp, epsilon=0.001),
+        partial(BatchNormOp, epsilon=0.001),
         [x, *vectors],
         "BatchNormalization",
         {"epsilon": 1e-3},
     )
-    (first,) = run(graph.BatchNormOp, x, *vectors)
-    (last,) = run(partial(graph.BatchNormOp, layout="NHWC"), np.moveaxis(x, 1, -1), *vectors)
+    (first,) = run(BatchNormOp, x, *vectors)
+    (last,) = run(partial(BatchNormOp, layout="NHWC"), np.moveaxis(x, 1, -1), *vectors)
     np.testing.assert_allclose(np.moveaxis(last, -1, 1), first, rtol=1e-6)

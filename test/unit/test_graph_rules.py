@@ -13,16 +13,30 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects import graph
-from mini_infer.dialects.graph import Array, tensor
+from mini_infer.dialects.graph.activation import CastOp, GeluOp
+from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.blobs import BlobAttr
+from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, AndOp, WhereOp
 from mini_infer.dialects.graph.evaluation import is_cheap
+from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.structure import WeightOp
+from mini_infer.dialects.graph.unary import ExpOp, NegOp, NotOp, ReluOp
+from mini_infer.dialects.graph.values import Array, tensor
+from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize(("columns", "cheap"), [(2**20, True), (2**20 + 1, False)])
 def test_a_large_product_is_not_for_the_compiler(columns: int, cheap: bool, transposed: bool) -> None:
     lhs, rhs = (tensor(f32, shape) for shape in ((512, 2) if transposed else (2, 512), (512, columns)))
-    op = graph.MatmulOp(*test.TestOp(result_types=[lhs, rhs]).results, transpose_a=transposed)
+    op = MatmulOp(*test.TestOp(result_types=[lhs, rhs]).results, transpose_a=transposed)
     assert is_cheap(op) == cheap
 
 
@@ -46,39 +60,39 @@ def half(*shape: int) -> Array:
     return np.zeros(shape, np.float16)
 
 
-def concat(*values: Any, axis: int) -> graph.GraphOp:
+def concat(*values: Any, axis: int) -> GraphOp:
     """A concat with its operands one by one."""
-    return graph.ConcatOp(values, axis)
+    return ConcatOp(values, axis)
 
 
 IMAGE, KERNEL = f(1, 4, 8, 8), f(6, 4, 3, 3)
 LSTM = [f(5, 2, 3), f(1, 16, 3), f(1, 16, 4)]
 ATTENTION = [f(1, 4, 3, 8), f(1, 2, 5, 8), f(1, 2, 5, 6)]
-conv, pool = graph.ConvOp, partial(graph.MaxPoolOp, kernel=(2, 2))
-transposed = graph.ConvTransposeOp
-lstm = partial(graph.LstmOp, hidden=4)
-attention = partial(graph.AttentionOp, scale=1.0)
-norm = partial(graph.LayerNormOp, axis=1)
-cut = partial(graph.SliceOp, starts=(0, 0), stops=(2, 2))
-pad = partial(graph.PadOp, low=(0, 1), high=(0, 1))
-crop = partial(graph.ResizeOp, shape=(2, 2), coordinate="tf_crop_and_resize")
+conv, pool = ConvOp, partial(MaxPoolOp, kernel=(2, 2))
+transposed = ConvTransposeOp
+lstm = partial(LstmOp, hidden=4)
+attention = partial(AttentionOp, scale=1.0)
+norm = partial(LayerNormOp, axis=1)
+cut = partial(SliceOp, starts=(0, 0), stops=(2, 2))
+pad = partial(PadOp, low=(0, 1), high=(0, 1))
+crop = partial(ResizeOp, shape=(2, 2), coordinate="tf_crop_and_resize")
 
 RULES: list[tuple[Build, list[Array], str]] = [
     # elementwise
-    (graph.NegOp, [b(2)], "truth values (i1) are no numbers"),
-    (graph.ExpOp, [i(2)], "needs a float type, got i64"),
-    (graph.NotOp, [f(2)], "needs truth values or integers, got f32"),
-    (graph.AndOp, [f(2), f(2)], "needs truth values or integers, got f32"),
-    (graph.AddOp, [b(2), b(2)], "truth values (i1) are no numbers"),
-    (graph.AddOp, [f(2), i(2)], "operands have different element types, f32 and i64"),
-    (graph.AddOp, [f(2, 3), f(2)], "shapes 2x3 and 2 don't broadcast"),
-    (graph.WhereOp, [f(2), f(2), f(2)], "the condition must be i1, got f32"),
-    (partial(graph.GeluOp, approximate="sin"), [f(2)], 'approximate is "none" or "tanh", got "sin"'),
-    (partial(graph.CastOp, to=IntegerType(7)), [f(2)], "i7 is not an element type of the graph dialect"),
+    (NegOp, [b(2)], "truth values (i1) are no numbers"),
+    (ExpOp, [i(2)], "needs a float type, got i64"),
+    (NotOp, [f(2)], "needs truth values or integers, got f32"),
+    (AndOp, [f(2), f(2)], "needs truth values or integers, got f32"),
+    (AddOp, [b(2), b(2)], "truth values (i1) are no numbers"),
+    (AddOp, [f(2), i(2)], "operands have different element types, f32 and i64"),
+    (AddOp, [f(2, 3), f(2)], "shapes 2x3 and 2 don't broadcast"),
+    (WhereOp, [f(2), f(2), f(2)], "the condition must be i1, got f32"),
+    (partial(GeluOp, approximate="sin"), [f(2)], 'approximate is "none" or "tanh", got "sin"'),
+    (partial(CastOp, to=IntegerType(7)), [f(2)], "i7 is not an element type of the graph dialect"),
     # contraction
-    (graph.MatmulOp, [f(3), f(3, 2)], "operands of a matrix product need at least two dimensions"),
-    (graph.MatmulOp, [f(2, 3), f(4, 5)], "3 columns on the left, but 4 rows on the right"),
-    (graph.MatmulOp, [f(2, 2, 3), f(3, 3, 5)], "shapes 2 and 3 don't broadcast"),
+    (MatmulOp, [f(3), f(3, 2)], "operands of a matrix product need at least two dimensions"),
+    (MatmulOp, [f(2, 3), f(4, 5)], "3 columns on the left, but 4 rows on the right"),
+    (MatmulOp, [f(2, 2, 3), f(3, 3, 5)], "shapes 2 and 3 don't broadcast"),
     (conv, [f(1, 64, 8, 8), f(8, 128, 3, 3)], "64 input channels, but the weight expects 128"),
     (partial(conv, groups=4), [f(1, 4, 8, 8), f(6, 1, 3, 3)], "6 output channels in 4 groups"),
     (conv, [IMAGE, KERNEL, f(5)], "6 output channels, but a bias of shape [5]"),
@@ -103,38 +117,38 @@ RULES: list[tuple[Build, list[Array], str]] = [
     # windows
     (pool, [f(1, 4)], "a pool needs a batch, a channel and at least one spatial dimension"),
     (pool, [f(1, 4, 8)], "1 spatial dimensions, but a kernel of 2"),
-    (partial(graph.AvgPoolOp, kernel=(2,)), [i(1, 4, 8)], "operand must be of a float type, got i64"),
-    (partial(graph.LrnOp, size=0), [IMAGE], "the number of channels must be positive"),
-    (partial(graph.LrnOp, size=3), [f(4)], "needs a batch and a channel dimension"),
+    (partial(AvgPoolOp, kernel=(2,)), [i(1, 4, 8)], "operand must be of a float type, got i64"),
+    (partial(LrnOp, size=0), [IMAGE], "the number of channels must be positive"),
+    (partial(LrnOp, size=3), [f(4)], "needs a batch and a channel dimension"),
     # reduction
-    (partial(graph.ReduceSumOp, axes=(0,)), [b(2)], "truth values (i1) are no numbers"),
-    (partial(graph.ReduceSumOp, axes=(1, 0)), [f(2, 2)], "axes [1, 0] are not sorted or not distinct"),
-    (partial(graph.ReduceSumOp, axes=(2,)), [f(2, 2)], "axis 2 is outside of a tensor of rank 2"),
-    (partial(graph.ArgMaxOp, axis=1), [f(2, 0)], "there is no extremum of no elements"),
-    (partial(graph.CumsumOp, axis=0), [b(2)], "truth values (i1) are no numbers"),
-    (partial(graph.SoftmaxOp, axis=-1), [f(2)], "axis -1 is outside of a tensor of rank 1"),
-    (partial(graph.SoftmaxOp, axis=0), [i(2)], "operand must be of a float type, got i64"),
+    (partial(ReduceSumOp, axes=(0,)), [b(2)], "truth values (i1) are no numbers"),
+    (partial(ReduceSumOp, axes=(1, 0)), [f(2, 2)], "axes [1, 0] are not sorted or not distinct"),
+    (partial(ReduceSumOp, axes=(2,)), [f(2, 2)], "axis 2 is outside of a tensor of rank 2"),
+    (partial(ArgMaxOp, axis=1), [f(2, 0)], "there is no extremum of no elements"),
+    (partial(CumsumOp, axis=0), [b(2)], "truth values (i1) are no numbers"),
+    (partial(SoftmaxOp, axis=-1), [f(2)], "axis -1 is outside of a tensor of rank 1"),
+    (partial(SoftmaxOp, axis=0), [i(2)], "operand must be of a float type, got i64"),
     # normalisation
     (norm, [f(2, 3), f(2)], "a scale of shape [2] doesn't fit elements of shape [3]"),
     (norm, [f(2, 3), f(3), f(1, 3)], "a bias of shape [1, 3] doesn't fit elements of shape [3]"),
     (
-        partial(graph.RmsNormOp, axis=1),
+        partial(RmsNormOp, axis=1),
         [f(2, 3), half(3)],
         "operands have different element types, f32 and f16",
     ),
-    (graph.BatchNormOp, [f(2, 3), f(3), f(2), f(3), f(3)], "3 channels, but a bias of shape [2]"),
-    (graph.BatchNormOp, [f(3), f(3), f(3), f(3), f(3)], "needs a batch and a channel dimension"),
+    (BatchNormOp, [f(2, 3), f(3), f(2), f(3), f(3)], "3 channels, but a bias of shape [2]"),
+    (BatchNormOp, [f(3), f(3), f(3), f(3), f(3)], "needs a batch and a channel dimension"),
     (
-        graph.InstanceNormOp,
+        InstanceNormOp,
         [f(2, 3), f(3), f(3)],
         "needs a batch, a channel and at least one spatial dimension",
     ),
     # movement
-    (partial(graph.ReshapeOp, shape=(4,)), [f(2, 3)], "6 elements of shape [2, 3] don't fill shape [4]"),
-    (partial(graph.ReshapeOp, shape=(-2, -3)), [f(2, 3)], "shape [-2, -3] has a negative size"),
-    (partial(graph.TransposeOp, permutation=(0, 0)), [f(2, 3)], "[0, 0] is no permutation of 2 dimensions"),
-    (partial(graph.BroadcastToOp, shape=(1, 3)), [f(2, 3)], "shape [2, 3] doesn't broadcast to [1, 3]"),
-    (partial(graph.BroadcastToOp, shape=(3,)), [f(1, 3)], "shape [1, 3] doesn't broadcast to [3]"),
+    (partial(ReshapeOp, shape=(4,)), [f(2, 3)], "6 elements of shape [2, 3] don't fill shape [4]"),
+    (partial(ReshapeOp, shape=(-2, -3)), [f(2, 3)], "shape [-2, -3] has a negative size"),
+    (partial(TransposeOp, permutation=(0, 0)), [f(2, 3)], "[0, 0] is no permutation of 2 dimensions"),
+    (partial(BroadcastToOp, shape=(1, 3)), [f(2, 3)], "shape [2, 3] doesn't broadcast to [1, 3]"),
+    (partial(BroadcastToOp, shape=(3,)), [f(1, 3)], "shape [1, 3] doesn't broadcast to [3]"),
     (partial(concat, axis=0), [], "needs at least one operand"),
     (partial(concat, axis=0), [f(2, 3), f(2, 4)], "shapes [2, 3] and [2, 4] differ beside axis 0"),
     (cut, [f(2)], "needs a start, a stop and a step for each of 1 axes"),
@@ -145,36 +159,36 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(pad, mode="odd"), [f(2, 2)], 'mode is one of constant, reflect, edge, wrap, got "odd"'),
     (partial(pad, mode="edge"), [f(2, 0)], "there is nothing to edge along an axis without elements"),
     # indexing
-    (graph.GatherOp, [f(2), f(2)], "indices must be integers, got f32"),
+    (GatherOp, [f(2), f(2)], "indices must be integers, got f32"),
     (
-        graph.GatherElementsOp,
+        GatherElementsOp,
         [f(2, 2), i(2, 3)],
         "indices of shape [2, 3] reach beyond shape [2, 2] beside axis 0",
     ),
-    (graph.GatherNdOp, [f(2, 2), i()], "indices need at least one dimension"),
-    (graph.GatherNdOp, [f(2, 2), i(1, 3)], "indices name 3 dimensions, but x has 2"),
-    (partial(graph.GatherNdOp, batch_dims=1), [f(2, 2), i(3, 1)], "batches [2] and [3] differ"),
-    (partial(graph.GatherNdOp, batch_dims=2), [f(2, 2), i(2, 1)], "2 batch dimensions of indices of rank 2"),
-    (graph.ScatterNdOp, [f(2, 2), i(), f()], "indices need at least one dimension"),
-    (graph.ScatterNdOp, [f(2, 2), i(1, 3), f(1)], "indices name 3 dimensions, but x has 2"),
-    (graph.ScatterNdOp, [f(2, 3), i(1, 1), f(1)], "updates of shape [1] instead of [1, 3]"),
+    (GatherNdOp, [f(2, 2), i()], "indices need at least one dimension"),
+    (GatherNdOp, [f(2, 2), i(1, 3)], "indices name 3 dimensions, but x has 2"),
+    (partial(GatherNdOp, batch_dims=1), [f(2, 2), i(3, 1)], "batches [2] and [3] differ"),
+    (partial(GatherNdOp, batch_dims=2), [f(2, 2), i(2, 1)], "2 batch dimensions of indices of rank 2"),
+    (ScatterNdOp, [f(2, 2), i(), f()], "indices need at least one dimension"),
+    (ScatterNdOp, [f(2, 2), i(1, 3), f(1)], "indices name 3 dimensions, but x has 2"),
+    (ScatterNdOp, [f(2, 3), i(1, 1), f(1)], "updates of shape [1] instead of [1, 3]"),
     (
-        partial(graph.ScatterNdOp, reduction="sub"),
+        partial(ScatterNdOp, reduction="sub"),
         [f(2), i(1, 1), f(1)],
         'reduction is one of none, add, mul, min, max, got "sub"',
     ),
-    (graph.ScatterElementsOp, [f(3), i(2), f(1)], "indices of shape [2], but updates of shape [1]"),
+    (ScatterElementsOp, [f(3), i(2), f(1)], "indices of shape [2], but updates of shape [1]"),
     # resize
     (
-        partial(graph.ResizeOp, shape=(2, 2), scales=(1.0,)),
+        partial(ResizeOp, shape=(2, 2), scales=(1.0,)),
         [f(1, 1)],
         "needs a size and a scale for each of 2 axes",
     ),
-    (partial(graph.ResizeOp, shape=(2,), scales=(0.0,)), [f(1)], "sizes and scales must be positive"),
-    (partial(graph.ResizeOp, shape=(2,), mode="x"), [f(1)], 'mode is one of nearest, linear, cubic, got "x"'),
-    (partial(graph.ResizeOp, shape=(2,), coordinate="x"), [f(1)], "coordinate is one of half_pixel, "),
-    (partial(graph.ResizeOp, shape=(2,), nearest="x"), [f(1)], "nearest is one of round_prefer_floor, "),
-    (partial(graph.ResizeOp, shape=(2,), mode="linear"), [b(1)], "truth values (i1) can't be interpolated"),
+    (partial(ResizeOp, shape=(2,), scales=(0.0,)), [f(1)], "sizes and scales must be positive"),
+    (partial(ResizeOp, shape=(2,), mode="x"), [f(1)], 'mode is one of nearest, linear, cubic, got "x"'),
+    (partial(ResizeOp, shape=(2,), coordinate="x"), [f(1)], "coordinate is one of half_pixel, "),
+    (partial(ResizeOp, shape=(2,), nearest="x"), [f(1)], "nearest is one of round_prefer_floor, "),
+    (partial(ResizeOp, shape=(2,), mode="linear"), [b(1)], "truth values (i1) can't be interpolated"),
     (crop, [f(1, 1)], "tf_crop_and_resize needs a roi with a start and an end for each axis"),
     # networks
     (attention, [f(1, 3, 8), f(1, 5, 8), f(1, 5, 8)], "query, key and value need four dimensions"),
@@ -187,8 +201,8 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (lstm, [f(5, 2), *LSTM[1:]], "the sequence needs three dimensions, got 2"),
     (partial(lstm, direction="up"), LSTM, 'direction is one of forward, reverse, bidirectional, got "up"'),
     (lstm, [*LSTM[:2], f(1, 16, 3)], "a recurrence weight of shape [1, 16, 3] instead of [1, 16, 4]"),
-    (partial(graph.GruOp, hidden=4), LSTM, "a weight of shape [1, 16, 3] instead of [1, 12, 3]"),
-    (partial(graph.RnnOp, hidden=16, activation="elu"), LSTM, 'activation is one of relu, sigmoid, tanh, got "elu"'),
+    (partial(GruOp, hidden=4), LSTM, "a weight of shape [1, 16, 3] instead of [1, 12, 3]"),
+    (partial(RnnOp, hidden=16, activation="elu"), LSTM, 'activation is one of relu, sigmoid, tanh, got "elu"'),
     (lstm, [*LSTM, f(1, 16)], "a bias of shape [1, 16] instead of [1, 32]"),
 ]
 
@@ -201,7 +215,7 @@ def test_rule(build: Build, arrays: list[Array], fact: str) -> None:
 
 def test_the_verifier_compares_results_with_the_rule() -> None:
     (x,) = values_of([f(2)])
-    op = graph.ReluOp.create(operands=[x], result_types=[tensor(f32, (3,))])
+    op = ReluOp.create(operands=[x], result_types=[tensor(f32, (3,))])
     with pytest.raises(VerifyException, match="result is tensor<3xf32>, but the op makes tensor<2xf32>"):
         op.verify()
 
@@ -209,10 +223,10 @@ def test_the_verifier_compares_results_with_the_rule() -> None:
 def test_operands_are_tensors() -> None:
     (x,) = test.TestOp(result_types=[f32]).results
     with pytest.raises(VerifyException, match="expected a tensor, got f32"):
-        graph.ReluOp(x)
+        ReluOp(x)
 
 
 def test_a_weight_has_no_value_of_its_own() -> None:
-    weight = graph.WeightOp(graph.BlobAttr.of("", 0, 4, ""), tensor(f32, (1,)))
+    weight = WeightOp(BlobAttr.of("", 0, 4, ""), tensor(f32, (1,)))
     with pytest.raises(VerifyException, match="a weight has no value without its BlobStore"):
         weight.evaluate()

@@ -7,7 +7,9 @@ import io
 import weakref
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
@@ -24,23 +26,22 @@ from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects import graph
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
-from mini_infer.dialects.graph import (
-    Array,
-    BlobAttr,
-    BlobStore,
-    MiniContext,
-    blob_store,
-    blobs,
-    blobs_of,
-    interpret,
-    tensor,
-)
+from mini_infer.dialects.graph import blobs
+from mini_infer.dialects.graph.activation import CastOp
+from mini_infer.dialects.graph.base import describe, named_location, node_name
+from mini_infer.dialects.graph.blobs import BlobAttr, BlobStore, MiniContext, blob_store, blobs_of
+from mini_infer.dialects.graph.dialect import Graph
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.packing import PanelPacking
+from mini_infer.dialects.graph.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
+from mini_infer.dialects.graph.unary import IsNanOp, ReluOp
+from mini_infer.dialects.graph.values import Array, element_type_of, nbytes_of, numpy_dtype, tensor, type_of
 
 
 def context(folder: Path | None = None) -> MiniContext:
     """A context with the dialects of the graph level, and weights in a folder."""
     ctx = MiniContext(blobs=BlobStore(folder or Path.cwd()))
-    for dialect in (Builtin, Func, graph.Graph):
+    for dialect in (Builtin, Func, Graph):
         ctx.load_dialect(dialect)
     return ctx
 
@@ -56,9 +57,12 @@ def parse(ctx: Context, text: str) -> ModuleOp:
 
 
 def test_every_op_class_is_in_the_dialect() -> None:
-    found = {value for value in vars(graph).values() if isinstance(value, type) and issubclass(value, Operation)}
-    concrete = {value for value in found if "get_irdl_definition" in vars(value)}
-    assert concrete == set(graph.Graph.operations)
+    files = [import_module(f"{graph.__name__}.{file.name}") for file in iter_modules(graph.__path__)]
+    values = [value for file in files for value in vars(file).values()]
+    found = {value for value in values if isinstance(value, type) and issubclass(value, Operation)}
+    ours = {value for value in found if value.__module__.startswith(graph.__name__)}
+    concrete = {value for value in ours if "get_irdl_definition" in vars(value)}
+    assert concrete == set(Graph.operations)
     assert all(operation.name.startswith("graph.") for operation in concrete)
 
 
@@ -67,25 +71,25 @@ def test_every_op_class_is_in_the_dialect() -> None:
 )
 def test_element_types_and_numpy_types(name: str) -> None:
     element_type = Parser(context(), name).parse_type()
-    dtype = graph.numpy_dtype(element_type)
-    assert graph.element_type_of(dtype) == element_type
-    assert dtype.itemsize == graph.nbytes_of(tensor(element_type, ()))
+    dtype = numpy_dtype(element_type)
+    assert element_type_of(dtype) == element_type
+    assert dtype.itemsize == nbytes_of(tensor(element_type, ()))
 
 
 def test_types_that_are_none_of_ours() -> None:
     with pytest.raises(VerifyException, match="i7 is not an element type"):
-        graph.numpy_dtype(IntegerType(7))
+        numpy_dtype(IntegerType(7))
     with pytest.raises(VerifyException, match="numpy type complex64 has no element type"):
-        graph.element_type_of(np.dtype(np.complex64))
+        element_type_of(np.dtype(np.complex64))
 
 
 def test_the_location_names_the_node() -> None:
     (x,) = values_of([random(2)])
-    op = graph.ReluOp(x, location=graph.named_location("/layer1/relu"))
-    assert graph.node_name(op) == "/layer1/relu"
-    assert graph.describe(op) == "/layer1/relu (graph.relu)"
-    assert graph.describe(graph.ReluOp(x)) == "graph.relu"
-    assert graph.node_name(op.clone()) == "/layer1/relu"
+    op = ReluOp(x, location=named_location("/layer1/relu"))
+    assert node_name(op) == "/layer1/relu"
+    assert describe(op) == "/layer1/relu (graph.relu)"
+    assert describe(ReluOp(x)) == "graph.relu"
+    assert node_name(op.clone()) == "/layer1/relu"
 
 
 @pytest.mark.parametrize(
@@ -104,19 +108,19 @@ def test_the_location_names_the_node() -> None:
     ids=lambda array: f"{array.dtype}{list(array.shape)}",
 )
 def test_constants_survive_text(array: Array) -> None:
-    constant = graph.ConstantOp.from_numpy(array)
+    constant = ConstantOp.from_numpy(array)
     constant.verify()
     module = parse(context(), str(ModuleOp([constant])))
     (parsed,) = module.ops
-    assert isinstance(parsed, graph.ConstantOp)
+    assert isinstance(parsed, ConstantOp)
     np.testing.assert_array_equal(parsed.to_numpy(), array)
     assert parsed.to_numpy().dtype == array.dtype
 
 
 def test_bfloat16_constants() -> None:
-    array = np.array([1.5, -2.0], graph.numpy_dtype(bf16))
-    (parsed,) = parse(context(), str(ModuleOp([graph.ConstantOp.from_numpy(array)]))).ops
-    assert isinstance(parsed, graph.ConstantOp)
+    array = np.array([1.5, -2.0], numpy_dtype(bf16))
+    (parsed,) = parse(context(), str(ModuleOp([ConstantOp.from_numpy(array)]))).ops
+    assert isinstance(parsed, ConstantOp)
     assert parsed.to_numpy().tolist() == array.tolist()
 
 
@@ -180,17 +184,17 @@ def test_a_weight_is_made_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
     panels = tensor(f32, (6, 256, 24))
 
     def pack(arrays: Sequence[Array], out: Array) -> None:
-        graph.PanelPacking(24, True).pack(arrays[0], out)
+        PanelPacking(24, True).pack(arrays[0], out)
 
     packed = store.add_made(panels, [(scaled, LARGE)], "panels", pack, 24)
-    np.testing.assert_array_equal(store.read(packed, panels), graph.PanelPacking(24, True).pack(array * 2))
+    np.testing.assert_array_equal(store.read(packed, panels), PanelPacking(24, True).pack(array * 2))
     assert len(calls) == 6
 
 
 def test_made_weights_are_written_under_the_digest_of_their_bytes(tmp_path: Path) -> None:
     ctx, array = MiniContext(), random(128, 256)
     made = made_of(ctx.blobs, ctx.blobs.add(array), 2, [])
-    module = ModuleOp([graph.WeightOp(made, LARGE)])
+    module = ModuleOp([WeightOp(made, LARGE)])
     ctx.blobs.write(module, tmp_path / "w.bin")
     (written,) = blobs_of(module)
     assert written.digest == BlobStore().add(array * 2).digest
@@ -228,9 +232,9 @@ def weighted_module(ctx: MiniContext) -> ModuleOp:
     first, second = blob_store(ctx).add(random(3)), blob_store(ctx).add(random(5, seed=1))
     module = ModuleOp(
         [
-            graph.WeightOp(first, tensor(f32, (3,))),
-            graph.WeightOp(second, tensor(f32, (5,))),
-            graph.WeightOp(first, tensor(f32, (3,))),
+            WeightOp(first, tensor(f32, (3,))),
+            WeightOp(second, tensor(f32, (5,))),
+            WeightOp(first, tensor(f32, (3,))),
         ]
     )
     text = f"builtin.module attributes {{kernel.weights = [[{second}, 0 : i64]]}} {{}}"
@@ -247,8 +251,8 @@ def test_new_blobs_are_written_beside_the_module(tmp_path: Path) -> None:
     assert {blob.offset.data for blob in written} == {0, 64}
     elsewhere = context(tmp_path)
     for op in parse(elsewhere, str(module)).ops:
-        assert isinstance(op, graph.WeightOp)
-        array = blob_store(elsewhere).read(op.blob, graph.type_of(op.result))
+        assert isinstance(op, WeightOp)
+        array = blob_store(elsewhere).read(op.blob, type_of(op.result))
         np.testing.assert_array_equal(array, random(3) if array.size == 3 else random(5, seed=1))
     blob_store(ctx).write(module, tmp_path / "again.weights")
     assert not (tmp_path / "again.weights").exists()
@@ -274,7 +278,7 @@ def test_contexts_and_their_stores() -> None:
     assert blob_store(plain) is not blob_store(other)
     ctx = context()
     assert blob_store(ctx) is ctx.blobs is blob_store(ctx.clone())
-    assert ctx.clone().get_optional_op("graph.relu") is graph.ReluOp
+    assert ctx.clone().get_optional_op("graph.relu") is ReluOp
 
 
 # Kernels and the interpreter.
@@ -314,11 +318,11 @@ def test_kernels_keep_their_attributes_in_text() -> None:
     Printer(output, print_debuginfo=True).print_op(module)
     again = parse(context(), output.getvalue())
     assert str(again) == str(module)
-    kernel = next(op for op in again.ops if isinstance(op, graph.KernelOp))
+    kernel = next(op for op in again.ops if isinstance(op, KernelOp))
     assert set(kernel.properties) == {"sym_name", "function_type", "schedule", "interface"}
     assert kernel.schedule == StringAttr("any") and set(kernel.attributes) == {"other"}
-    call = next(op for op in again.walk() if isinstance(op, graph.CallOp))
-    assert call.kernel is kernel and graph.node_name(call) == "node"
+    call = next(op for op in again.walk() if isinstance(op, CallOp))
+    assert call.kernel is kernel and node_name(call) == "node"
 
 
 def test_interpret() -> None:
@@ -435,16 +439,16 @@ def test_a_function_ends_in_a_return() -> None:
 
 
 def test_a_kernel_ends_in_a_yield() -> None:
-    kernel = graph.KernelOp("k", [], [])
+    kernel = KernelOp("k", [], [])
     kernel.body.block.add_op(test.TestTermOp())
     with pytest.raises(VerifyException, match=r"a kernel's body must end in graph\.yield"):
         kernel.verify()
 
 
 def test_a_kernel_follows_its_body() -> None:
-    kernel = graph.KernelOp("k", [tensor(f32, (2,))], [tensor(f32, (2,))])
-    relu = graph.IsNanOp(kernel.arguments[0])
-    kernel.body.block.add_ops([relu, graph.YieldOp(relu.result)])
+    kernel = KernelOp("k", [tensor(f32, (2,))], [tensor(f32, (2,))])
+    relu = IsNanOp(kernel.arguments[0])
+    kernel.body.block.add_ops([relu, YieldOp(relu.result)])
     with pytest.raises(VerifyException, match=r"graph\.yield gives other types than the kernel's results"):
         kernel.verify()
     kernel.refresh_type()
@@ -455,5 +459,5 @@ def test_a_kernel_follows_its_body() -> None:
 def test_a_cast_to_unsigned() -> None:
     to = IntegerType(8, Signedness.UNSIGNED)
     (x,) = values_of([random(2)])
-    assert graph.type_of(graph.CastOp(x, to).result) == tensor(to, (2,))
-    assert run(partial(graph.CastOp, to=i64), np.array([1.9, -1.9], np.float32))[0].tolist() == [1, -1]
+    assert type_of(CastOp(x, to).result) == tensor(to, (2,))
+    assert run(partial(CastOp, to=i64), np.array([1.9, -1.9], np.float32))[0].tolist() == [1, -1]

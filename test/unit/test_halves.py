@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 LARGE = np.random.default_rng(0).uniform(300, 60000, (1, 2, 3, 9))
 SMALL = np.random.default_rng(1).uniform(1, 3000, (1, 2, 3, 9))

@@ -11,7 +11,7 @@ from import_cases import Case, check, computed, imported, one_node
 from onnx import TensorProto
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 X = random(2, 3, 4)
 ROW = random(4, seed=1)

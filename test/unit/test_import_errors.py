@@ -12,7 +12,7 @@ from import_cases import Case, imported, model_of, one_node
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, UnsupportedError
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 
 X = random(2, 3)

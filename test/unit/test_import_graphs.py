@@ -11,17 +11,12 @@ from import_cases import computed, imported, kinds, model_of
 from onnx import ModelProto, TensorProto, helper
 from xdsl.dialects.builtin import ModuleOp
 
-from mini_infer.dialects.graph import (
-    Array,
-    BroadcastToOp,
-    ConstantOp,
-    GraphOp,
-    input_names,
-    main_of,
-    node_name,
-    output_names,
-    shape_of,
-)
+from mini_infer.dialects.graph.base import GraphOp, node_name
+from mini_infer.dialects.graph.host_code import main_of
+from mini_infer.dialects.graph.interpret import input_names, output_names
+from mini_infer.dialects.graph.movement import BroadcastToOp
+from mini_infer.dialects.graph.structure import ConstantOp
+from mini_infer.dialects.graph.values import Array, shape_of
 
 X = random(2, 3)
 KNOWN = {"two": 2, "three": 3, "nine": 9, "minus": -2}

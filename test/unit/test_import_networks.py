@@ -12,7 +12,7 @@ from graph_cases import random
 from import_cases import Case, check, imported, kinds, one_node
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 COORDINATES = "coordinate_transformation_mode"
 Q, K, V = random(2, 4, 5, 6), random(2, 2, 7, 6, seed=1), random(2, 2, 7, 3, seed=2)

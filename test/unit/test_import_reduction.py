@@ -11,7 +11,7 @@ from import_cases import Case, assert_close, check, computed, imported, kinds, o
 from onnx import ModelProto
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 X = random(2, 3, 4)
 POSITIVE = random(2, 3, 4, low=0.1, high=3)

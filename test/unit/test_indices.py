@@ -13,7 +13,8 @@ from import_cases import Case, computed, model_of, one_node, onnxruntime
 from onnx import ModelProto, TensorProto, helper
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array, GatherOp
+from mini_infer.dialects.graph.indexing import GatherOp
+from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.build import build_plan
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)

@@ -13,7 +13,8 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects.graph import ConvPacking, DepthwisePacking, MiniContext, PanelPacking
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.graph.packing import ConvPacking, DepthwisePacking, PanelPacking
 from mini_infer.dialects.kernel import InterfaceAttr, Kernel, MoveAttr, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr, target_of
 

@@ -9,27 +9,15 @@ from graph_runs import Model
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    AddOp,
-    AttentionOp,
-    CastOp,
-    ConvOp,
-    ExpOp,
-    GeluOp,
-    LrnOp,
-    LstmOp,
-    MatmulOp,
-    MaxPoolOp,
-    MulOp,
-    ReluOp,
-    ReshapeOp,
-    SigmoidOp,
-    SliceOp,
-    SoftmaxOp,
-    SubOp,
-    TanhOp,
-    TransposeOp,
-)
+from mini_infer.dialects.graph.activation import CastOp, GeluOp
+from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp
+from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.recurrence import LstmOp
+from mini_infer.dialects.graph.reduction import SoftmaxOp
+from mini_infer.dialects.graph.unary import ExpOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.windows import LrnOp, MaxPoolOp
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.passes.kernels.fusion import LONGEST_CHAIN, external_operands, form_groups
 from mini_infer.passes.kernels.schedules import fusion_rules

@@ -8,7 +8,12 @@ import pytest
 from graph_runs import EVERY, Case, Model, Target, check, schedule_of, spread
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import AddOp, ConcatOp, ConvOp, ExpOp, ReduceSumOp, ReluOp, SliceOp, SoftmaxOp, shape_of
+from mini_infer.dialects.graph.contraction import ConvOp
+from mini_infer.dialects.graph.elementwise import AddOp
+from mini_infer.dialects.graph.movement import ConcatOp, SliceOp
+from mini_infer.dialects.graph.reduction import ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.unary import ExpOp, ReluOp
+from mini_infer.dialects.graph.values import shape_of
 
 Pair = tuple[int, int]
 Four = tuple[int, int, int, int]

@@ -10,41 +10,42 @@ import pytest
 from kernel_runs import Body, check, compiled, reference
 from xdsl.ir import Operation
 
-from mini_infer.dialects.graph import (
-    AbsOp,
+from mini_infer.dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from mini_infer.dialects.graph.base import ElementwiseOp
+from mini_infer.dialects.graph.elementwise import (
     AddOp,
     AndOp,
-    Array,
     BinaryOp,
-    CeilOp,
-    ClipOp,
-    ConstantOp,
-    CosOp,
     DivOp,
-    EluOp,
     EqualOp,
-    ErfOp,
-    ExpOp,
-    FloorOp,
-    GeluOp,
     GreaterEqualOp,
     GreaterOp,
-    HardSigmoidOp,
-    IsInfOp,
-    IsNanOp,
-    LeakyReluOp,
     LessEqualOp,
     LessOp,
-    LogOp,
     MaxOp,
     MinOp,
     ModOp,
     MulOp,
-    NegOp,
-    NotOp,
     OrOp,
     PowOp,
     PreluOp,
+    SubOp,
+    UnaryOp,
+    XorOp,
+)
+from mini_infer.dialects.graph.structure import ConstantOp
+from mini_infer.dialects.graph.unary import (
+    AbsOp,
+    CeilOp,
+    CosOp,
+    ErfOp,
+    ExpOp,
+    FloorOp,
+    IsInfOp,
+    IsNanOp,
+    LogOp,
+    NegOp,
+    NotOp,
     ReciprocalOp,
     ReluOp,
     RoundOp,
@@ -56,13 +57,10 @@ from mini_infer.dialects.graph import (
     SoftplusOp,
     SoftsignOp,
     SqrtOp,
-    SubOp,
     TanhOp,
     TanOp,
-    UnaryOp,
-    XorOp,
 )
-from mini_infer.dialects.graph.base import ElementwiseOp
+from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.kernels_to_loops.elements.elementwise_ops import is_elementwise
 
 Random = np.random.default_rng(0)

@@ -11,25 +11,14 @@ from graph_runs import EVERY, THREE, Case, Model, Target, check, schedule_of, sp
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    AddOp,
-    CastOp,
-    ConvOp,
-    ExpOp,
-    GeluOp,
-    GreaterOp,
-    LrnOp,
-    MatmulOp,
-    MaxPoolOp,
-    MulOp,
-    ReduceSumOp,
-    ReluOp,
-    SigmoidOp,
-    SliceOp,
-    SubOp,
-    WhereOp,
-    shape_of,
-)
+from mini_infer.dialects.graph.activation import CastOp, GeluOp
+from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MulOp, SubOp, WhereOp
+from mini_infer.dialects.graph.movement import SliceOp
+from mini_infer.dialects.graph.reduction import ReduceSumOp
+from mini_infer.dialects.graph.unary import ExpOp, ReluOp, SigmoidOp
+from mini_infer.dialects.graph.values import shape_of
+from mini_infer.dialects.graph.windows import LrnOp, MaxPoolOp
 
 Rule = Callable[[Model, SSAValue], SSAValue]
 KIB = 1 << 10

@@ -14,18 +14,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph import (
-    GruOp,
-    LstmOp,
-    MiniContext,
-    MulOp,
-    ReluOp,
-    ReshapeOp,
-    RnnOp,
-    TanhOp,
-    TransposeOp,
-    ints_attr,
-)
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.graph.elementwise import MulOp
+from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.unary import ReluOp, TanhOp
+from mini_infer.dialects.graph.values import ints_attr
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 
 ALL = (0, 1, 2)

@@ -12,32 +12,25 @@ from xdsl.dialects.builtin import MemRefType, f32
 from xdsl.ir import Block
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph import (
-    AddOp,
+from mini_infer.dialects.graph.activation import GeluOp
+from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp
+from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.reduction import (
     ArgMaxOp,
     ArgMinOp,
-    Array,
-    ConcatOp,
-    ConstantOp,
     CumsumOp,
-    GeluOp,
-    InstanceNormOp,
-    LayerNormOp,
     LogSoftmaxOp,
-    MulOp,
     ReduceMaxOp,
     ReduceMeanOp,
     ReduceMinOp,
     ReduceProdOp,
     ReduceSumOp,
-    ReluOp,
-    ReshapeOp,
-    RmsNormOp,
-    SliceOp,
     SoftmaxOp,
-    SubOp,
-    TransposeOp,
 )
+from mini_infer.dialects.graph.structure import ConstantOp
+from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.kernels_to_loops.elements.rules import element_values
 from mini_infer.lowering.kernels_to_loops.writing.builder import LoopBuilder
 from mini_infer.lowering.kernels_to_loops.writing.index_expr import Expr

@@ -8,7 +8,11 @@ import pytest
 from graph_runs import EVERY, Case, Model, Target, check, spread
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import ExpOp, MatmulOp, MulOp, ReshapeOp, SliceOp, TransposeOp, shape_of
+from mini_infer.dialects.graph.contraction import MatmulOp
+from mini_infer.dialects.graph.elementwise import MulOp
+from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.unary import ExpOp
+from mini_infer.dialects.graph.values import shape_of
 
 
 def view(side: int, permutation: tuple[int, ...], a: bool, b: bool) -> Case:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mini_infer.dialects.graph import Graph
+from mini_infer.dialects.graph.dialect import Graph
 
 FOLDER = Path(__file__).resolve().parents[1] / "meaning"
 # What holds the others together has no values of its own to expect.

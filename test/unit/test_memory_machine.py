@@ -9,7 +9,8 @@ import pytest
 from memory_machine import run_module
 from xdsl.dialects.builtin import ModuleOp
 
-from mini_infer.dialects.graph import Array, blob_store
+from mini_infer.dialects.graph.blobs import blob_store
+from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.module_text import module_context, parse_module
 
 X = np.arange(1, 5, dtype=np.float32)

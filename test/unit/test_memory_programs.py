@@ -20,8 +20,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 
 from mini_infer.dialects.errors import PlanError
-from mini_infer.dialects.graph import AbsOp, MatmulOp, ReluOp, blob_store, interpret
+from mini_infer.dialects.graph.blobs import blob_store
+from mini_infer.dialects.graph.contraction import MatmulOp
 from mini_infer.dialects.graph.host_code import main_of
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.unary import AbsOp, ReluOp
 from mini_infer.dialects.kernel import CallOp, InterfaceAttr
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.memory.analysis.buffers import int_attribute

@@ -12,8 +12,11 @@ from xdsl.ir import SSAValue
 
 from mini_infer import plan_memory
 from mini_infer.dialects.errors import PlanError
-from mini_infer.dialects.graph import AbsOp, AddOp, ConcatOp, MiniContext, NegOp, ReluOp
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.host_code import main_of
+from mini_infer.dialects.graph.movement import ConcatOp
+from mini_infer.dialects.graph.unary import AbsOp, NegOp, ReluOp
 from mini_infer.dialects.kernel import InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.memory import plan_arena

@@ -6,16 +6,9 @@ import numpy as np
 import pytest
 from graph_runs import Model
 
-from mini_infer.dialects.graph import (
-    PACKINGS,
-    ConvPacking,
-    DepthwisePacking,
-    GraphOp,
-    Packing,
-    PanelPacking,
-    UnpackOp,
-    shape_of,
-)
+from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.packing import PACKINGS, ConvPacking, DepthwisePacking, Packing, PanelPacking, UnpackOp
+from mini_infer.dialects.graph.values import shape_of
 
 CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (PanelPacking(4), (5, 7)),

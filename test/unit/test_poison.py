@@ -8,7 +8,7 @@ from onnx import ModelProto
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr
 
-from mini_infer.dialects.graph import Array, int_attr
+from mini_infer.dialects.graph.values import Array, int_attr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.runtime.build import build_plan, import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig

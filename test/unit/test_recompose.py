@@ -11,36 +11,24 @@ import pytest
 from graph_modules import Graph, same_after
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    AddOp,
-    AttentionOp,
-    BroadcastToOp,
-    DivOp,
+from mini_infer.dialects.graph.activation import GeluOp
+from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.contraction import MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, DivOp, GreaterOp, MulOp, PowOp, SubOp, WhereOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.normalization import LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.unary import (
     ErfOp,
     ExpOp,
-    GeluOp,
-    GreaterOp,
     IsNanOp,
-    LayerNormOp,
     LogOp,
-    MatmulOp,
-    MulOp,
-    PowOp,
     ReciprocalOp,
-    ReduceMaxOp,
-    ReduceMeanOp,
-    ReduceSumOp,
     ReluOp,
-    ReshapeOp,
-    RmsNormOp,
     RsqrtOp,
     SigmoidOp,
-    SoftmaxOp,
     SqrtOp,
-    SubOp,
     TanhOp,
-    TransposeOp,
-    WhereOp,
 )
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.passes.statistics import pass_statistics

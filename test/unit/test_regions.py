@@ -17,7 +17,9 @@ from memory_programs import MEMORY, assert_same, random_program, run_memory
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
-from mini_infer.dialects.graph import Array, blob_store, interpret
+from mini_infer.dialects.graph.blobs import blob_store
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering import pipelines
 from mini_infer.passes.statistics import pass_statistics
 from mini_infer.runtime.build import build_plan, target_attribute

@@ -18,7 +18,7 @@ from models.builder import ModelBuilder
 from onnx import ModelProto, helper, numpy_helper
 
 import mini_infer as mi
-from mini_infer.dialects.graph import Array
+from mini_infer.dialects.graph.values import Array
 
 Long = np.longdouble
 DTYPES: dict[str, Any] = {

@@ -11,16 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph import (
-    Array,
-    BroadcastToOp,
-    GraphOp,
-    ReluOp,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
-    shape_of,
-)
+from mini_infer.dialects.graph.base import GraphOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.values import Array, shape_of
 from mini_infer.passes.geometry.boxes import Box, reshaped
 from mini_infer.passes.geometry.strided_views import strided_view
 

@@ -12,7 +12,7 @@ from llvm_jit import Code, assembly, llvm_ir
 from models.build import mlp
 
 from mini_infer.dialects.errors import CompileError, ConfigError
-from mini_infer.dialects.graph import MiniContext
+from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.runtime import build, machine_code
 from mini_infer.runtime.config import EngineConfig

@@ -11,8 +11,9 @@ from math import gcd, prod
 
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph import ConvOp, ConvTransposeOp, element_type_of_value, shape_of
+from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.builder import Index
 from ..writing.index_expr import Expr

@@ -21,7 +21,9 @@ from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
-from ....dialects.graph import GatherNdOp, ScatterNdOp, describe, element_type_of_value, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.indexing import GatherNdOp, ScatterNdOp
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.memory.check_indices import IndexCheck, checks_of
 from ..instance import KernelInstance
 from ..writing.arithmetic import convert, is_unsigned

@@ -9,20 +9,9 @@ from xdsl.dialects.builtin import VectorType, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.extensions import CmpiOp, IndexCastOp
-from ....dialects.graph import (
-    BroadcastToOp,
-    ConcatOp,
-    GatherElementsOp,
-    GatherNdOp,
-    GatherOp,
-    PadOp,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
-    element_type_of_value,
-    ints,
-    shape_of,
-)
+from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....passes.geometry.boxes import row_major
 from ..writing.arithmetic import Arithmetic, convert, is_integer, is_unsigned, number_in, signless
 from ..writing.builder import INDEX, Index

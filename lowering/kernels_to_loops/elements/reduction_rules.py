@@ -14,21 +14,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph import (
-    ArgExtremumOp,
-    BatchNormOp,
-    CumsumOp,
-    InstanceNormOp,
-    LayerNormOp,
-    LogSoftmaxOp,
-    MatmulOp,
-    ReduceOp,
-    RmsNormOp,
-    SoftmaxOp,
-    element_type_of_value,
-    ints,
-    shape_of,
-)
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from ....dialects.graph.reduction import ArgExtremumOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.index_expr import Expr
 from ..writing.reductions import Reduction, kind_of

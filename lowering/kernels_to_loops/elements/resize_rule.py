@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import f64, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import FPToSIOp, IndexCastOp
-from ....dialects.graph import ResizeOp, element_type_of_value, ints, shape_of
+from ....dialects.graph.resize import ResizeOp
+from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..writing.arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import KernelOp
+from ....dialects.graph.structure import KernelOp
 from ..writing.builder import LoopBuilder
 from .convolution_rules import CONVOLUTION_RULES
 from .movement_rules import MOVEMENT_RULES

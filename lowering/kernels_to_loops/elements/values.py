@@ -20,7 +20,9 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
-from ....dialects.graph import ConstantOp, KernelOp, describe, element_type_of_value, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.structure import ConstantOp, KernelOp
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ..writing.arithmetic import convert, signless
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.index_expr import Expr, Var, linear

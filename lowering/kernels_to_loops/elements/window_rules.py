@@ -16,14 +16,9 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import IndexCastOp
-from ....dialects.graph import (
-    AvgPoolOp,
-    LrnOp,
-    MaxPoolOp,
-    element_type_of_value,
-    shape_of,
-)
 from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.builder import Index
 from ..writing.index_expr import Expr

@@ -22,15 +22,10 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import (
-    AttentionOp,
-    TransposeOp,
-    describe,
-    element_type_of_value,
-    ints,
-    is_bool,
-    shape_of,
-)
+from ....dialects.graph.attention import AttentionOp
+from ....dialects.graph.base import describe
+from ....dialects.graph.movement import TransposeOp
+from ....dialects.graph.values import element_type_of_value, ints, is_bool, shape_of
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.attention import Attention, AttentionSizes, attention_sizes
 from ..instance import KernelInstance

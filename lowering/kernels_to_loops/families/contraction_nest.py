@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import ConvOp, MatmulOp, describe, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.contraction import ConvOp, MatmulOp
+from ....dialects.graph.values import shape_of
 from ....passes.geometry.boxes import row_major
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ..instance import KernelInstance

@@ -19,7 +19,9 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import ConvOp, describe, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.contraction import ConvOp
+from ....dialects.graph.values import shape_of
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance

@@ -13,7 +13,9 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import LrnOp, describe, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.values import shape_of
+from ....dialects.graph.windows import LrnOp
 from ....passes.kernels.schedules.cpu.lrn import Lrn
 from ..instance import KernelInstance
 from ..tiles.tiles import collapse

@@ -16,14 +16,9 @@ from itertools import groupby
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute
 
-from ....dialects.graph import (
-    ContractionOp,
-    ReductionOp,
-    ScatterElementsOp,
-    ScatterNdOp,
-    element_type_of_value,
-    shape_of,
-)
+from ....dialects.graph.base import ContractionOp, ReductionOp
+from ....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ..elements.rules import element_values
 from ..elements.values import Values
 from ..instance import KernelInstance

@@ -20,7 +20,9 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import MatmulOp, describe, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.values import shape_of
 from ....dialects.kernel import InterfaceAttr
 from ....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from ....passes.kernels.schedules.cpu.panels import Panels

@@ -16,7 +16,9 @@ from math import inf
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import ConvOp, MaxPoolOp, ints, shape_of
+from ....dialects.graph.contraction import ConvOp
+from ....dialects.graph.values import ints, shape_of
+from ....dialects.graph.windows import MaxPoolOp
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance

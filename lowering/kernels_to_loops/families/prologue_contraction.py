@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import shape_of
+from ....dialects.graph.values import shape_of
 from ....passes.kernels.forms.contraction import ContractionForm
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance

@@ -21,7 +21,11 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import LstmOp, RecurrenceOp, ReshapeOp, UnpackOp, describe, element_type_of_value, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.movement import ReshapeOp
+from ....dialects.graph.packing import UnpackOp
+from ....dialects.graph.recurrence import LstmOp, RecurrenceOp
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ..instance import KernelInstance

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import GruOp, LstmOp, RecurrenceOp, RnnOp
+from ....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
 from ..writing.arithmetic import Arithmetic
 
 

@@ -14,18 +14,9 @@ from xdsl.dialects.builtin import IndexType, VectorType, i32, i64
 from xdsl.ir import SSAValue
 
 from ....dialects.extensions import IndexCastOp, StepOp
-from ....dialects.graph import (
-    ArgExtremumOp,
-    CumsumOp,
-    InstanceNormOp,
-    LayerNormOp,
-    LogSoftmaxOp,
-    ReduceOp,
-    RmsNormOp,
-    SoftmaxOp,
-    element_type_of_value,
-    shape_of,
-)
+from ....dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from ....dialects.graph.reduction import ArgExtremumOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.rows import RowForm
 from ..elements.reduction_rules import affine, wide
 from ..elements.values import Values, aligned

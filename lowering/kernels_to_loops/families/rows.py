@@ -17,14 +17,9 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph import (
-    CumsumOp,
-    ReshapeOp,
-    TransposeOp,
-    element_type_of_value,
-    ints,
-    shape_of,
-)
+from ....dialects.graph.movement import ReshapeOp, TransposeOp
+from ....dialects.graph.reduction import CumsumOp
+from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....passes.geometry.boxes import row_major
 from ....passes.kernels.forms.rows import RowForm, the_row_form
 from ....passes.kernels.schedules.cpu.rows import Rows

@@ -15,7 +15,9 @@ from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import ScatterElementsOp, ScatterNdOp, describe, element_type_of_value, shape_of
+from ....dialects.graph.base import describe
+from ....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.geometry.boxes import row_major
 from ..elements.movement_rules import wrapped
 from ..elements.reduction_rules import wide

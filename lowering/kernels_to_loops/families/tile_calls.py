@@ -8,7 +8,8 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import ConvOp, element_type_of_value, shape_of
+from ....dialects.graph.contraction import ConvOp
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance

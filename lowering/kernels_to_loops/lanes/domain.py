@@ -17,7 +17,7 @@ from itertools import pairwise, product
 
 from xdsl.ir import Attribute, Block
 
-from ....dialects.graph import KernelOp
+from ....dialects.graph.structure import KernelOp
 from ....passes.geometry.boxes import row_major
 from ..elements.rules import element_values
 from ..elements.values import Values

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.graph import ConstantOp, element_type_of_value
+from ....dialects.graph.structure import ConstantOp
+from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.contraction import ContractionForm
 from ..elements.elementwise_ops import emit_elementwise
 from ..instance import KernelInstance

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from ....dialects.graph import AttentionOp, ConvOp, LrnOp, MatmulOp, PoolOp, RecurrenceOp, ReductionOp
+from ....dialects.graph.attention import AttentionOp
+from ....dialects.graph.base import ReductionOp
+from ....dialects.graph.contraction import ConvOp, MatmulOp
+from ....dialects.graph.recurrence import RecurrenceOp
+from ....dialects.graph.windows import LrnOp, PoolOp
 
 FORMS = ("attention", "contraction", "map", "recurrence", "rows", "windows")
 

@@ -12,19 +12,12 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import (
-    ConstantOp,
-    ConvOp,
-    ElementwiseOp,
-    KernelOp,
-    MatmulOp,
-    MaxPoolOp,
-    UnpackOp,
-    YieldOp,
-    describe,
-    ints,
-    shape_of,
-)
+from ....dialects.graph.base import ElementwiseOp, describe
+from ....dialects.graph.contraction import ConvOp, MatmulOp
+from ....dialects.graph.packing import UnpackOp
+from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
+from ....dialects.graph.values import ints, shape_of
+from ....dialects.graph.windows import MaxPoolOp
 
 
 @dataclass(frozen=True)

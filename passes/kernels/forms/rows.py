@@ -14,24 +14,12 @@ from typing import TypeAlias
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import (
-    ArgExtremumOp,
-    CumsumOp,
-    InstanceNormOp,
-    KernelOp,
-    LayerNormOp,
-    LogSoftmaxOp,
-    ReduceOp,
-    ReshapeOp,
-    RmsNormOp,
-    SoftmaxOp,
-    TransposeOp,
-    YieldOp,
-    describe,
-    ints,
-    shape_of,
-)
-from ....dialects.graph.base import ElementwiseOp, MovementOp
+from ....dialects.graph.base import ElementwiseOp, MovementOp, describe
+from ....dialects.graph.movement import ReshapeOp, TransposeOp
+from ....dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from ....dialects.graph.reduction import ArgExtremumOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.structure import KernelOp, YieldOp
+from ....dialects.graph.values import ints, shape_of
 
 _Normalisation: TypeAlias = "LayerNormOp | RmsNormOp | InstanceNormOp"
 RowOp: TypeAlias = "ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumsumOp | _Normalisation"

@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import cast
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import KernelOp, describe
+from ....dialects.graph.base import describe
+from ....dialects.graph.structure import KernelOp
 from ....dialects.kernel import ScheduleAttr
 from ....dialects.targets import CpuAttr
 from ..fusion_rules import FusionRules

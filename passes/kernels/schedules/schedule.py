@@ -21,7 +21,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_type_hints
 
 from ....dialects.errors import CompileError
-from ....dialects.graph import KernelOp
+from ....dialects.graph.structure import KernelOp
 from ....dialects.kernel import InterfaceAttr, ScheduleAttr
 from ....dialects.targets import CpuAttr
 from .scratch import ScratchLayout

@@ -12,7 +12,7 @@ from math import prod
 
 from xdsl.ir import Attribute
 
-from ....dialects.graph import numpy_dtype
+from ....dialects.graph.values import numpy_dtype
 
 CACHE_LINE = 64  # bytes
 

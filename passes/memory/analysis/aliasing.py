@@ -21,9 +21,13 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.errors import ConfigError, InvalidModelError
-from ....dialects.graph import CallOp, Graph, KernelOp, ReshapeOp, WeightOp, describe, type_of
-from ....dialects.graph import nbytes_of as tensor_bytes
+from ....dialects.graph.base import describe
+from ....dialects.graph.dialect import Graph
 from ....dialects.graph.host_code import is_scalar, is_shaped, ops_of, read_by
+from ....dialects.graph.movement import ReshapeOp
+from ....dialects.graph.structure import CallOp, KernelOp, WeightOp
+from ....dialects.graph.values import nbytes_of as tensor_bytes
+from ....dialects.graph.values import type_of
 from .buffers import ALIGNMENT, interface_of, padded
 from .host import views_of
 

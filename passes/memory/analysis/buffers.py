@@ -25,8 +25,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import ConfigError, PlanError
-from ....dialects.graph import KernelOp, named_location, node_name, numpy_dtype
+from ....dialects.graph.base import named_location, node_name
 from ....dialects.graph.host_code import ROLE, argument_texts
+from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel import InterfaceAttr
 from ...geometry.boxes import Box, reshaped
 

@@ -13,8 +13,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from ....dialects.graph import AnyTensor, KernelOp, ReshapeOp, YieldOp
 from ....dialects.graph.host_code import kernels_of
+from ....dialects.graph.movement import ReshapeOp
+from ....dialects.graph.structure import KernelOp, YieldOp
+from ....dialects.graph.values import AnyTensor
 from .made_kernels import add_map_kernel
 
 

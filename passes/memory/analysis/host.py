@@ -16,8 +16,8 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ....dialects.graph import shape_of
 from ....dialects.graph.host_code import is_scalar
+from ....dialects.graph.values import shape_of
 from ....dialects.kernel import CallOp, InterfaceAttr, MoveAttr, WeightOp
 from ...geometry.boxes import Box
 

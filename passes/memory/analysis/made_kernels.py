@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ....dialects.graph import KernelOp
+from ....dialects.graph.structure import KernelOp
 from ....dialects.kernel import FormAttr
 from ....dialects.targets import target_of
 from ...kernels.choose_schedule import schedule_kernel

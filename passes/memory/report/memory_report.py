@@ -19,8 +19,9 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import PlanError
-from ....dialects.graph import node_name, numpy_dtype
+from ....dialects.graph.base import node_name
 from ....dialects.graph.host_code import argument_texts, main_of
+from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel import CallOp, WeightOp
 from ...geometry.boxes import Box
 from ..analysis.buffers import PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of

@@ -14,7 +14,10 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 
 from .....dialects.errors import CompileError
-from .....dialects.graph import AttentionOp, KernelOp, describe, element_type_of_value, shape_of
+from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.base import describe
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

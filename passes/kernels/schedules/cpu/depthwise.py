@@ -16,7 +16,10 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
 
-from .....dialects.graph import ConvOp, DepthwisePacking, KernelOp, element_type_of_value, shape_of
+from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.packing import DepthwisePacking
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

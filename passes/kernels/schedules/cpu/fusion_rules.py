@@ -7,22 +7,13 @@ from math import inf
 from typing_extensions import override
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from .....dialects.graph import (
-    AttentionOp,
-    ConvOp,
-    ElementwiseOp,
-    LrnOp,
-    MatmulOp,
-    MaxPoolOp,
-    RecurrenceOp,
-    ReductionOp,
-    WeightOp,
-    element_type_of_value,
-    ints,
-    nbytes_of,
-    shape_of,
-    type_of,
-)
+from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.base import ElementwiseOp, ReductionOp
+from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....dialects.graph.recurrence import RecurrenceOp
+from .....dialects.graph.structure import WeightOp
+from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
+from .....dialects.graph.windows import LrnOp, MaxPoolOp
 from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules

@@ -8,7 +8,8 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph import KernelOp, ScatterElementsOp, ScatterNdOp
+from .....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from .....dialects.graph.structure import KernelOp
 from .....dialects.kernel import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

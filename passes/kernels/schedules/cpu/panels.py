@@ -18,29 +18,14 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
 
-from .....dialects.graph import (
-    AbsOp,
-    AddOp,
-    ClipOp,
-    ConvOp,
-    ConvPacking,
-    HardSigmoidOp,
-    KernelOp,
-    LeakyReluOp,
-    MatmulOp,
-    MaxOp,
-    MaxPoolOp,
-    MinOp,
-    MulOp,
-    NegOp,
-    Packing,
-    PanelPacking,
-    ReluOp,
-    SubOp,
-    element_type_of_value,
-    ints,
-    shape_of,
-)
+from .....dialects.graph.activation import ClipOp, HardSigmoidOp, LeakyReluOp
+from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....dialects.graph.elementwise import AddOp, MaxOp, MinOp, MulOp, SubOp
+from .....dialects.graph.packing import ConvPacking, Packing, PanelPacking
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.unary import AbsOp, NegOp, ReluOp
+from .....dialects.graph.values import element_type_of_value, ints, shape_of
+from .....dialects.graph.windows import MaxPoolOp
 from .....dialects.kernel import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

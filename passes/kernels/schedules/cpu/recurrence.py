@@ -14,16 +14,11 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 
 from .....dialects.errors import CompileError
-from .....dialects.graph import (
-    GruOp,
-    KernelOp,
-    LstmOp,
-    PanelPacking,
-    RecurrenceOp,
-    describe,
-    element_type_of_value,
-    shape_of,
-)
+from .....dialects.graph.base import describe
+from .....dialects.graph.packing import PanelPacking
+from .....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

@@ -14,7 +14,8 @@ from typing_extensions import override
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, f32
 from xdsl.ir import Attribute
 
-from .....dialects.graph import KernelOp, element_type_of_value, numpy_dtype
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value, numpy_dtype
 from .....dialects.kernel import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

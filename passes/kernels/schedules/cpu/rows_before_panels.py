@@ -13,7 +13,8 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph import KernelOp, nbytes_of, shape_of, type_of
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import nbytes_of, shape_of, type_of
 from .....dialects.targets import CpuAttr
 from ....work import read_seconds
 from ...forms.contraction import contraction_form
