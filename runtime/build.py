@@ -98,8 +98,9 @@ def build_plan(
     pointers = len(inputs) + len(outputs) + 2 + bool(checks) + profiled
     parts = start_compiling(ctx, module, llvm, observer, compilers or Compilers(1), pointers)
     check_signature(module)
+    device = device_named(config.device)
     with timed(ctx, "weights"):
-        weights = weight_segment(module, ctx)
+        weights = device.hold(weight_segment(module, ctx))
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
@@ -111,7 +112,7 @@ def build_plan(
         profiled=profiled,
         checks=checks,
         weights=weights,
-        code=parts.load(ctx, device_named(config.device)),
+        code=parts.load(ctx, device),
     )
 
 

@@ -63,7 +63,7 @@ class EngineConfig:
     def __post_init__(self) -> None:
         device_named(self.device)
         if self.device_id != 0:
-            raise ConfigError(f"there is no cpu device {self.device_id}, only 0")
+            raise ConfigError(f"there is no {self.device} device {self.device_id}, only 0")
         for name in ("threads", "compile_threads"):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from ..dialects.graph.indexing import out_of_range
-from .specs import Stationary, TensorSpec
-from .storage import Array, Storage, Tensor, as_array
+from .device import Array, Wrong
+from .host_memory import as_array
+from .specs import Stationary, TensorSpec, check_placed
+from .storage import Storage, Tensor
 
 if TYPE_CHECKING:
     from .plan import InferencePlan
@@ -37,46 +38,29 @@ class ExecutionContext(Stationary):
     def __init__(self, plan: InferencePlan, arena: object | None = None) -> None:
         self.plan = plan
         self.arena = _arena_storage(plan, arena)
-        self._arena_bytes = self.arena.data  # alive as long as native code may write there
-        self._run_native = plan.run
-        self._nothing_wrong = bytes(8 * len(plan.checks))
-        self._status = memoryview(bytearray(self._nothing_wrong))  # an array would take ten times as long to look at
+        # The bytes that code works on, whatever becomes of the storage; the caller's, where others may lie in them.
+        self._memory, self._is_lent = self.arena.memory, arena is not None
+        self._session = plan.session(self._memory)
         self._names = (*plan.input_names, *plan.output_names)
-        self._times = np.zeros(len(plan.calls) + 1, np.int64)
-        self._bound: list[Array | None] = [None] * len(self._names)
-        self._bound_pointers = self._pointer_array()
+        self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
         self._bound_are_apart = False
-        self._run_pointers = self._pointer_array()
-
-    def _pointer_array(self) -> ctypes.Array[ctypes.c_void_p]:
-        """What the native code takes; inputs and outputs, which come first, are to be filled in."""
-        own = [self.arena.address]
-        if self.plan.checks:
-            own.append(ctypes.addressof(ctypes.c_char.from_buffer(self._status)))
-        own.append(self.plan.weights.ctypes.data)
-        if self.plan.profiled:
-            own.append(self._times.ctypes.data)
-        return (ctypes.c_void_p * (len(self._names) + len(own)))(*[None] * len(self._names), *own)
 
     def bind_input(self, name: str, memory: object) -> None:
         """Read input `name` from this memory in the following runs: a Tensor, a numpy array or DLPack memory.
 
-        Raises InvalidInputError where shape or type are wrong or the elements don't lie row-major without gaps.
+        Raises InvalidInputError where shape or type are wrong, the elements don't lie row-major without gaps, or the
+        memory is not on the plan's device: `Tensor.to` copies it there.
         """
         index = _index(self.plan.input_names, name, "input")
-        self._bind(index, _fitting(self.plan.inputs[index], memory))
+        self._bind(index, self.plan.inputs[index], memory, written=False)
 
     def bind_output(self, name: str, memory: object) -> None:
         """Write output `name` to this memory in the following runs; as bind_input, and it must be writable."""
         index = _index(self.plan.output_names, name, "output")
-        array = _fitting(self.plan.outputs[index], memory)
-        if not array.flags.writeable:
-            raise InvalidInputError(f"the memory for '{name}' is read-only")
-        self._bind(len(self.plan.inputs) + index, array)
+        self._bind(len(self.plan.inputs) + index, self.plan.outputs[index], memory, written=True)
 
-    def _bind(self, index: int, array: Array) -> None:
-        self._bound[index] = array
-        self._bound_pointers[index] = _address(array)
+    def _bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> None:
+        self._bound[index] = self._session.bind(index, spec, memory, written=written)
         self._bound_are_apart = False
 
     def execute(self) -> None:
@@ -87,26 +71,25 @@ class ExecutionContext(Stationary):
         """
         if not self._bound_are_apart:
             self._check_bound()
-        self._run(self._bound_pointers)
+        wrong = self._session.execute()
+        if wrong is not None:
+            self._refuse(wrong)
 
-    def _run(self, pointers: ctypes.Array[ctypes.c_void_p]) -> None:
-        self._status[:] = self._nothing_wrong
-        self._run_native(ctypes.addressof(pointers))
-        if self._status.tobytes() != self._nothing_wrong:
-            indices = np.frombuffer(self._status, np.int64)
-            place = int(np.flatnonzero(indices)[0])
-            check = self.plan.checks[place]
-            raise out_of_range(check.subject, int(indices[place]), check.size)
+    def _refuse(self, wrong: Wrong) -> NoReturn:
+        """Raises InvalidInputError for an index that turned out to be out of range."""
+        place = int(np.flatnonzero(wrong)[0])
+        check = self.plan.checks[place]
+        raise out_of_range(check.subject, int(wrong[place]), check.size)
 
     def _check_bound(self) -> None:
         spans: list[tuple[str, int, int]] = []
-        for name, array in zip(self._names, self._bound, strict=True):
-            if array is None:
+        for name, bound in zip(self._names, self._bound, strict=True):
+            if bound is None:
                 raise InvalidInputError(f"nothing is bound to '{name}'")
-            start = _address(array)
-            spans.append((f"'{name}'", start, start + array.nbytes))
+            spans.append((f"'{name}'", *bound))
         read, written = spans[: len(self.plan.inputs)], spans[len(self.plan.inputs) :]
-        written.append(("the arena", self.arena.address, self.arena.address + self.plan.arena_bytes))
+        start = self._memory.address
+        written.append(("the arena", start, start + self.plan.arena_bytes))
         for index, (what, low, high) in enumerate(written):
             for other, start, end in (*read, *written[:index]):
                 if low < end and start < high:
@@ -123,25 +106,20 @@ class ExecutionContext(Stationary):
 
     def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
         """`run` on one array for each input, in the model's order, to arrays in the model's order."""
-        plan, pointers = self.plan, self._run_pointers
+        plan = self.plan
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
         arrays = [checked(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
-        if not self.arena.owned:
+        if self._is_lent:
             self._check_outside_arena(arrays)
         try:
             outputs = [np.empty(spec.shape, spec.dtype) for spec in plan.outputs]
         except MemoryError:
             total = sum(spec.nbytes for spec in plan.outputs)
             raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
-        index = 0
-        for array in arrays:
-            pointers[index] = _address(array)
-            index += 1
-        for array in outputs:
-            pointers[index] = _address(array)
-            index += 1
-        self._run(pointers)
+        wrong = self._session.run(arrays, outputs)
+        if wrong is not None:
+            self._refuse(wrong)
         return outputs
 
     def tensor(self, name: str) -> Tensor:
@@ -158,15 +136,17 @@ class ExecutionContext(Stationary):
 
     def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
         """The caller lent the arena, so that an input may lie in it; it would be overwritten while being read."""
+        if self._memory.host is None:
+            return
         for name, array in zip(self.plan.input_names, arrays, strict=True):
-            if np.may_share_memory(array, self.arena.data[: self.plan.arena_bytes]):
+            if np.may_share_memory(array, self._memory.host[: self.plan.arena_bytes]):
                 raise InvalidInputError(f"input '{name}' lies in the arena")
 
     def profile(self) -> list[KernelTime]:
         """What each call of the last run took; empty unless the plan was built with `enable_profiling`."""
         if not self.plan.profiled:
             return []
-        spans = zip(self.plan.calls, np.diff(self._times), strict=True)
+        spans = zip(self.plan.calls, np.diff(self._session.times()), strict=True)
         return [KernelTime(call.kernel, call.node, int(span)) for call, span in spans]
 
 
@@ -176,7 +156,7 @@ def checked(spec: TensorSpec, value: Any) -> Array:
     Arrays must have the type already; Python's lists and numbers are converted.
     """
     array = cast("Array", value) if isinstance(value, np.ndarray) else _converted(spec, value)
-    _check_type(spec, array, "input ")
+    check_placed(spec, array.dtype, array.shape, "input ")
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
 
@@ -184,6 +164,8 @@ def checked(spec: TensorSpec, value: Any) -> Array:
 def _converted(spec: TensorSpec, value: Any) -> Array:
     """An array from what is not a numpy array."""
     try:
+        if isinstance(value, Tensor):
+            return value.to("cpu").numpy()
         if hasattr(value, "__array__"):
             return np.asarray(value)
         if hasattr(value, "__dlpack__"):
@@ -197,40 +179,19 @@ def _converted(spec: TensorSpec, value: Any) -> Array:
     return natural
 
 
-def _fitting(spec: TensorSpec, memory: object) -> Array:
-    """An array over memory that native code may use as it is."""
-    array = memory.numpy() if isinstance(memory, Tensor) else as_array(memory)
-    _check_type(spec, array, "the memory for ")
-    if not (array.flags.c_contiguous and array.flags.aligned):
-        raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and aligned")
-    return array
-
-
-def _check_type(spec: TensorSpec, array: Array, what: str) -> None:
-    if array.dtype != spec.dtype:
-        raise InvalidInputError(f"{what}'{spec.name}' has type {array.dtype} instead of {spec.dtype}")
-    if array.shape != spec.shape:
-        raise InvalidInputError(f"{what}'{spec.name}' has shape {list(array.shape)} instead of {list(spec.shape)}")
-
-
 def _index(names: tuple[str, ...], name: str, kind: str) -> int:
     if name not in names:
         raise InvalidInputError(f"there is no {kind} '{name}'; the model has {', '.join(map(repr, names))}")
     return names.index(name)
 
 
-def _address(array: Array) -> int:
-    """Where an array's first element is; `array.ctypes.data`, which takes 2 us, only where nothing else works."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(cast("Any", array)))
-    except (TypeError, ValueError):  # read-only, empty, or of a type that buffers don't know
-        return int(array.ctypes.data)
-
-
 def _arena_storage(plan: InferencePlan, arena: object | None) -> Storage:
+    device = plan.config.device
     if arena is None:
-        return Storage.allocate(plan.arena_bytes, plan.alignment)
-    storage = Storage.borrow(arena)
+        return Storage.allocate(plan.arena_bytes, plan.alignment, device)
+    storage = arena if isinstance(arena, Storage) else Storage.borrow(arena, device)
+    if storage.device != device:
+        raise InvalidInputError(f"the arena is on '{storage.device}'; the plan runs on '{device}'")
     if not storage.writable:
         raise InvalidInputError("the arena is read-only")
     if storage.capacity < plan.arena_bytes:

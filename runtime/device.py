@@ -1,18 +1,61 @@
-"""What a device offers to the runtime: memory, code, and one inference as a call."""
+"""What a device offers to the runtime: memory, code, and sessions, which run a plan's code on memory.
+
+A device is one file with the device as DEVICE, and a line in _HOMES. One whose memory numpy can't see gives out
+`Memory` of its own kind, and its sessions may be those of remote_session.py, which need only a way to launch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from ..dialects.errors import ConfigError
 
+if TYPE_CHECKING:
+    from .plan import InferencePlan
+    from .specs import TensorSpec
+
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
 _HOMES = {"cpu": "cpu_device"}
 """The file of each device, which has the device as DEVICE; imported when it is first used."""
+
+
+class Memory(Protocol):
+    """Bytes on a device, which are free once nobody holds them."""
+
+    host: Array | None
+    """The same bytes as a contiguous uint8 array; None where numpy can't see them."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes there are."""
+        ...
+
+    @property
+    def address(self) -> int:
+        """Where the first byte is, among the addresses of the device."""
+        ...
+
+    @property
+    def writable(self) -> bool:
+        """Whether the bytes may be changed."""
+        ...
+
+    def zero(self) -> None:
+        """Make every byte 0."""
+        ...
+
+    def write(self, offset: int, data: Array) -> None:
+        """Copy a contiguous uint8 array of the host to byte `offset`."""
+        ...
+
+    def read(self, offset: int, data: Array) -> None:
+        """Fill a contiguous uint8 array of the host from byte `offset`."""
+        ...
 
 
 class Code(Protocol):
@@ -23,19 +66,56 @@ class Code(Protocol):
         ...
 
 
+Wrong: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
+"""For each of the plan's `checks` an index that was out of range in a run, or 0."""
+
+
+class Session(Protocol):
+    """A plan's code with an arena, and what is bound to the plan's inputs and outputs, which come in this order."""
+
+    def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
+        """Read or write input or output `index` there from now on; [start, end) of its addresses on the device.
+
+        Raises InvalidInputError for memory that code can't use as it is.
+        """
+        ...
+
+    def execute(self) -> Wrong | None:
+        """One inference on what is bound, which is everything; None where all indices were in range."""
+        ...
+
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
+        """One inference on contiguous arrays of the host; what is bound stays so."""
+        ...
+
+    def times(self) -> Array:
+        """Of a profiled plan: nanoseconds on a clock, before the first call and after each."""
+        ...
+
+
 class Device(Protocol):
     """Where tensors lie and plans run."""
 
-    def allocate(self, nbytes: int, alignment: int) -> Array:
-        """Zeroed bytes, of which the first lies at a multiple of `alignment`; they are free once nobody holds them."""
+    def allocate(self, nbytes: int, alignment: int) -> Memory:
+        """Zeroed bytes, of which the first lies at a multiple of `alignment`; raises MemoryError."""
         ...
+
+    def borrow(self, memory: object) -> Memory:
+        """The caller's memory, which is on this device, without a copy. Raises InvalidInputError."""
+        ...
+
+    def hold(self, data: Array) -> Memory:
+        """Bytes of the host for code to read: a copy of them, unless code can read them where they are."""
+        memory = self.allocate(data.nbytes, DEFAULT_ALIGNMENT)
+        memory.write(0, data)
+        return memory
 
     def load(self, objects: Sequence[bytes]) -> Code:
         """Code from the objects that a compile made. Raises CompileError."""
         ...
 
-    def runner(self, code: Code, threads: int) -> Callable[[int], None]:
-        """What runs a plan's code once, with at most so many threads, on the address of its pointers."""
+    def session(self, plan: InferencePlan, arena: Memory) -> Session:
+        """What runs a plan's code with that arena."""
         ...
 
 

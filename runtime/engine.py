@@ -11,9 +11,9 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError
 from .config import EngineConfig
 from .context import ExecutionContext
+from .device import Array
 from .plan import InferencePlan
 from .specs import Stationary
-from .storage import Array
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:

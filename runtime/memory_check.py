@@ -20,8 +20,9 @@ from ..dialects.errors import InvalidInputError, PlanError
 from ..passes.statistics import PassStatistics
 from .config import EngineConfig
 from .context import checked
+from .device import Array
 from .engine import Engine
-from .storage import Array, aligned_bytes
+from .host_memory import aligned_bytes
 from .watch import WatchedPlan, WatchingContext
 
 GUARD = 4096  # bytes before and behind what is guarded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -12,9 +12,8 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError
 from ..passes.memory.report.memory_report import MemoryPlan
 from .context import ExecutionContext
-from .device import Code, device_named
+from .device import Code, Memory, Session, device_named
 from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec
-from .storage import Array
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ class InferencePlan(Stationary):
     calls: tuple[KernelCall, ...]
     profiled: bool
     checks: tuple[CheckedDimension, ...]
-    weights: Array
+    weights: Memory
     code: Code
 
     @override
@@ -63,14 +62,9 @@ class InferencePlan(Stationary):
         """Bytes of memory that one context needs."""
         return self.memory.arena_bytes
 
-    @cached_property
-    def run(self) -> Callable[[int], None]:
-        """Runs the native function on the address of its pointers.
-
-        These are those of inputs, outputs, the arena, the status (8 bytes for each of `checks`, where there are any),
-        weights, and of the times when the plan is profiled.
-        """
-        return device_named(self.config.device).runner(self.code, self.threads)
+    def session(self, arena: Memory) -> Session:
+        """What runs the code with that arena."""
+        return device_named(self.config.device).session(self, arena)
 
     def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""
@@ -85,10 +79,10 @@ class InferencePlan(Stationary):
         return [inputs[name] for name in names]
 
     def create_execution_context(self, arena: object | None = None) -> ExecutionContext:
-        """A context with an arena of its own, or over `arena`: the caller's numpy or DLPack memory.
+        """A context with an arena of its own, or over `arena`: the caller's Storage, numpy or DLPack memory.
 
-        Raises InvalidInputError where that memory is read-only, smaller than `arena_bytes` or not aligned to
-        `alignment`.
+        Raises InvalidInputError where that memory is read-only, on another device, smaller than `arena_bytes` or not
+        aligned to `alignment`.
         """
         return ExecutionContext(self, arena)
 

@@ -34,9 +34,10 @@ from ..lowering.module_text import own_errors
 from ..passes.memory.check_indices import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
 from ..passes.memory.share_threads import SHARE
+from .device import Array
+from .host_memory import aligned_bytes
 from .limits import memory_for
 from .specs import CheckedDimension, KernelCall, TensorSpec
-from .storage import Array, aligned_bytes
 
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 # What main's arguments are for, in the order of the pointers that it is called with.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn, SupportsIndex
@@ -9,7 +10,7 @@ from typing import Any, NoReturn, SupportsIndex
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.errors import UnsupportedError
+from ..dialects.errors import InvalidInputError, UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,14 @@ class TensorSpec:
     @override
     def __str__(self) -> str:
         return f"{self.name}: {self.dtype}{list(self.shape)}"
+
+
+def check_placed(spec: TensorSpec, dtype: np.dtype[Any], shape: Sequence[int], what: str) -> None:
+    """Raises InvalidInputError where type or shape are not those of an input or output; `what` goes before its name."""
+    if dtype != spec.dtype:
+        raise InvalidInputError(f"{what}'{spec.name}' has type {dtype} instead of {spec.dtype}")
+    if shape != spec.shape:
+        raise InvalidInputError(f"{what}'{spec.name}' has shape {list(shape)} instead of {list(spec.shape)}")
 
 
 @dataclass(frozen=True)

@@ -9,46 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dialects.errors import ConfigError, InvalidInputError
-from .device import Array, device_named
+from .device import DEFAULT_ALIGNMENT, Array, Memory, device_named
+from .host_memory import HostMemory, as_array, bytes_of, spanned_bytes
 from .limits import memory_for
-
-DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
-
-
-def aligned_bytes(nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Array:
-    """A zeroed uint8 array of `nbytes` whose first byte is at a multiple of `alignment`."""
-    raw = np.zeros(nbytes + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start : start + nbytes]
-
-
-def as_array(memory: object) -> Array:
-    """A numpy array over the same bytes; raises InvalidInputError where `memory` is neither one nor DLPack."""
-    if isinstance(memory, np.ndarray):
-        return cast("Array", memory)
-    if not hasattr(memory, "__dlpack__"):
-        raise InvalidInputError(f"expected a numpy array or DLPack memory, got {type(memory).__name__}")
-    try:
-        return cast("Array", np.from_dlpack(cast("Any", memory)))
-    except (BufferError, RuntimeError, TypeError) as error:
-        raise InvalidInputError(f"DLPack memory that numpy can't take: {error}") from None
 
 
 @dataclass(eq=False)
 class Storage:
-    """Bytes on a device. `data` is a contiguous uint8 array; the storage keeps it alive.
+    """Bytes on a device; the storage keeps its `memory` alive.
 
     The bytes may be exchanged (`set_external`) or given up (`reset`): tensors on this storage then see the new ones,
     and raise InvalidInputError where these don't hold them.
     """
 
-    data: Array
+    memory: Memory
     device: str = "cpu"
     owned: bool = True
 
@@ -64,22 +44,45 @@ class Storage:
             return cls(device_named(device).allocate(capacity, alignment), device)
 
     @classmethod
-    def borrow(cls, memory: object) -> Storage:
-        """The caller's memory, without a copy: a contiguous numpy array or anything that speaks DLPack."""
-        storage = cls(np.empty(0, np.uint8))
-        storage.set_external(memory)
-        return storage
+    def borrow(cls, memory: object, device: str = "cpu") -> Storage:
+        """The caller's memory, without a copy: on the CPU a contiguous numpy array or anything that speaks DLPack."""
+        return cls(device_named(device).borrow(memory), device, owned=False)
 
     def set_external(self, memory: object) -> None:
         """Lie over the caller's memory from now on, as `borrow` does; what was owned is freed once nobody sees it."""
-        array = as_array(memory)
-        if not array.flags.c_contiguous:
-            raise InvalidInputError("memory to borrow must be contiguous")
-        self.data, self.owned = _spanned_bytes(array)[0], False
+        self.memory, self.owned = device_named(self.device).borrow(memory), False
 
     def reset(self) -> None:
         """Give up the bytes, owned or borrowed: the storage is empty afterwards."""
-        self.data, self.owned = np.empty(0, np.uint8), True
+        self.memory, self.owned = device_named(self.device).allocate(0, 1), True
+
+    @property
+    def data(self) -> Array:
+        """The bytes as a uint8 array; raises InvalidInputError where they lie on a device that numpy can't see into."""
+        if self.memory.host is None:
+            raise InvalidInputError(f"the memory is on '{self.device}', where numpy can't see it; Tensor.to copies")
+        return self.memory.host
+
+    def zero(self) -> None:
+        """Make every byte 0."""
+        self.memory.zero()
+
+    def copy_in(self, array: Array, offset: int = 0) -> None:
+        """Copy an array's elements, row-major, to byte `offset`; raises InvalidInputError where they don't fit."""
+        self._check_inside(offset, array.nbytes)
+        self.memory.write(offset, bytes_of(array))
+
+    def copy_out(self, offset: int = 0, nbytes: int | None = None) -> Array:
+        """A copy of so many bytes from byte `offset` on, or all from there; raises as `copy_in`."""
+        count = self.capacity - offset if nbytes is None else nbytes
+        self._check_inside(offset, count)
+        found = np.empty(count, np.uint8)
+        self.memory.read(offset, found)
+        return found
+
+    def _check_inside(self, offset: int, nbytes: int) -> None:
+        if offset < 0 or nbytes < 0 or offset + nbytes > self.capacity:
+            raise InvalidInputError(f"{nbytes} bytes at byte {offset}: the storage has {self.capacity} bytes")
 
     @property
     def empty(self) -> bool:
@@ -89,17 +92,17 @@ class Storage:
     @property
     def capacity(self) -> int:
         """How many bytes there are."""
-        return int(self.data.nbytes)
+        return self.memory.nbytes
 
     @property
     def writable(self) -> bool:
         """Whether the bytes may be changed; borrowed ones may be read-only."""
-        return bool(self.data.flags.writeable)
+        return self.memory.writable
 
     @property
     def address(self) -> int:
-        """Address of the first byte."""
-        return int(self.data.ctypes.data)
+        """Address of the first byte, on its device."""
+        return self.memory.address
 
     @property
     def alignment(self) -> int:
@@ -108,7 +111,8 @@ class Storage:
 
     def overlaps(self, other: Storage) -> bool:
         """Whether any byte belongs to both."""
-        return self.address < other.address + other.capacity and other.address < self.address + self.capacity
+        start, end = self.address, self.address + self.capacity
+        return self.device == other.device and start < other.address + other.capacity and other.address < end
 
 
 @dataclass(eq=False)
@@ -151,17 +155,19 @@ class Tensor:
         self.storage, self.offset, self.shape, self.dtype, self.strides = storage, offset, shape, dtype, steps
 
     @classmethod
-    def empty(cls, shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = DEFAULT_ALIGNMENT) -> Tensor:
+    def empty(
+        cls, shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu"
+    ) -> Tensor:
         """A row-major tensor in zeroed storage of its own."""
         kind: np.dtype[Any] = np.dtype(dtype)
-        return cls(Storage.allocate(prod(shape) * kind.itemsize, alignment), tuple(shape), kind)
+        return cls(Storage.allocate(prod(shape) * kind.itemsize, alignment, device), tuple(shape), kind)
 
     @classmethod
     def from_array(cls, array: object) -> Tensor:
         """A tensor over a numpy array's (or DLPack producer's) own memory, whatever its strides."""
         given = as_array(array)
-        data, start = _spanned_bytes(given)
-        return cls(Storage(data, owned=False), given.shape, given.dtype, start, given.strides)
+        data, start = spanned_bytes(given)
+        return cls(Storage(HostMemory(data), owned=False), given.shape, given.dtype, start, given.strides)
 
     @property
     def nbytes(self) -> int:
@@ -176,7 +182,10 @@ class Tensor:
     @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie row-major without gaps."""
-        return bool(self.numpy().flags.c_contiguous)
+        dense = _row_major(self.shape, self.dtype.itemsize)
+        return not prod(self.shape) or all(
+            size == 1 or step == wanted for size, step, wanted in zip(self.shape, self.strides, dense, strict=True)
+        )
 
     @property
     def device(self) -> str:
@@ -202,8 +211,8 @@ class Tensor:
         whole = [count // known if size == -1 else size for size in shape]
         if self.is_contiguous or prod(whole) != count:
             return self.view(whole)
-        copy = Tensor.empty(self.shape, self.dtype)
-        copy.numpy()[...] = self.numpy()
+        copy = Tensor.empty(self.shape, self.dtype, device=self.device)
+        copy.copy_from(self)
         return copy.view(whole)
 
     def set_shape_metadata(self, shape: Sequence[int]) -> None:
@@ -219,23 +228,57 @@ class Tensor:
         if any(size < 0 for size in shape) or prod(shape) * self.dtype.itemsize <= self.capacity:
             self.set_shape_metadata(shape)
         else:
-            self._place(Storage.allocate(prod(shape) * self.dtype.itemsize), 0, shape, self.dtype)
+            storage = Storage.allocate(prod(shape) * self.dtype.itemsize, device=self.device)
+            self._place(storage, 0, shape, self.dtype)
 
     def bind_external(self, memory: object, offset: int = 0) -> None:
         """Lie, row-major, in other memory from byte `offset` on: a Storage, a numpy array or DLPack memory."""
-        storage = memory if isinstance(memory, Storage) else Storage.borrow(memory)
+        storage = memory if isinstance(memory, Storage) else Storage.borrow(memory, self.device)
         self._place(storage, offset, self.shape, self.dtype)
 
     def to(self, device: str) -> Tensor:
-        """The tensor on another device; raises ConfigError for one that is not there."""
-        if device != self.storage.device:
-            raise ConfigError(f"no device '{device}' here: tensors are on '{self.storage.device}'")
-        return self
+        """The tensor on another device, with its strides: a copy, unless it is there already.
+
+        Raises ConfigError for a device that is not there.
+        """
+        if device == self.device:
+            return self
+        low, high = self._check_bounds()
+        storage = Storage.allocate(high - low, device=device)
+        storage.copy_in(self.storage.copy_out(low, high - low))
+        return Tensor(storage, self.shape, self.dtype, self.offset - low, self.strides)
+
+    def copy_from(self, source: object) -> None:
+        """Take the elements of another tensor, on any device, of a numpy array or of DLPack memory, of this shape."""
+        array = source.to("cpu").numpy() if isinstance(source, Tensor) else as_array(source)
+        if (array.shape, array.dtype) != (self.shape, self.dtype):
+            raise InvalidInputError(
+                f"{array.dtype}{list(array.shape)} can't be copied into {self.dtype}{list(self.shape)}"
+            )
+        if not self.storage.writable:
+            raise InvalidInputError("the tensor is read-only")
+        if self.storage.memory.host is not None:
+            self.numpy()[...] = array
+        elif self.is_contiguous:
+            self.storage.copy_in(array, self.offset)
+        else:
+            low, _ = self._check_bounds()
+            here = self.to("cpu")
+            here.numpy()[...] = array
+            self.storage.copy_in(here.storage.data, low)
+
+    def pinned(self) -> Tensor:
+        """The same elements, of which the place and the bytes stay whatever becomes of this tensor and its storage."""
+        storage = Storage(self.storage.memory, self.device, self.storage.owned)
+        return Tensor(storage, self.shape, self.dtype, self.offset, self.strides)
 
     def numpy(self) -> Array:
-        """A numpy array over the same bytes."""
-        _check_bounds(self.storage, self.offset, self.shape, self.dtype, self.strides)
+        """A numpy array over the same bytes; raises InvalidInputError on a device that numpy can't see into."""
+        self._check_bounds()
         return np.ndarray(self.shape, self.dtype, self.storage.data.data, self.offset, self.strides)
+
+    def _check_bounds(self) -> tuple[int, int]:
+        return _check_bounds(self.storage, self.offset, self.shape, self.dtype, self.strides)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)
@@ -246,7 +289,8 @@ class Tensor:
 
 def _check_bounds(
     storage: Storage, offset: int, shape: Sequence[int], dtype: np.dtype[Any], strides: Sequence[int]
-) -> None:
+) -> tuple[int, int]:
+    """[low, high) of the storage's bytes that a tensor reaches."""
     if len(strides) != len(shape):
         raise InvalidInputError(f"{len(strides)} strides don't fit the {len(shape)} dimensions of {list(shape)}")
     first = last = offset
@@ -259,6 +303,7 @@ def _check_bounds(
             f"a tensor of {dtype}{list(shape)} at byte {offset} reaches from {first} to {last}, "
             f"but the storage has {storage.capacity} bytes"
         )
+    return first, last
 
 
 def _row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
@@ -269,23 +314,3 @@ def _row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
         strides.insert(0, step)
         step *= size
     return tuple(strides)
-
-
-class _Memory:
-    """Bytes at an address, as numpy takes them; keeps their owner alive."""
-
-    def __init__(self, owner: Array, address: int, nbytes: int) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": (nbytes,),
-            "typestr": "|u1",
-            "data": (address, not owner.flags.writeable),
-        }
-
-
-def _spanned_bytes(array: Array) -> tuple[Array, int]:
-    """The bytes from an array's lowest to its highest, and where among them its first element is."""
-    address = int(array.ctypes.data)
-    low, high = np.lib.array_utils.byte_bounds(array) if array.size else (address, address)
-    return np.asarray(_Memory(array, low, high - low)), address - low

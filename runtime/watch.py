@@ -15,7 +15,7 @@ from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ..dialects.errors import PlanError
+from ..dialects.errors import PlanError, UnsupportedError
 from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.graph.host_code import main_of
@@ -28,9 +28,9 @@ from .build import build_plan
 from .compilers import Compilers
 from .config import EngineConfig
 from .context import ExecutionContext
-from .cpu_device import ENTRY
+from .cpu_device import Cpu, CpuSession
+from .device import Array, device_named
 from .plan import InferencePlan
-from .storage import Array
 from .team import team
 
 # How a stage is handed over to who has it done: the function, what to call it with, and how many shares it has.
@@ -66,7 +66,9 @@ class WatchedPlan:
         observer: Observer | None = None,
         compilers: Compilers | None = None,
     ) -> WatchedPlan:
-        """As build_plan, of a configuration with `check_memory`."""
+        """As build_plan, of a configuration with `check_memory`; raises UnsupportedError where a device can't watch."""
+        if not isinstance(device_named(config.device), Cpu):
+            raise UnsupportedError(f"check_memory is not supported on the device '{config.device}'")
         stages = _Stages(observer)
         plan = build_plan(module, ctx, config, stages, compilers=compilers)
         return cls(plan, stages.writers)
@@ -105,14 +107,14 @@ class WatchingContext(ExecutionContext):
         code, helpers = watched.plan.code, team()
         helpers.grow(watched.plan.threads)
         self._writers = {code.address(f"call_{stage}"): writer for stage, writer in watched.writers.items()}
-        self._entry = ENTRY(code.address("mini_infer_run"))
+        assert isinstance(self._session, CpuSession)  # see WatchedPlan.build
+        self._entry, self._session.entry = self._session.entry, self._run_watched
         self._have_done = _SHARE(helpers.share)
         self._share = _SHARE(self._watch)
-        self._run_native = self._run_watched
-        self._before = arena
+        self._arena_bytes = self._before = arena
         self._fault = ""
 
-    def _run_watched(self, pointers: int) -> None:
+    def _run_watched(self, pointers: int, _: int | None) -> None:
         self._before, self._fault = self._arena_bytes.copy(), ""
         self._entry(pointers, ctypes.cast(self._share, ctypes.c_void_p))
         if self._fault:

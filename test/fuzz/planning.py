@@ -38,8 +38,8 @@ from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.memory.analysis.buffers import add_argument, memref_type, nbytes_of
 from mini_infer.passes.memory.share_threads import STAGE
 from mini_infer.runtime.cpu import LoadedCode, compile_to_object, load_object
+from mini_infer.runtime.host_memory import aligned_bytes
 from mini_infer.runtime.signature import weight_segment
-from mini_infer.runtime.storage import aligned_bytes
 from mini_infer.runtime.targets import host_target, machine_of
 
 MOST_STEPS = 5

@@ -15,7 +15,7 @@ from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.storage import aligned_bytes
+from mini_infer.runtime.host_memory import aligned_bytes
 
 NAME, OUTPUT = "perceptron", "perceptron/gemm_4"
 
@@ -252,6 +252,27 @@ def test_the_caller_may_lend_the_arena() -> None:
 def test_a_tensor_may_be_the_arena() -> None:
     arena = mi.Tensor.empty([needed()], np.uint8)
     np.testing.assert_array_equal(context(arena).run(inputs(NAME))[OUTPUT], expected())
+
+
+def test_a_storage_may_be_the_arena() -> None:
+    arena = mi.Storage.allocate(max(needed(), 384))
+    run = context(arena)
+    np.testing.assert_array_equal(run.run(inputs(NAME))[OUTPUT], expected())
+    with pytest.raises(mi.InvalidInputError, match=r"^input 'x' lies in the arena"):
+        run.run({"x": mi.Tensor(arena, [4, 24], np.float32)})
+
+
+def test_overlap_is_with_the_bytes_that_the_arena_began_with() -> None:
+    arena = aligned_bytes(max(needed(), 384))
+    run = context(arena)
+    inside = arena[:384].view(np.float32).reshape(4, 24)
+    run.arena.reset()
+    run.bind_input("x", inside)
+    run.bind_output(OUTPUT, np.zeros((4, 8), np.float32))
+    with pytest.raises(mi.InvalidInputError, match=r"^the memory of the arena overlaps that of 'x'"):
+        run.execute()
+    with pytest.raises(mi.InvalidInputError, match=r"^input 'x' lies in the arena"):
+        run.run({"x": inside})
 
 
 def test_an_input_may_lie_in_what_the_arena_leaves_free() -> None:

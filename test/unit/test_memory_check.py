@@ -22,6 +22,7 @@ from mini_infer.passes.geometry.boxes import Box
 from mini_infer.passes.memory.analysis.buffers import cast_to
 from mini_infer.runtime import memory_check
 from mini_infer.runtime.build import target_attribute
+from mini_infer.runtime.cpu_device import CpuSession
 from mini_infer.runtime.memory_check import CheckedEngine, run_poisoned
 from mini_infer.runtime.watch import WatchedPlan
 
@@ -73,13 +74,15 @@ def sabotaged(name: str, monkeypatch: pytest.MonkeyPatch, harm: Any) -> CheckedE
     return found
 
 
-def output_of(context: mi.ExecutionContext) -> Any:
-    return context._bound[-1]  # pyright: ignore[reportPrivateUsage]
+def bound_to(context: mi.ExecutionContext, index: int) -> Any:
+    session = context._session  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(session, CpuSession)
+    return session._bound[index]  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_answer_that_depends_on_garbage_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def harm(context: mi.ExecutionContext) -> None:
-        output_of(context)[1, 2] = context.arena.data[-1]
+        bound_to(context, -1)[1, 2] = context.arena.data[-1]
 
     broken = sabotaged("perceptron", monkeypatch, harm)
     with pytest.raises(mi.PlanError, match=r"output 'perceptron/gemm_4' is another as planned.*element \[1, 2\] is "):
@@ -88,7 +91,7 @@ def test_an_answer_that_depends_on_garbage_is_found(monkeypatch: pytest.MonkeyPa
 
 def test_an_output_that_is_not_written_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def harm(context: mi.ExecutionContext) -> None:
-        output_of(context)[3, 7] = np.nan
+        bound_to(context, -1)[3, 7] = np.nan
 
     broken = sabotaged("perceptron", monkeypatch, harm)
     with pytest.raises(mi.PlanError, match=r"element \[3, 7\] is nan instead of "):
@@ -120,7 +123,7 @@ def test_writing_beside_the_arena_is_found(behind: bool, monkeypatch: pytest.Mon
 
 def test_writing_beside_an_output_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def harm(context: mi.ExecutionContext) -> None:
-        array = output_of(context)
+        array = bound_to(context, -1)
         np.lib.stride_tricks.as_strided(array.reshape(-1), (array.size + 1,))[-1] = 0
 
     broken = sabotaged("perceptron", monkeypatch, harm)
@@ -130,7 +133,7 @@ def test_writing_beside_an_output_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_changing_an_input_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def harm(context: mi.ExecutionContext) -> None:
-        context._bound[0][0, 0] += 1  # pyright: ignore
+        bound_to(context, 0)[0, 0] += 1
 
     broken = sabotaged("perceptron", monkeypatch, harm)
     with pytest.raises(mi.PlanError, match="input 'x' was changed"):

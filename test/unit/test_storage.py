@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import mini_infer as mi
-from mini_infer.runtime.storage import Array, aligned_bytes, as_array
+from mini_infer.runtime.device import Array
+from mini_infer.runtime.host_memory import aligned_bytes, as_array
 
 F32 = np.dtype(np.float32)
 
@@ -238,7 +239,7 @@ def test_resize_allocates_only_what_does_not_fit() -> None:
 def test_tensor_is_on_the_cpu() -> None:
     tensor = mi.Tensor.empty([2], np.int64)
     assert tensor.to("cpu") is tensor and tensor.__dlpack_device__()[0] == 1
-    with pytest.raises(mi.ConfigError, match="no device 'cuda' here: tensors are on 'cpu'"):
+    with pytest.raises(mi.ConfigError, match="device 'cuda' is not supported; there is 'cpu'"):
         tensor.to("cuda")
 
 

@@ -23,7 +23,6 @@ from llvm_jit import llvm_ir
 
 import mini_infer
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.runtime import plan
 from mini_infer.runtime.cpu import LoadedCode, compile_to_object, load_object
 from mini_infer.runtime.targets import host_target
 from mini_infer.runtime.team import Team, team
@@ -200,7 +199,7 @@ def test_fewer_threads_than_planned_change_no_bit(name: str, there: int, monkeyp
     def cores(_: int) -> set[int]:
         return set(range(4))
 
-    monkeypatch.setattr(plan, "team", team)
+    monkeypatch.setattr("mini_infer.runtime.team.team", team)
     monkeypatch.setattr(os, "sched_getaffinity", cores)
     with everything_shared():
         run = mini_infer.compile(MODELS[name](), threads=4)

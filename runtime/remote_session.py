@@ -1,0 +1,89 @@
+"""Sessions of devices whose memory numpy can't see: tensors on the device are bound, arrays of the host are copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from typing_extensions import override
+
+from ..dialects.errors import InvalidInputError
+from .device import DEFAULT_ALIGNMENT, Array, Memory, Session, Wrong, device_named
+from .host_memory import bytes_of
+from .specs import TensorSpec, check_placed
+from .storage import Tensor
+
+if TYPE_CHECKING:
+    from .plan import InferencePlan
+
+
+class RemoteSession(Session):
+    """Runs a plan by `launch`, which is given the addresses of what the code works on and returns when it is done.
+
+    These are inputs, outputs, the arena, the status (8 bytes for each of the plan's `checks`, where there are any),
+    weights, and the times when the plan is profiled.
+    """
+
+    def __init__(self, plan: InferencePlan, arena: Memory, launch: Callable[[Sequence[int]], None]) -> None:
+        self._name = plan.config.device
+        self._device = device_named(self._name)
+        self._launch = launch
+        self._specs = (*plan.inputs, *plan.outputs)
+        self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
+        self._times = self._zeroed(8 * (len(plan.calls) + 1)) if plan.profiled else None
+        self._own = [each for each in (arena, self._status, plan.weights, self._times) if each is not None]
+        self._bound: dict[int, Tensor] = {}
+        self._staged: list[Memory] = []
+
+    def _zeroed(self, nbytes: int) -> Memory:
+        return self._device.allocate(nbytes, DEFAULT_ALIGNMENT)
+
+    @override
+    def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
+        if not isinstance(memory, Tensor) or memory.device != self._name:
+            where = f"a tensor on '{memory.device}'" if isinstance(memory, Tensor) else type(memory).__name__
+            raise InvalidInputError(f"the memory for '{spec.name}' must be a tensor on '{self._name}', got {where}")
+        check_placed(spec, memory.dtype, memory.shape, "the memory for ")
+        address = memory.storage.address + memory.offset
+        if not memory.is_contiguous or address % spec.dtype.alignment:
+            raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and aligned")
+        if written and not memory.storage.writable:
+            raise InvalidInputError(f"the memory for '{spec.name}' is read-only")
+        # As it is now, whatever becomes of the caller's tensor and of its storage.
+        self._bound[index] = memory.pinned()
+        return address, address + spec.nbytes
+
+    @override
+    def execute(self) -> Wrong | None:
+        bound = (self._bound[index] for index in range(len(self._specs)))
+        return self._run([each.storage.address + each.offset for each in bound])
+
+    @override
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
+        self._staged = self._staged or [self._zeroed(spec.nbytes) for spec in self._specs]
+        for memory, array in zip(self._staged, inputs, strict=False):
+            memory.write(0, bytes_of(array))
+        wrong = self._run([memory.address for memory in self._staged])
+        for memory, array in zip(self._staged[len(inputs) :], outputs, strict=True):
+            memory.read(0, bytes_of(array))
+        return wrong
+
+    def _run(self, addresses: Sequence[int]) -> Wrong | None:
+        if self._status is not None:
+            self._status.zero()
+        self._launch([*addresses, *(memory.address for memory in self._own)])
+        if self._status is None:
+            return None
+        wrong = _integers(self._status)
+        return wrong if wrong.any() else None
+
+    @override
+    def times(self) -> Array:
+        return np.zeros(0, np.int64) if self._times is None else _integers(self._times)
+
+
+def _integers(memory: Memory) -> Array:
+    found = np.empty(memory.nbytes // 8, np.int64)
+    memory.read(0, found.view(np.uint8))
+    return found

@@ -1,0 +1,122 @@
+"""A device whose memory numpy can't see: private bytes behind handles, which "runs" by copying to the CPU and back.
+
+An address is a handle and a place in its bytes; it means nothing to the CPU.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from ctypes import addressof, c_void_p
+from itertools import count
+from typing import ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pytest
+from typing_extensions import override
+
+from mini_infer.dialects.errors import InvalidInputError
+from mini_infer.runtime import device
+from mini_infer.runtime.cpu_device import DEVICE as CPU
+from mini_infer.runtime.cpu_device import ENTRY
+from mini_infer.runtime.device import Array, Code, Device, Memory, Session
+from mini_infer.runtime.host_memory import aligned_bytes
+from mini_infer.runtime.plan import InferencePlan
+from mini_infer.runtime.remote_session import RemoteSession
+
+NAME = "toy"
+PLACE_BITS = 40  # of an address; the handle is above
+
+
+class ToyMemory(Memory):
+    """Bytes behind a handle."""
+
+    host = None
+    _handles = count(1)
+    alive: ClassVar[WeakValueDictionary[int, ToyMemory]] = WeakValueDictionary()
+
+    def __init__(self, nbytes: int, writable: bool = True) -> None:
+        self._bytes = bytearray(nbytes)
+        self._writable = writable
+        self.handle = next(self._handles)
+        self.alive[self.handle] = self
+
+    @property
+    @override
+    def nbytes(self) -> int:
+        return len(self._bytes)
+
+    @property
+    @override
+    def address(self) -> int:
+        return self.handle << PLACE_BITS
+
+    @property
+    @override
+    def writable(self) -> bool:
+        return self._writable
+
+    @override
+    def zero(self) -> None:
+        self._bytes[:] = bytes(self.nbytes)
+
+    @override
+    def write(self, offset: int, data: Array) -> None:
+        self._bytes[offset : offset + data.nbytes] = data.tobytes()
+
+    @override
+    def read(self, offset: int, data: Array) -> None:
+        data[:] = np.frombuffer(self._bytes, np.uint8)[offset : offset + data.nbytes]
+
+
+class Toy(Device):
+    """Notes what it allocates and how often it runs."""
+
+    def __init__(self) -> None:
+        self.allocated: list[int] = []
+        self.runs = 0
+
+    @override
+    def allocate(self, nbytes: int, alignment: int) -> Memory:
+        self.allocated.append(nbytes)
+        return ToyMemory(nbytes)
+
+    @override
+    def borrow(self, memory: object) -> Memory:
+        if not isinstance(memory, ToyMemory):
+            raise InvalidInputError(f"{type(memory).__name__} is no memory of the toy's")
+        return memory
+
+    @override
+    def load(self, objects: Sequence[bytes]) -> Code:
+        return CPU.load(objects)
+
+    @override
+    def session(self, plan: InferencePlan, arena: Memory) -> Session:
+        entry = ENTRY(plan.code.address("mini_infer_run"))
+
+        def launch(addresses: Sequence[int]) -> None:
+            self.runs += 1
+            here: dict[int, Array] = {}
+            pointers = (c_void_p * len(addresses))()
+            for index, address in enumerate(addresses):
+                handle, place = address >> PLACE_BITS, address % (1 << PLACE_BITS)
+                if handle not in here:
+                    here[handle] = aligned_bytes(ToyMemory.alive[handle].nbytes)
+                    ToyMemory.alive[handle].read(0, here[handle])
+                pointers[index] = here[handle].ctypes.data + place
+            entry(addressof(pointers), None)
+            for handle, data in here.items():
+                ToyMemory.alive[handle].write(0, data)
+
+        return RemoteSession(plan, arena, launch)
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Toy:
+    """The toy as device "toy"."""
+    made = Toy()
+    monkeypatch.setitem(vars(device)["_HOMES"], NAME, "toy_device")
+    monkeypatch.setitem(sys.modules, "mini_infer.runtime.toy_device", type("Home", (), {"DEVICE": made}))  # pyright: ignore[reportArgumentType]
+    return made
