@@ -1,7 +1,7 @@
 """Appending operations of the llvm dialect to a block: instructions, constants, intrinsics."""
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import cast
 
 from xdsl.dialects import llvm
@@ -88,8 +88,7 @@ class Instructions:
         key = (value, id(integer_type))
         known = self._integers.get(key)
         if known is None:
-            attribute = IntegerAttr(value, cast(IntegerType, integer_type))
-            known = self.constant(attribute, integer_type)
+            known = self.constant(_integer_attribute(value, integer_type), integer_type)
             self._integers[key] = known
             self.known[known] = value
         return known
@@ -167,6 +166,11 @@ class Instructions:
         result = self.intrinsic(f"{name}.{self.types.suffix(value_type)}", operands, value_type, flags)
         assert result is not None
         return result
+
+
+@lru_cache(maxsize=4096)
+def _integer_attribute(value: int, integer_type: Attribute) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(value, cast(IntegerType, integer_type))
 
 
 @cache

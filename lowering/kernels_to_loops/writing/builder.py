@@ -34,7 +34,8 @@ from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()
 MOST_KNOWN = 4096  # shapes of operations remembered: a model has some hundreds
-_KNOWN: dict[Hashable, tuple[type[Operation], Sequence[Attribute], dict[str, Attribute]]] = {}
+# The operation's class, the types of its results, its properties, and those of its operands, which stay alive for it.
+_KNOWN: dict[Hashable, tuple[type[Operation], Sequence[Attribute], dict[str, Attribute], Sequence[Attribute]]] = {}
 DYNAMIC = -9223372036854775808  # memref's marker of a dynamic offset
 
 
@@ -52,8 +53,9 @@ def strides_of(type: MemRefType[Attribute]) -> tuple[int, ...]:
     return tuple(cast("Sequence[int]", strides))
 
 
-def _constant_attribute(value: float | int | bool, type: Attribute) -> Any:
-    """The attribute of a constant of a scalar or vector type."""
+@lru_cache(maxsize=MOST_KNOWN)
+def _constant_attribute(_: str, value: float | int | bool, type: Attribute) -> Any:
+    """The attribute of a constant of a scalar or vector type; how it is written tells 0.0 from -0.0 and from 0."""
     if isinstance(type, VectorType):
         vector_type = cast("VectorType[Attribute]", type)
         number = int(value) if isinstance(vector_type.element_type, IntegerType) else float(value)
@@ -93,16 +95,17 @@ class LoopBuilder:
         What xDSL finds out in a constructor is looked up where operands of the same types were given before: finding
         it out again took half of the time of lowering.
         """
-        key = (constructor, extra, *[operand.type for operand in operands])
+        given = [operand.type for operand in operands]
+        key = (constructor, extra, *map(id, given))  # by identity: types are large, and nearly always the same objects
         known = _KNOWN.get(key)
         if known is None:
             if len(_KNOWN) >= MOST_KNOWN:
                 _KNOWN.clear()
             op = constructor(*operands, *extra)
             assert tuple(op.operands) == operands, f"{op.name} has its operands in another order"
-            _KNOWN[key] = type(op), [result.type for result in op.results], op.properties
+            _KNOWN[key] = type(op), [result.type for result in op.results], op.properties, given
         else:
-            kind, types, properties = known
+            kind, types, properties, _ = known
             op = kind.create(operands=operands, result_types=types, properties=properties)
         self._at.add_op(op)
         return op
@@ -115,13 +118,14 @@ class LoopBuilder:
         """A constant of a scalar or vector type (a splat), made once per function."""
         key = (repr(value), type)
         if key not in self._constants:
-            op = arith.ConstantOp(_constant_attribute(value, type), type)
+            attribute = _constant_attribute(repr(value), value, type)
+            op = arith.ConstantOp.create(result_types=[type], properties={"value": attribute})
             first = self.entry.first_op
             if first is None:
                 self.entry.add_op(op)
             else:
                 self.entry.insert_op_before(op, first)
-            self._constants[key] = op.result
+            self._constants[key] = op.results[0]
         return self._constants[key]
 
     def add(self, a: Index, b: Index) -> Index:
