@@ -7,8 +7,10 @@ repair goes.
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block
 from xdsl.irdl import IRDLOperation
@@ -16,7 +18,9 @@ from xdsl.parser import AttrParser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-__all__ = ["repair_effects", "repair_text"]
+__all__ = ["kept_in", "repair_effects", "repair_text"]
+
+T = TypeVar("T")
 
 _DENSE_ELEMENT: Any = vars(AttrParser)["_TensorLiteralElement"]
 _number_of = _DENSE_ELEMENT.to_type
@@ -55,6 +59,14 @@ def repair_effects() -> None:
     for operation, effect in effects.items():
         if not operation.has_trait(type(effect)):
             operation.traits.add_trait(effect)
+
+
+def kept_in(ctx: Context, name: str, make: Callable[[], T]) -> T:
+    """What passes keep in a context under a name, made on first use: contexts of xDSL's own have no place for it."""
+    kept = vars(ctx)
+    if name not in kept:
+        kept[name] = make()
+    return kept[name]
 
 
 def _element_of(element: Any, parser: AttrParser, element_type: Attribute) -> Any:

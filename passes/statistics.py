@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects.xdsl_repairs import kept_in
+
 
 @dataclass
 class PassStatistics:
@@ -55,7 +57,7 @@ class PassStatistics:
 
 def pass_statistics(ctx: Context) -> PassStatistics:
     """The statistics of a context; they live as long as it does."""
-    return ctx.__dict__.setdefault("pass_statistics", PassStatistics())
+    return kept_in(ctx, "pass_statistics", PassStatistics)
 
 
 def take(seconds: dict[str, float], step: str, taken: float) -> None:

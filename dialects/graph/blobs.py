@@ -26,6 +26,7 @@ from xdsl.printer import Printer
 
 from ..errors import InvalidModelError
 from ..whole_file import whole_file
+from ..xdsl_repairs import kept_in
 from .values import AnyTensor, Array, nbytes_of, numpy_dtype
 
 ALIGNMENT = 64  # bytes between the starts of blobs in a written file: a cache line
@@ -336,19 +337,9 @@ class MiniContext(Context):
 
     @override
     def clone(self) -> MiniContext:
-        return MiniContext(
-            self.allow_unregistered,
-            self._loaded_dialects.copy(),
-            self._loaded_ops.copy(),
-            self._loaded_attrs.copy(),
-            self._loaded_types.copy(),
-            self._registered_dialects.copy(),
-            self.blobs,
-        )
+        return MiniContext(**vars(super().clone()), blobs=self.blobs)
 
 
 def blob_store(ctx: Context) -> BlobStore:
     """The weights of a context; a plain Context gets a store of its own on first use."""
-    store = ctx.__dict__.setdefault("blobs", None) or BlobStore()
-    ctx.__dict__["blobs"] = store
-    return store
+    return kept_in(ctx, "blobs", BlobStore)

@@ -24,6 +24,7 @@ from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import FormAttr
 from ...dialects.targets import CpuAttr, target_of
+from ...dialects.xdsl_repairs import kept_in
 from .schedules import names_of_schedules, schedules_for
 from .schedules.schedule import Schedule
 
@@ -40,7 +41,7 @@ class Choice:
 
 def choices_of(ctx: Context) -> list[Choice]:
     """What choose-schedule has chosen in a context."""
-    return ctx.__dict__.setdefault("schedule_choices", [])
+    return kept_in(ctx, "schedule_choices", list[Choice])
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -103,6 +103,47 @@ def test_planning_imports_nothing_of_ours(file: Path) -> None:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level < 2 and not (node.module or "").startswith("mini_infer")
+
+
+def internals_of_xdsl(trees: Mapping[str, ast.Module]) -> Iterator[str]:
+    """Where files name what is private in xDSL, or write into its classes: private names that none of them defines."""
+    every = [node for tree in trees.values() for node in ast.walk(tree)]
+    ours = {node.name for node in every if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    ours |= {node.id for node in every if isinstance(node, ast.Name)}
+    ours |= {node.attr for node in every if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    for file, tree in trees.items():
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        names = {name.name for node in imports if (node.module or "").startswith("xdsl") for name in node.names}
+        yield from (f"{file}: {name}" for name in names if name.startswith("_"))
+        for node in ast.walk(tree):
+            if not names or not isinstance(node, ast.Attribute):
+                continue
+            private = node.attr.startswith("_") and not node.attr.endswith("__") and node.attr not in ours
+            written = isinstance(node.value, ast.Name) and node.value.id in names and isinstance(node.ctx, ast.Store)
+            if private or written or node.attr == "__dict__":
+                yield f"{file}:{node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from xdsl.ir import Block, _x", ["a.py: _x"]),
+        ("from xdsl.ir import Block\nBlock._names", ["a.py:2: Block._names"]),
+        ("from xdsl.ir import Block\nBlock.verify = None", ["a.py:2: Block.verify"]),
+        ("from xdsl.ir import Block\nblock.__dict__", ["a.py:2: block.__dict__"]),
+        ("from xdsl.ir import Block\nself._mine = 1\nself._mine\nBlock.verify", []),
+    ],
+)
+def test_internals_of_xdsl_are_found(text: str, found: list[str]) -> None:
+    assert list(internals_of_xdsl({"a.py": ast.parse(text)})) == found
+
+
+def test_internals_of_xdsl_are_touched_in_one_file() -> None:
+    folders = ("dialects", "passes", "lowering", "runtime", "tools")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py") if file.name != "xdsl_repairs.py"]
+    assert len(files) > 200
+    trees = {str(file.relative_to(ROOT)): ast.parse(file.read_text(encoding="utf-8")) for file in files}
+    assert not list(internals_of_xdsl(trees))
 
 
 def test_public_names_can_be_imported() -> None:
