@@ -13,6 +13,9 @@ from typer.testing import CliRunner, Result
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.lowering.levels import LEVELS
+from mini_infer.lowering.module_text import own_errors, read_module
+from mini_infer.lowering.pipelines import parse_passes, run_passes
+from mini_infer.lowering.registry import LEVEL_OF_PASS
 from mini_infer.runtime.decided import DECIDED_BY
 from mini_infer.tools.cli import app
 from mini_infer.tools.mini_opt import main
@@ -295,6 +298,93 @@ def test_inputs_and_outputs_need_no_names(tmp_path: Path) -> None:
         assert outputs(lowered(path, level, tmp_path / "lowered")).keys() == {"output0", "output1"}
 
 
+def unstated(path: Path) -> Path:
+    """The module in a file without the level that it states."""
+    path.write_text(re.sub(r"mini_infer\.level = \"\w+\"(, )?", "", path.read_text()))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("level", "fact"),
+    [
+        ("kernels", "there are no kernels"),
+        ("buffers", "@main takes no buffers"),
+        ("arena", "@main takes no buffers"),
+        ("loops", "@main takes no buffers"),
+        ("llvm", "@main is no llvm.func"),
+    ],
+)
+def test_an_unstated_level_is_the_graph_level_or_refused(
+    level: str, fact: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    direct = lowered(unstated(lowered(model, "graph", tmp_path)), "llvm", tmp_path / "again")
+    assert without_file_names(direct) == without_file_names(lowered(model, "llvm", tmp_path / "direct"))
+    stopped = unstated(lowered(model, level, tmp_path))
+    message = (
+        f"the module does not state its level, and at the graph level {fact}; write builtin.module attributes "
+        '{mini_infer.level = "..."} with one of graph, kernels, buffers, arena, loops, llvm'
+    )
+    with pytest.raises(mi.InvalidModelError) as raised:
+        mi.compile(stopped)
+    assert str(raised.value) == complaint("run", stopped) == complaint("plan", stopped) == message
+    for option in (["--to", "llvm"], ["-t", "asm"], ["-p", "", "-t", "memory-plan"]):
+        assert main([str(stopped), *option]) == 1
+        assert capsys.readouterr().err == f"mini-opt: error: {message}\n"
+
+
+def test_a_pipeline_takes_an_unstated_module_and_states_its_level(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped = unstated(lowered(model, "buffers", tmp_path))
+    assert main([str(stopped), "-p", "elide-copies"]) == 0
+    assert "mini_infer.level" not in capsys.readouterr().out
+    planned = tmp_path / "planned.mlir"
+    assert main([str(stopped), "-p", "elide-copies,plan-arena", "-o", str(planned)]) == 0
+    assert 'mini_infer.level = "arena"' in planned.read_text()
+    assert outputs(planned) == outputs(lowered(model, "arena", tmp_path / "direct"))
+    assert main([str(stopped), "-p", "plan-arena,elide-copies"]) == 1
+    assert "elide-copies works at the buffers level; the module is at the arena level" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_pass_on_an_unstated_module_of_another_level_ends_in_no_traceback(
+    level: str, model: Path, tmp_path: Path
+) -> None:
+    module, ctx = read_module(unstated(lowered(model, level, tmp_path)))
+    refused: set[str] = set()
+    for name in LEVEL_OF_PASS:
+        changed = module.clone()
+        try:
+            with own_errors():
+                run_passes(ctx, changed, parse_passes(name))
+                changed.verify()
+        except mi.MiniInferError:
+            refused.add(name)
+    assert "form-kernels" in refused or level == "graph"
+
+
+@pytest.mark.parametrize(
+    ("level", "text", "fact"),
+    [
+        ("graph", "func.func @main(%x: tensor<2xf32>) -> memref<2xf32>", "@main takes no buffers"),
+        ("buffers", 'func.func @main(%x: memref<2xi8> {graph.role = "arena"})', "@main takes no arena"),
+        ("arena", "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32>", "@main takes no tensors"),
+        ("llvm", "func.func @main(%x: memref<2xf32>)", "@main is no func.func"),
+        ("loops", "llvm.func @main(%x: !llvm.ptr)", "@main is no llvm.func"),
+    ],
+)
+def test_what_cannot_be_at_the_stated_level_is_refused(
+    level: str, text: str, fact: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "module.mlir"
+    path.write_text(
+        f'builtin.module attributes {{mini_infer.level = "{level}"}} {{\n{text} {{ "test.termop"() : () -> () }}\n}}'
+    )
+    assert main([str(path), "--to", "llvm", "--disable-verify"]) == 1
+    expected = f"the module states the {level} level (mini_infer.level), where {fact}"
+    assert capsys.readouterr().err == f"mini-opt: error: {expected}\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -312,8 +402,16 @@ def test_inputs_and_outputs_need_no_names(tmp_path: Path) -> None:
             "  %y = arith.addf %x, %x : tensor<2xf32>\n  func.return %y : tensor<2xf32>\n}",
             "arith.addf",
         ),
-        ("func.func @main(%x: memref<2xf32>) { func.return }", "@main takes what has no role; graph.role must say: "),
-        ("llvm.func @main(%x: !llvm.ptr) { llvm.return }", "@main takes what has no role"),
+        (
+            'builtin.module attributes {mini_infer.level = "arena"} {\n'
+            "func.func @main(%x: memref<2xf32>) { func.return }\n}",
+            "@main takes what has no role; graph.role must say: ",
+        ),
+        (
+            'builtin.module attributes {mini_infer.level = "llvm"} {\n'
+            "llvm.func @main(%x: !llvm.ptr) { llvm.return }\n}",
+            "@main takes what has no role",
+        ),
         ("func.func @main(tensor<2xf32>) -> tensor<2xf32>", "the module has no function @main"),
     ],
 )

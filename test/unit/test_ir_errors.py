@@ -201,6 +201,10 @@ def test_passes(passes: str, text: str, message: str, tmp_path: Path, capsys: py
     refused(passes, text, message, tmp_path, capsys)
 
 
+def at_level(level: str, text: str) -> str:
+    return f'builtin.module attributes {{mini_infer.level = "{level}"}} {{\n{text}\n}}'
+
+
 def llvm_main(body: str, arguments: str = "") -> str:
     return f"llvm.func @main({arguments}) {{\n{body}\nllvm.return\n}}"
 
@@ -234,7 +238,7 @@ TEXTS = {
 
 @pytest.mark.parametrize(("text", "message"), TEXTS.values(), ids=TEXTS)
 def test_llvm_ir_as_text(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    refused_by(["-t", "llvm-ir"], text, message, tmp_path, capsys)
+    refused_by(["-t", "llvm-ir"], at_level("llvm", text), message, tmp_path, capsys)
 
 
 def test_a_plan_of_tensors_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,7 +256,8 @@ def test_a_plan_of_tensors_is_none(tmp_path: Path, capsys: pytest.CaptureFixture
         f'func.func @main(%x: tensor<4xf32> {{graph.name = "x", graph.role = "input"}}, {ARENA}) attributes '
         f'{{kernel.plan = {{strategy = "auto", method = "auto", optimal = true, {plan}}}}} {{\n  func.return\n}}'
     )
-    refused_by(["-t", "memory-plan"], text, "expected a buffer, got tensor<4xf32>", tmp_path, capsys)
+    message = "the module states the arena level (mini_infer.level), where @main takes no tensors"
+    refused_by(["-t", "memory-plan"], at_level("arena", text), message, tmp_path, capsys)
 
 
 def test_check_needs_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

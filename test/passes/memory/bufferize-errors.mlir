@@ -43,9 +43,11 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // The graph level has no calls yet.
 // expected-error @unknown {{bufferize works at the kernels level; the module is at the graph level}}
+builtin.module attributes {mini_infer.level = "graph"} {
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %a = graph.relu %x : tensor<8xf32> loc("early")
   func.return %a : tensor<8xf32>
+}
 }
 
 // -----
