@@ -52,15 +52,14 @@ class ExecutionContext(Stationary):
         memory is not on the plan's device: `Tensor.to` copies it there.
         """
         index = _index(self.plan.input_names, name, "input")
-        self._bind(index, self.plan.inputs[index], memory, written=False)
+        self._bound[index] = self._session.bind(index, self.plan.inputs[index], memory, written=False)
+        self._bound_are_apart = False
 
     def bind_output(self, name: str, memory: object) -> None:
         """Write output `name` to this memory in the following runs; as bind_input, and it must be writable."""
         index = _index(self.plan.output_names, name, "output")
-        self._bind(len(self.plan.inputs) + index, self.plan.outputs[index], memory, written=True)
-
-    def _bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> None:
-        self._bound[index] = self._session.bind(index, spec, memory, written=written)
+        place = len(self.plan.inputs) + index
+        self._bound[place] = self._session.bind(place, self.plan.outputs[index], memory, written=True)
         self._bound_are_apart = False
 
     def execute(self) -> None:

@@ -67,6 +67,11 @@ class Tile:
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
 
     @property
+    def read(self) -> int:
+        """Elements of the panel that a step reads."""
+        return self.lanes * self.step.depth
+
+    @property
     def stem(self) -> str:
         """A name for the tile's function."""
         clipped = any(tap != (0, self.rows) for tap in self.taps)
@@ -88,12 +93,13 @@ class Strip:
     """What a strip of tiles is told. Places are windows without dimensions (LoopBuilder.place).
 
     `a` is the first tile's rows of the left-hand side; further strides of it lead to the next filter row, tap and
-    element of the inner sum. `panel_row` is from one row of the panel to the next, `ahead` from a panel to the one
+    element of the inner sum. `panel_row` is from one element of the inner sum to the
+    next in the panel (steps that take several have them side by side), `ahead` from a panel to the one
     that is asked for meanwhile. `next_panel` and `next_result` are from tile to tile where the strip walks panels.
     """
 
     tiles: Index
-    depth: Index  # elements of a tap's inner sum
+    depth: Index  # elements of a tap's inner sum: a multiple of those that a step takes
     a: Rows
     panel: SSAValue
     panel_row: Index
@@ -188,10 +194,10 @@ class _Tile:
         )
         panel_strides = [b.mul(filter_row, strip.panel_row), strip.panel_row, 1]
         panel_at = b.mul(number, strip.next_panel)
-        self.panel = b.view(strip.panel, panel_at, [strip.filter_rows, filter_row, tile.lanes], panel_strides)
+        sizes = [strip.filter_rows, filter_row, tile.read]
+        self.panel = b.view(strip.panel, panel_at, sizes, panel_strides)
         self.ahead = self.panel
         if tile.prefetch:
-            sizes = [strip.filter_rows, filter_row, tile.lanes]
             self.ahead = b.view(strip.panel, b.add(panel_at, strip.ahead), sizes, panel_strides)
         self.out = self._window(strip.out, first, column)
         self.windows = {
@@ -262,8 +268,8 @@ class _Tile:
             at = b.add(i, b.mul(tap, depth))
             column = step.column(b, self.panel, [kh, at, 0], tile.lanes)
             if tile.prefetch:
-                for lane in range(0, tile.lanes, tile.prefetch):
-                    b.prefetch(self.ahead, [kh, at, lane])
+                for element in range(0, tile.read, tile.prefetch):
+                    b.prefetch(self.ahead, [kh, at, element])
             return [
                 step.accumulate(b, step.row(b, self.a, [kh, low + row, tap, i], tile.lanes), column, total)
                 for row, total in enumerate(totals)

@@ -30,7 +30,7 @@ class InnerStep(Protocol):
         ...
 
     def column(self, b: LoopBuilder, panel: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
-        """What the step reads of `lanes` columns, from element `at` of the panel on."""
+        """What the step reads of `lanes` columns, from element `at` of the panel on: `lanes * depth` elements."""
         ...
 
     def row(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
