@@ -114,23 +114,23 @@ class KernelInstance:
     def outlined(
         self,
         stem: str,
-        plan: T,
+        facts: T,
         key: Hashable,
         write: Callable[[KernelInstance, T], None],
         scratch: SSAValue | None = None,
     ) -> None:
-        """Call what `write(kernel, plan)` writes, once for all kernels whose plans differ in extents only.
+        """Call what `write(kernel, facts)` writes, once for all kernels whose facts differ in extents only.
 
         `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
         """
         places = self.placed(scratch).places
-        shape, numbers = skeleton(plan)
+        shape, numbers = skeleton(facts)
 
         def body(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
             thread, threads, *given = arguments[len(places) :]
             told = iter(given)
             there = replace(self, b=b, places=arguments[: len(places)], thread=thread, threads=threads)
-            write(there, lifted(plan, lambda _, __: next(told)))
+            write(there, lifted(facts, lambda _, __: next(told)))
 
         named = [(place.type, f"buffer_{i}") for i, place in enumerate(places)]
         named += [(INDEX, name) for name in ("share", "shares", *(name for _, name in numbers))]

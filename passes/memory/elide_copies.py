@@ -52,7 +52,7 @@ from .analysis.buffers import (
     padded,
 )
 from .analysis.copy_kernels import CopyKernels
-from .analysis.elision import Access, Buffer, Elision, Kind
+from .analysis.elision import BoxAccess, Elision, Kind, RootBuffer
 from .analysis.host import Move, Step, home_block, loop_ranges, loops_around, moves_of, scratch_of, steps_of
 
 
@@ -112,7 +112,7 @@ class _Reader:
         self.kernels = kernels_of(module)
         self.moves = {name: moves_of(interface_of(kernel)) for name, kernel in self.kernels.items()}
         self.copies: list[_Copy] = []
-        self.buffers: dict[SSAValue, Buffer] = {}
+        self.buffers: dict[SSAValue, RootBuffer] = {}
         self.number = 0
         self.kinds: dict[SSAValue, Kind] = {
             argument: "output" if role == "output" else "input"
@@ -124,7 +124,7 @@ class _Reader:
         for step, op in enumerate(self.steps):
             scratch.append(sum(self.taken(value) for value in scratch_of(op)))
             if not isinstance(op, CallOp):
-                self.touch(op.memref, Access(step, self.places[op.memref].box, False, True, op.memref))
+                self.touch(op.memref, BoxAccess(step, self.places[op.memref].box, False, True, op.memref))
             elif not self.copy(step, op):
                 interface = interface_of(self.kernels[op.callee.string_value()])
                 self.accesses(step, op, interface)
@@ -143,7 +143,7 @@ class _Reader:
         for writes, values in ((False, call.ins), (True, call.outs)):
             for position, value in enumerate(values):
                 box = self.places[value].box
-                self.touch(value, Access(step, box, writes, position in strided[writes], value))
+                self.touch(value, BoxAccess(step, box, writes, position in strided[writes], value))
 
     def copy(self, step: int, call: CallOp) -> bool:
         """Reads a call that only copies as its moves; False where it is none."""
@@ -177,19 +177,19 @@ class _Reader:
             numbered[self.number] = move
             if all(home_block(self.places[value].root, self.main) is call.parent for value in (reads, writes)):
                 local.append(self.number)
-            self.touch(reads, Access(step, source, False, strided, reads, self.number))
-            self.touch(writes, Access(step, target, True, strided, writes, self.number))
+            self.touch(reads, BoxAccess(step, source, False, strided, reads, self.number))
+            self.touch(writes, BoxAccess(step, target, True, strided, writes, self.number))
             self.number += 1
         self.copies.append(_Copy(call, step, rank, numbered, local, strided))
         return True
 
-    def touch(self, value: SSAValue, access: Access) -> None:
+    def touch(self, value: SSAValue, access: BoxAccess) -> None:
         root = self.places[value].root
         buffer = self.buffers.get(root)
         if buffer is None:
             type = memref_type(root)
             kind = self.kinds.get(root, "input" if isinstance(root.owner, WeightOp) else "arena")
-            buffer = Buffer(root, kind, self.taken(root), type.element_type, type.get_shape())
+            buffer = RootBuffer(root, kind, self.taken(root), type.element_type, type.get_shape())
             self.buffers[root] = buffer
         buffer.accesses.append(access)
         loops = list(loops_around(self.steps[access.step], home_block(root, self.main)))

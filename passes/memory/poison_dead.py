@@ -39,7 +39,7 @@ from .analysis.made_kernels import add_map_kernel
 
 
 @dataclass
-class _Buffer:
+class _ArenaRange:
     """Bytes [low, high) of the arena, the intervals of steps at which they are live, and the steps that touch them."""
 
     arena: SSAValue
@@ -93,16 +93,16 @@ def _ends(block: Block, touching: set[Step], life: tuple[int, int], steps: dict[
         yield from _ends(region.block, touching, life, steps)
 
 
-def _buffers(main: func.FuncOp) -> list[_Buffer]:
+def _buffers(main: func.FuncOp) -> list[_ArenaRange]:
     """The planned buffers: what their views cover."""
-    found: dict[int, _Buffer] = {}
+    found: dict[int, _ArenaRange] = {}
     for op in main.body.walk():
         number = int_attribute(op, "buffer")
         if number is None:
             continue
         if isinstance(op, memref.ViewOp):
             low = constant_of(op.byte_shift)
-            buffer = found.setdefault(number, _Buffer(op.source, low, low, _live(op)))
+            buffer = found.setdefault(number, _ArenaRange(op.source, low, low, _live(op)))
             buffer.low, buffer.high = min(buffer.low, low), max(buffer.high, low + _extent(op.result))
         found[number].steps += [use.operation for use in op.results[0].uses if isinstance(use.operation, Step)]
     return list(found.values())

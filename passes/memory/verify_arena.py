@@ -75,7 +75,7 @@ class VerifyArena(ModulePass):
 
 
 @dataclass
-class _Buffer:
+class _CheckedBuffer:
     """A buffer of the arena: what its views record, the bytes they reach, and the steps that touch them."""
 
     name: str
@@ -104,7 +104,7 @@ class _Checker:
         self.interfaces = interfaces
         self.memory: dict[SSAValue, ByteMap] = {}
         self.regions: dict[SSAValue, Region] = {}
-        self.buffers: dict[object, _Buffer] = {}
+        self.buffers: dict[object, _CheckedBuffer] = {}
         self.steps: dict[Operation, int] = {}
         self.outputs: list[SSAValue] = []
         self.read_only: set[SSAValue] = set()
@@ -279,7 +279,7 @@ class _Checker:
         steps = [(gap.data[0].value.data, gap.data[1].value.data) for gap in gaps]
         buffer = self.buffers.get(found[0])
         if buffer is None:
-            buffer = _Buffer(_name(op.result), found[1], found[2], steps, shift, end)
+            buffer = _CheckedBuffer(_name(op.result), found[1], found[2], steps, shift, end)
             self.buffers[found[0]] = buffer
         if (buffer.birth, buffer.death, buffer.gaps) != (found[1], found[2], steps):
             raise PlanError(f"{_name(op.result)}: the views of buffer {found[0]} disagree about its lifetime")

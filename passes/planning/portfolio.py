@@ -28,6 +28,7 @@ Planner = Callable[[Instance, Goal, Budget], Outcome]
 LARGEST = 5000  # buffers of a part that `auto` searches: a search step looks at all of them
 IMPROVING = 4  # the part of the steps left that repeated greedy placement may take in `auto`
 
+# Each of them alone is the best for some problems: none is here for its name.
 QUICK: tuple[tuple[str, Callable[[Instance], list[int]], greedy.Fit], ...] = (
     ("greedy-by-size", greedy.by_size, greedy.best_fit),
     ("greedy-by-breadth", greedy.by_breadth, greedy.best_fit),

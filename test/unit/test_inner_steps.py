@@ -17,8 +17,8 @@ from xdsl.ir import Attribute, SSAValue
 from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.unary import ReluOp
 from mini_infer.lowering.kernels_to_loops.instance import CommonFunctions, KernelInstance
-from mini_infer.lowering.kernels_to_loops.tiles.epilogue import Epilogue
-from mini_infer.lowering.kernels_to_loops.tiles.microkernel import Rows, Strip, Tile, TileOperand, call_tiles
+from mini_infer.lowering.kernels_to_loops.tiles.fused_ops import FusedOps
+from mini_infer.lowering.kernels_to_loops.tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
 from mini_infer.lowering.kernels_to_loops.writing.arithmetic import Arithmetic, convert
 from mini_infer.lowering.kernels_to_loops.writing.builder import Index, LoopBuilder, define_function
 
@@ -60,7 +60,7 @@ def product(step: Products, *, inline: bool, valid: int, chains: int, taps: int)
     kernel = kernel_of("map", lambda w: w(ReluOp(w(AddOp(w[0], w[1])))), [np.zeros((ROWS, LANES), np.float32)] * 2)
     root, residual = kernel.arguments
     first, last = list(kernel.body.block.ops)[:2]
-    epilogue = Epilogue(root, last.results[0], (first, last), (residual,), inline)
+    epilogue = FusedOps(root, last.results[0], (first, last), (residual,), inline)
     buffers = [MemRefType(each, [1 << 12]) for each in (step.operand, step.operand, f32, f32, f32)]
     function, b = define_function("product", [*buffers, IndexType()])
     del function.properties["sym_visibility"]
@@ -82,11 +82,11 @@ def product(step: Products, *, inline: bool, valid: int, chains: int, taps: int)
     strip = Strip(
         tiles=TILES,
         depth=depth,
-        a=Rows(a, b.mul(depth, taps)),
+        a=MemoryRows(a, b.mul(depth, taps)),
         panel=panel,
         panel_row=LANES,
-        out=Rows(out, LANES),
-        operands=[Rows(beside, LANES)],
+        out=MemoryRows(out, LANES),
+        operands=[MemoryRows(beside, LANES)],
         bias=bias,
         a_tap=depth,
     )

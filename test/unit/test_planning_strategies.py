@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from planning_problems import GAP, problem_of, problems
 
 from mini_infer.passes.planning import STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
+from mini_infer.passes.planning.greedy import place_in_order
+from mini_infer.passes.planning.instance import instance_of
+from mini_infer.passes.planning.portfolio import QUICK
 
 # Six buffers born one after another stack up to 15 bytes; at step 6 a, c and e die and leave three holes:
 # a [0, 4), c [5, 8), e [9, 14). Then g of 3 bytes is born.
@@ -185,3 +190,17 @@ def test_unknown_options_are_refused() -> None:
         solve(problem, "beam", width=0)
     with pytest.raises(PlanError, match="budget -1 is negative"):
         solve(problem, "exact", budget=-1)
+
+
+def test_every_quick_planner_is_the_only_best_somewhere() -> None:
+    winners: set[str] = set()
+    for seed in range(30):
+        random = Random(seed)
+        births = [random.randrange(60) for _ in range(60)]
+        rows = [(random.randrange(1, 1000), birth, birth + random.randrange(1, 20)) for birth in births]
+        buffers = [Buffer(number, *row) for number, row in enumerate(rows)]
+        instance = instance_of(Problem(tuple(buffers), alignment=1))
+        heights = {name: instance.height(place_in_order(instance, order(instance), fit)) for name, order, fit in QUICK}
+        best = [name for name, height in heights.items() if height == min(heights.values())]
+        winners.update(best if len(best) == 1 else [])
+    assert winners == {name for name, _, _ in QUICK}

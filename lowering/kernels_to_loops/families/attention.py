@@ -29,8 +29,8 @@ from ....dialects.graph.values import element_type_of_value, ints, is_bool, shap
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.attention import Attention, AttentionSizes, attention_sizes
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue
-from ..tiles.microkernel import Rows, Strip, Tile, call_tiles, chains_of
+from ..tiles.fused_ops import FusedOps
+from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles, chains_of
 from ..tiles.steps import MultiplyAdd
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
@@ -39,7 +39,7 @@ from .score_rows import ScoreRows
 
 
 @dataclass(frozen=True)
-class Window:
+class OperandWindow:
     """A [batch, head, row, column] operand: its buffer, where it starts and its strides, in elements."""
 
     buffer: SSAValue
@@ -57,18 +57,18 @@ def lower(k: KernelInstance) -> None:
     _Writer(k, the_root(k.kernel, AttentionOp)).write()
 
 
-def _operand_window(k: KernelInstance, value: SSAValue) -> Window:
+def _operand_window(k: KernelInstance, value: SSAValue) -> OperandWindow:
     view = k.window(value)
-    return Window(view.base, view.offset, view.strides)
+    return OperandWindow(view.base, view.offset, view.strides)
 
 
-def _mask_window(k: KernelInstance, mask: SSAValue) -> Window:
+def _mask_window(k: KernelInstance, mask: SSAValue) -> OperandWindow:
     window = _operand_window(k, mask)
     own = [0 if size == 1 else stride for size, stride in zip(shape_of(mask), window.strides, strict=True)]
-    return Window(window.buffer, window.offset, (*[0] * (4 - len(own)), *own))
+    return OperandWindow(window.buffer, window.offset, (*[0] * (4 - len(own)), *own))
 
 
-def _result_window(k: KernelInstance, root: AttentionOp) -> Window:
+def _result_window(k: KernelInstance, root: AttentionOp) -> OperandWindow:
     strides = list(strides_of(memref_type(k.results[0])))
     owner = k.yielded[0].owner
     if isinstance(owner, TransposeOp):
@@ -78,7 +78,7 @@ def _result_window(k: KernelInstance, root: AttentionOp) -> Window:
         strides = own
     elif owner is not root:
         raise CompileError(f"{describe(k.kernel)}: only a transpose can follow attention in its kernel")
-    return Window(k.results[0], 0, tuple(strides))
+    return OperandWindow(k.results[0], 0, tuple(strides))
 
 
 class _Writer:
@@ -92,7 +92,7 @@ class _Writer:
         self.query, self.key, self.value = (_operand_window(k, v) for v in (root.query, root.key, root.value))
         self.mask = None if root.mask is None else _mask_window(k, root.mask)
         self.out = _result_window(k, root)
-        self.plain = Epilogue(root.result, root.result, (), (), True)
+        self.plain = FusedOps(root.result, root.result, (), (), True)
 
     def write(self) -> None:
         s, b, k = self.sizes, self.b, self.k
@@ -127,10 +127,10 @@ class _Writer:
         strip = Strip(
             tiles=self.panels,
             depth=s.depth,
-            a=Rows(b.place(query.buffer, at), query.strides[2]),
+            a=MemoryRows(b.place(query.buffer, at), query.strides[2]),
             panel=b.place(panels, 0),
             panel_row=self.nr,
-            out=Rows(b.place(scores, 0), self.panels * self.nr),
+            out=MemoryRows(b.place(scores, 0), self.panels * self.nr),
             a_step=query.strides[3],
             next_panel=s.depth * self.nr,
             next_result=self.nr,
@@ -153,10 +153,10 @@ class _Writer:
             strip = Strip(
                 tiles=count,
                 depth=s.keys,
-                a=Rows(b.place(scores, 0), self.panels * self.nr),
+                a=MemoryRows(b.place(scores, 0), self.panels * self.nr),
                 panel=b.place(self.value.buffer, at),
                 panel_row=self.value.strides[2],
-                out=Rows(b.place(self.out.buffer, out_at), self.out.strides[2]),
+                out=MemoryRows(b.place(self.out.buffer, out_at), self.out.strides[2]),
                 next_panel=self.nr,
                 next_result=self.nr,
             )

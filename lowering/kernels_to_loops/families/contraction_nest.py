@@ -18,7 +18,7 @@ from ....dialects.graph.values import shape_of
 from ....passes.geometry.boxes import row_major
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue
+from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, collapse, tile_classes
 from ..writing.builder import Index, memref_type, strides_of
 from ..writing.extents import Extent, extents
@@ -82,7 +82,7 @@ class Nest:
     bias: int | None  # the argument that holds it
 
 
-def nest_of(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, mr: int) -> Nest:
+def nest_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, mr: int) -> Nest:
     """The nest of a kernel's root in tiles of at most `mr` rows, which writes its sums to the kernel's result."""
     if isinstance(form.root, ConvOp):
         return conv_nest(k, form, epilogue, form.root, mr)
@@ -111,7 +111,7 @@ def access(
     return Access(k.buffers.index(buffer), Extent(offset), extents(outer), extents(pixels), Extent(column))
 
 
-def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, root: MatmulOp, mr: int) -> Nest:
+def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, root: MatmulOp, mr: int) -> Nest:
     """The nest of a matrix product."""
     out_shape = shape_of(root.results[0])
     rank, columns = len(out_shape), out_shape[-1]
@@ -165,7 +165,7 @@ def rhs_batch_strides(k: KernelInstance, root: MatmulOp, rank: int) -> list[int]
 def conv_nest(
     k: KernelInstance,
     form: ContractionForm,
-    epilogue: Epilogue,
+    epilogue: FusedOps,
     root: ConvOp,
     mr: int,
     into: Access | None = None,

@@ -25,7 +25,7 @@ from ....dialects.graph.values import shape_of
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue
+from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import argument_buffer
@@ -63,7 +63,7 @@ def lower(k: KernelInstance) -> None:
     assert isinstance(form.root, ConvOp)
     if form.unpack is None:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
-    _Writer(k, form.root, form.rhs, form.bias, Epilogue.of(k, form, k.schedule_as(Depthwise).inline), form.lhs).write()
+    _Writer(k, form.root, form.rhs, form.bias, FusedOps.of(k, form, k.schedule_as(Depthwise).inline), form.lhs).write()
 
 
 class _Writer:
@@ -73,7 +73,7 @@ class _Writer:
         root: ConvOp,
         weight: SSAValue,
         bias: SSAValue | None,
-        epilogue: Epilogue,
+        epilogue: FusedOps,
         x: SSAValue,
     ) -> None:
         self.k, self.b, self.epilogue = k, k.b, epilogue

@@ -22,7 +22,7 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ..elements.rules import element_values
 from ..elements.values import Values
 from ..instance import KernelInstance
-from ..lanes.domain import Canvas, Domain, Trial, plan
+from ..lanes.domain import Canvas, Domain, Trial, domain_for
 from ..lanes.nests import choose_lanes, write_nest
 from ..writing.arithmetic import bits_of
 from ..writing.builder import memref_type, strides_of
@@ -65,7 +65,7 @@ def _write_group(k: KernelInstance, values: Values, shape: Sequence[int], number
             canvas.values.store(value, buffer, linear(place, buffer.strides))
 
     trial = Trial(k.kernel, [value.type for value in k.operands], [buffer.type for _, buffer in outputs])
-    domain = plan(trial, [shape], element)
+    domain = domain_for(trial, [shape], element)
     steps = store_steps(domain, shape, [memref_type(buffer) for _, buffer in outputs])
     lanes = choose_lanes(trial, domain, element, vector_sizes(k), steps, _computes_much(k))
     canvas = Canvas(values, [values.line(buffer) for _, buffer in outputs])

@@ -27,7 +27,7 @@ from ....dialects.kernel import InterfaceAttr
 from ....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue
+from ..tiles.fused_ops import FusedOps
 from ..writing.builder import Index
 from .contraction_nest import argument_buffer, nest_of, rhs_batch_strides
 from .pooled_contraction import write_pooled
@@ -41,33 +41,33 @@ def lower(k: KernelInstance, rows_first: bool = False) -> None:
     interface = k.kernel.interface
     if isinstance(interface, InterfaceAttr) and interface.packed.data and form.unpack is None:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
-    epilogue = Epilogue.of(k, form, k.schedule_as(Panels).inline)
+    epilogue = FusedOps.of(k, form, k.schedule_as(Panels).inline)
     if form.pool is not None:
         write_pooled(k, form, epilogue, form.pool)
     elif form.prologue:
         write_with_prologue(k, form, epilogue)
     else:
-        plan = Tiling.of(k, form, nest_of(k, form, epilogue, k.schedule_as(Panels).mr))
+        tiling = Tiling.of(k, form, nest_of(k, form, epilogue, k.schedule_as(Panels).mr))
         if form.unpack is not None:
             weight = k.buffers.index(argument_buffer(k, form.rhs))
 
-            def write(k: KernelInstance, plan: Tiling) -> None:
-                _write_packed(k, TileCalls(k, plan, form, epilogue), weight, rows_first)
+            def write(k: KernelInstance, tiling: Tiling) -> None:
+                _write_packed(k, TileCalls(k, tiling, form, epilogue), weight, rows_first)
 
-            k.outlined("rows" if rows_first else "panels", plan, (weight, epilogue.key), write)
+            k.outlined("rows" if rows_first else "panels", tiling, (weight, epilogue.key), write)
         else:
-            _write_computed(k, plan, form, epilogue)
+            _write_computed(k, tiling, form, epilogue)
 
 
 def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: bool) -> None:
     """One flat loop over all tiles; a panel's tiles, or those of a row, follow each other: it stays in the cache."""
-    b, plan, nest = k.b, calls.plan, calls.nest
+    b, tiling, nest = k.b, calls.tiling, calls.nest
     rows, tiles, rank = nest.pixels[:-1], tiles_of(b, nest), len(nest.outer)
-    size = b.mul(nest.depth, plan.nr)
+    size = b.mul(nest.depth, tiling.nr)
 
     def site(rhs: Sequence[Index], panel: Index, row: Sequence[Index]) -> Site:
         block: Index = 0  # right-hand sides, and the panels of each, follow each other
-        for each, count in zip((*rhs, panel), (*nest.outer, plan.panels), strict=True):
+        for each, count in zip((*rhs, panel), (*nest.outer, tiling.panels), strict=True):
             block = b.add(b.mul(block, count), each)
         return Site(tuple(rhs), panel, tuple(row), k.places[weight], b.mul(block, size))
 
@@ -78,9 +78,9 @@ def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: 
             *rhs, tile = b.delinearize(item, sizes)
             b.loop(first, last, lambda panel, _: calls.strips(site(rhs, panel, ()), tile, b.add(tile, 1)))
 
-        k.runs(b.product(sizes), plan.panels, through_panels)
+        k.runs(b.product(sizes), tiling.panels, through_panels)
         return
-    sizes = [*nest.outer, *rows, plan.panels] if rows_first else [*nest.outer, plan.panels, *rows]
+    sizes = [*nest.outer, *rows, tiling.panels] if rows_first else [*nest.outer, tiling.panels, *rows]
 
     def strip(item: Index, first: Index, last: Index) -> None:
         index = b.delinearize(item, sizes)
@@ -91,21 +91,21 @@ def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: 
     k.runs(b.product(sizes), tiles, strip)
 
 
-def _write_computed(k: KernelInstance, plan: Tiling, form: ContractionForm, epilogue: Epilogue) -> None:
+def _write_computed(k: KernelInstance, tiling: Tiling, form: ContractionForm, epilogue: FusedOps) -> None:
     """A loop over panels, each packed into scratch before its tiles."""
-    nest, b = plan.nest, k.b
+    nest, b = tiling.nest, k.b
     root = form.root
     assert isinstance(root, MatmulOp)
     scratch = k.scratch_part("panel")
     k = k.placed(scratch)
-    calls = TileCalls(k, plan, form, epilogue)
-    outer, rows = [*nest.outer, plan.panels], nest.pixels[:-1]
+    calls = TileCalls(k, tiling, form, epilogue)
+    outer, rows = [*nest.outer, tiling.panels], nest.pixels[:-1]
     tiles = tiles_of(b, nest)
 
     def item(i: Index) -> None:
         index = b.delinearize(i, outer)
         rhs, panel = tuple(index[:-1]), index[-1]
-        _pack_panel(k, plan, root, scratch, rhs, panel)
+        _pack_panel(k, tiling, root, scratch, rhs, panel)
 
         def row(j: Index, _: Sequence[SSAValue]) -> None:
             site = Site(rhs, panel, tuple(b.delinearize(j, rows)), k.places[-1], 0)
@@ -117,10 +117,10 @@ def _write_computed(k: KernelInstance, plan: Tiling, form: ContractionForm, epil
 
 
 def _pack_panel(
-    k: KernelInstance, plan: Tiling, root: MatmulOp, scratch: SSAValue, rhs: Sequence[Index], panel: Index
+    k: KernelInstance, tiling: Tiling, root: MatmulOp, scratch: SSAValue, rhs: Sequence[Index], panel: Index
 ) -> None:
     """Copy one panel of the right-hand side into this thread's scratch, [k][nr]."""
-    b, nest, nr = k.b, plan.nest, plan.nr
+    b, nest, nr = k.b, tiling.nest, tiling.nr
     view = k.window(root.rhs)
     depth_stride, column_stride = view.strides[-2:]
     if root.transpose_b is not None:
@@ -131,7 +131,7 @@ def _pack_panel(
     at = b.add(b.linear(rhs, steps, view.offset), b.mul(panel, nr * column_stride))
     source = b.view(view.base, at, [nest.depth, nr], [depth_stride, column_stride])
     valid: Index = nr
-    if plan.tail != nr:
+    if tiling.tail != nr:
         valid = b.min(b.sub(nest.columns, b.mul(panel, nr)), nr)
 
     def by_row(i: Index, _: Sequence[SSAValue]) -> None:

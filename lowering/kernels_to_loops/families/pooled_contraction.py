@@ -22,7 +22,7 @@ from ....dialects.graph.windows import MaxPoolOp
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue
+from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, memref_type
@@ -33,7 +33,7 @@ from .tile_calls import Site, TileCalls, Tiling, tiles_of
 _MOST_WRITTEN_OUT = 8
 
 
-def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, pool: MaxPoolOp) -> None:
+def write_pooled(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pool: MaxPoolOp) -> None:
     """Write the kernel's loops."""
     assert isinstance(form.root, ConvOp)
     b, g = k.b, conv_geometry(form.root)
@@ -67,17 +67,17 @@ def _rows(
     k: KernelInstance, calls: TileCalls, panels: SSAValue, image: Index, low: Index, high: Index, offset: Index
 ) -> None:
     """Rows [low, high) of the convolution, at `offset` in scratch."""
-    b, nest, plan = k.b, calls.nest, calls.plan
+    b, nest, tiling = k.b, calls.nest, calls.tiling
     here = replace(nest, out=replace(nest.out, offset=offset))
 
     def panel(index: Index, _: Sequence[SSAValue]) -> None:
         def row(y: Index, _: Sequence[SSAValue]) -> None:
-            site = Site((), index, (image, y), panels, b.mul(index, b.mul(nest.depth, plan.nr)))
+            site = Site((), index, (image, y), panels, b.mul(index, b.mul(nest.depth, tiling.nr)))
             calls.strips(site, 0, tiles_of(b, nest), here)
 
         b.loop(low, high, row)
 
-    b.loop(0, plan.panels, panel)
+    b.loop(0, tiling.panels, panel)
 
 
 class _PoolRows:

@@ -18,7 +18,7 @@ from ....dialects.graph.values import shape_of
 from ....passes.kernels.forms.contraction import ContractionForm
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue, arguments_of
+from ..tiles.fused_ops import FusedOps, arguments_of
 from ..tiles.tiles import TileClass, collapse, tile_classes
 from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
 from ..writing.extents import Extent, extents
@@ -27,7 +27,7 @@ from .tile_calls import Site, TileCalls, Tiling, tiles_of
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Consecutive blocks of a row of pixels, of `rows` pixels each, cut into tiles alike; as TileClass for tiles."""
 
     first: Index
@@ -42,26 +42,26 @@ class Blocks:
     """A contraction of computed rows: its blocks, and what the rows are computed from."""
 
     panels: Tiling
-    blocks: tuple[Block, ...]
+    blocks: tuple[RowBlock, ...]
     sources: tuple[Access, ...]
     ragged: bool  # whether a row doesn't fill whole vectors
 
 
-def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: Epilogue) -> None:
+def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: FusedOps) -> None:
     """Write the kernel's loops."""
     operands = arguments_of(k, form.prologue)
-    prologue = Epilogue(operands[0], form.lhs, form.prologue, operands, True)
-    plan = _plan(k, form, epilogue, prologue)
+    prologue = FusedOps(operands[0], form.lhs, form.prologue, operands, True)
+    work = _blocks_of(k, form, epilogue, prologue)
     weight = k.buffers.index(argument_buffer(k, form.rhs))
     scratch = k.scratch_part("block")
 
-    def write(k: KernelInstance, plan: Blocks) -> None:
-        _Writer(k, plan, TileCalls(k, plan.panels, form, epilogue), prologue, weight).write()
+    def write(k: KernelInstance, work: Blocks) -> None:
+        _Writer(k, work, TileCalls(k, work.panels, form, epilogue), prologue, weight).write()
 
-    k.outlined("blocks", plan, (weight, epilogue.key, prologue.key), write, scratch)
+    k.outlined("blocks", work, (weight, epilogue.key, prologue.key), write, scratch)
 
 
-def _plan(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, prologue: Epilogue) -> Blocks:
+def _blocks_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, prologue: FusedOps) -> Blocks:
     shape, options = shape_of(form.lhs), k.schedule_as(Panels)
     depth, rank = shape[-1], len(shape)
     out = list(strides_of(memref_type(k.results[0])))
@@ -94,7 +94,7 @@ def _plan(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, prologue
         bias=None if form.bias is None else k.buffers.index(argument_buffer(k, form.bias)),
     )
     blocks = tuple(
-        Block(each.first, each.count, each.start, Extent(each.rows), tuple(tile_classes(each.rows, options.mr)))
+        RowBlock(each.first, each.count, each.start, Extent(each.rows), tuple(tile_classes(each.rows, options.mr)))
         for each in tile_classes(pixels[-1], options.block)
     )
     panels = Tiling.of(k, form, nest)
@@ -103,23 +103,23 @@ def _plan(k: KernelInstance, form: ContractionForm, epilogue: Epilogue, prologue
 
 
 class _Writer:
-    """The loops over blocks; `k.places` are where the plan's buffers lie."""
+    """The loops over blocks; `k.places` are where the buffers lie."""
 
-    def __init__(self, k: KernelInstance, plan: Blocks, calls: TileCalls, prologue: Epilogue, weight: int) -> None:
-        self.k, self.b, self.plan, self.calls, self.prologue = k, k.b, plan, calls, prologue
-        self.nest, self.weight = plan.panels.nest, k.places[weight]
+    def __init__(self, k: KernelInstance, work: Blocks, calls: TileCalls, prologue: FusedOps, weight: int) -> None:
+        self.k, self.b, self.work, self.calls, self.prologue = k, k.b, work, calls, prologue
+        self.nest, self.weight = work.panels.nest, k.places[weight]
 
     def write(self) -> None:
         b = self.b
-        sizes = [*self.nest.pixels[:-1], b.sum(each.count for each in self.plan.blocks)]
+        sizes = [*self.nest.pixels[:-1], b.sum(each.count for each in self.work.blocks)]
 
         def item(i: Index) -> None:
             index = b.delinearize(i, sizes)
-            self._by_class(self.plan.blocks, tuple(index[:-1]), index[-1])
+            self._by_class(self.work.blocks, tuple(index[:-1]), index[-1])
 
         self.k.items(b.product(sizes), item)
 
-    def _by_class(self, blocks: Sequence[Block], row: tuple[Index, ...], index: Index) -> None:
+    def _by_class(self, blocks: Sequence[RowBlock], row: tuple[Index, ...], index: Index) -> None:
         first, b = blocks[0], self.b
 
         def block() -> None:
@@ -130,9 +130,9 @@ class _Writer:
         else:
             b.when(b.compare("slt", index, blocks[1].first), block, lambda: self._by_class(blocks[1:], row, index))
 
-    def _block(self, block: Block, row: tuple[Index, ...], start: Index) -> None:
+    def _block(self, block: RowBlock, row: tuple[Index, ...], start: Index) -> None:
         """A block of pixels from `start` on."""
-        b, depth, panels = self.b, self.nest.depth, self.plan.panels
+        b, depth, panels = self.b, self.nest.depth, self.work.panels
         self._fill(block.rows, [*row, start])
         here = replace(
             self.nest,
@@ -148,8 +148,8 @@ class _Writer:
 
     def _fill(self, rows: Index, pixel: Sequence[Index]) -> None:
         """Rows of the left-hand side into scratch, by a function of all kernels with such a prologue."""
-        b, places, sources = self.b, self.k.places, self.plan.sources
-        lanes, ragged, prologue = self.plan.panels.nr, self.plan.ragged, self.prologue
+        b, places, sources = self.b, self.k.places, self.work.sources
+        lanes, ragged, prologue = self.work.panels.nr, self.work.ragged, self.prologue
         by_row = tuple(each.pixels[-1] != 0 for each in sources)
         by_column = tuple(each.column != 0 for each in sources)
         windows = [b.place(places[each.buffer], b.linear(pixel, each.pixels, each.offset)) for each in sources]
@@ -181,7 +181,7 @@ class _Writer:
 
 def _write_rows(
     b: LoopBuilder,
-    prologue: Epilogue,
+    prologue: FusedOps,
     sources: dict[SSAValue, tuple[SSAValue, bool]],
     scratch: SSAValue,
     rows: Index,

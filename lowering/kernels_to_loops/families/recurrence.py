@@ -29,13 +29,13 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue
-from ..tiles.microkernel import Rows, Strip, Tile, call_tiles, chains_of
+from ..tiles.fused_ops import FusedOps
+from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles, chains_of
 from ..tiles.steps import MultiplyAdd
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
-from .recurrence_cells import Phase, Unit, phases_of
+from .recurrence_cells import CellPhase, Unit, phases_of
 
 
 def lower(k: KernelInstance) -> None:
@@ -179,7 +179,7 @@ class _Writer:
         x = self.k.buffer_of(self.root.x)
         assert x is not None
         strides = strides_of(memref_type(x))
-        plain = Epilogue(self.root.y, self.root.y, (), (), True)
+        plain = FusedOps(self.root.y, self.root.y, (), (), True)
 
         def panel(index: Index, valid: int) -> None:
             at = b.add(b.mul(batch.direction, self.panels * size), b.mul(index, size))
@@ -207,10 +207,10 @@ class _Writer:
                     strip = Strip(
                         tiles=block.count,
                         depth=self.inputs,
-                        a=Rows(b.place(x, a_at), strides[0]),
+                        a=MemoryRows(b.place(x, a_at), strides[0]),
                         panel=weights,
                         panel_row=self.nr,
-                        out=Rows(b.place(self.scratch["from_input"], out_at), self.rows * self.width),
+                        out=MemoryRows(b.place(self.scratch["from_input"], out_at), self.rows * self.width),
                         bias=start,
                         a_step=strides[2],
                     )
@@ -263,7 +263,7 @@ class _Writer:
 
         b.loop(0, rows, element)
 
-    def _recurrent_product(self, phase: Phase, block: _Block) -> None:
+    def _recurrent_product(self, phase: CellPhase, block: _Block) -> None:
         """products = r state, for the panels that hold the phase's gates."""
         b, size = self.b, self.hidden * self.nr
         at = b.mul(block.direction, self.panels * size)
@@ -313,7 +313,7 @@ class _Writer:
         b.ret()
         return function
 
-    def _cell(self, phase: Phase, block: _Block, time: Index) -> None:
+    def _cell(self, phase: CellPhase, block: _Block, time: Index) -> None:
         """New states of one step's products, and y of h."""
         b = self.b
         row = [self.width, 1]
@@ -339,7 +339,7 @@ class _Writer:
         b.call(self.functions[key], values)
 
     def _cell_function(
-        self, name: str, phase: Phase, rows: int, names: Sequence[str], values: Sequence[SSAValue]
+        self, name: str, phase: CellPhase, rows: int, names: Sequence[str], values: Sequence[SSAValue]
     ) -> func.FuncOp:
         """One phase of a step; the arguments are called `names`, those behind them are where y goes."""
         function, b = self.k.helper(name, [value.type for value in values])

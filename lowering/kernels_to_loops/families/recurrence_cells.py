@@ -57,7 +57,7 @@ class Unit(ABC):
 
 
 @dataclass(frozen=True)
-class Phase:
+class CellPhase:
     """A product for `gates`, of the scratch part `source`; then `cell` says what parts of scratch become."""
 
     gates: range
@@ -65,19 +65,19 @@ class Phase:
     cell: Callable[[Unit], Mapping[str, SSAValue]]
 
 
-def phases_of(root: RecurrenceOp) -> Sequence[Phase]:
+def phases_of(root: RecurrenceOp) -> Sequence[CellPhase]:
     """The phases of a step, in order; the last one makes `h`."""
     every = range(root.GATES)
     match root:
         case LstmOp():
-            return [Phase(every, "h", _lstm)]
+            return [CellPhase(every, "h", _lstm)]
         case GruOp() if root.linear_before_reset is None:
-            return [Phase(range(2), "h", _gru_gates), Phase(range(2, 3), "reset_h", _gru_new)]
+            return [CellPhase(range(2), "h", _gru_gates), CellPhase(range(2, 3), "reset_h", _gru_new)]
         case GruOp():
-            return [Phase(every, "h", _gru)]
+            return [CellPhase(every, "h", _gru)]
         case RnnOp():
             name = root.activation.data
-            return [Phase(every, "h", lambda unit: {"h": getattr(unit, name)(unit.gate(0))})]
+            return [CellPhase(every, "h", lambda unit: {"h": getattr(unit, name)(unit.gate(0))})]
         case _:
             raise NotImplementedError(root.name)
 

@@ -26,7 +26,7 @@ from ....passes.kernels.schedules.cpu.rows import Rows
 from ..elements.rules import element_values
 from ..elements.values import Values, aligned
 from ..instance import KernelInstance
-from ..lanes.domain import Canvas, Domain, Trial, plan
+from ..lanes.domain import Canvas, Domain, Trial, domain_for
 from ..lanes.nests import Lanes, write_nest
 from ..writing.arithmetic import convert, signless, wide_float
 from ..writing.builder import memref_type, strides_of
@@ -82,11 +82,11 @@ class _RowWriter:
         dense = [MemRefType(type.element_type, type.get_shape()) for type in given]
         count = len(k.operands)
         plain = Trial(k.kernel, dense[:count], dense[count:])
-        domain = plan(plain, sizes, self._once)
+        domain = domain_for(plain, sizes, self._once)
         if all(strides_of(a) == strides_of(b) for a, b in zip(given, dense, strict=True)):
             return domain, self._lanes(plain, domain)
         actual = Trial(k.kernel, given[:count], given[count:])
-        mixed = plan(actual, sizes, self._once).with_part(1, domain)
+        mixed = domain_for(actual, sizes, self._once).with_part(1, domain)
         return mixed, self._lanes(plain, domain) if self.form.along else self._lanes(actual, mixed)
 
     def _lanes(self, trial: Trial, domain: Domain) -> Lanes | None:

@@ -13,8 +13,8 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
-from ..tiles.epilogue import Epilogue
-from ..tiles.microkernel import Rows, Strip, Tile, TileOperand, call_tiles, chains_of
+from ..tiles.fused_ops import FusedOps
+from ..tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles, chains_of
 from ..tiles.steps import MultiplyAdd
 from ..tiles.tiles import TileClass
 from ..writing.builder import Index, LoopBuilder, memref_type
@@ -81,26 +81,26 @@ class _Row:
 class TileCalls:
     """Writes calls of strips of tiles; `k.places` are where the nest's buffers lie."""
 
-    def __init__(self, k: KernelInstance, plan: Tiling, form: ContractionForm, epilogue: Epilogue) -> None:
-        self.k, self.plan, self.epilogue = k, plan, epilogue
-        self.nest: Nest = plan.nest
+    def __init__(self, k: KernelInstance, tiling: Tiling, form: ContractionForm, epilogue: FusedOps) -> None:
+        self.k, self.tiling, self.epilogue = k, tiling, epilogue
+        self.nest: Nest = tiling.nest
         self.b: LoopBuilder = k.b
         self.step = MultiplyAdd(element_type_of_value(form.root.results[0]))
         self.result = element_type_of_value(form.stored)
 
     def strips(self, site: Site, first: Index, last: Index, nest: Nest | None = None) -> None:
-        """Tiles `first` to `last` - 1 of a row, of the plan's nest or of one that differs in offsets only."""
+        """Tiles `first` to `last` - 1 of a row, of the tiling's nest or of one that differs in offsets only."""
         row = self._row(nest or self.nest, site)
         self.by_width(site.panel, lambda valid: self._by_class(nest or self.nest, row, first, last, valid))
 
     def by_width(self, panel: Index, body: Callable[[int], None]) -> None:
         """Run `body` with the number of columns that the panel really has: fewer in the last one."""
-        plan = self.plan
-        if plan.tail == plan.nr or plan.panels == 1:
-            body(plan.tail)
+        tiling = self.tiling
+        if tiling.tail == tiling.nr or tiling.panels == 1:
+            body(tiling.tail)
         else:
-            is_last = self.b.compare("eq", panel, self.b.sub(plan.panels, 1))
-            self.b.when(is_last, lambda: body(plan.tail), lambda: body(plan.nr))
+            is_last = self.b.compare("eq", panel, self.b.sub(tiling.panels, 1))
+            self.b.when(is_last, lambda: body(tiling.tail), lambda: body(tiling.nr))
 
     def _by_class(self, nest: Nest, row: _Row, first: Index, last: Index, valid: int) -> None:
         b = self.b
@@ -118,7 +118,7 @@ class TileCalls:
             b.when(b.compare("sgt", count, 0), strip)
 
     def _row(self, nest: Nest, site: Site) -> _Row:
-        b, rows, nr = self.b, nest.rows, self.plan.nr
+        b, rows, nr = self.b, nest.rows, self.tiling.nr
         low, visited = self._filter_rows(nest, site.row)
         a_filter_row = b.mul(rows.dilation, rows.row)
         panel_size = b.mul(b.mul(nest.run, nest.taps), nr)  # of one filter row
@@ -138,19 +138,19 @@ class TileCalls:
             filter_rows=visited,
             a_filter_row=a_filter_row,
             # The same row of the next panel, which begins where this one ends.
-            ahead=b.mul(rows.count, panel_size) if self.plan.prefetch else 0,
+            ahead=b.mul(rows.count, panel_size) if self.tiling.prefetch else 0,
         )
 
     def _strip(self, nest: Nest, shape: TileClass, row: _Row, first: Index, count: Index, valid: int) -> None:
         """`count` tiles of the class `shape` from tile `first` of the row on, with `valid` columns."""
-        b, plan = self.b, self.plan
+        b, tiling = self.b, self.tiling
         # Taps that lie side by side are one loop; not with several chains, which would take turns in another order.
         taps = shape.taps
-        merged = shape.whole and (len(taps) == 1 or (nest.side_by_side and plan.chains == 1))
+        merged = shape.whole and (len(taps) == 1 or (nest.side_by_side and tiling.chains == 1))
         tile = Tile(
             step=self.step,
             rows=shape.rows,
-            lanes=-(-valid // plan.lanes) * plan.lanes,
+            lanes=-(-valid // tiling.lanes) * tiling.lanes,
             valid=valid,
             taps=((0, shape.rows),) if merged else taps,
             result=self.result,
@@ -158,21 +158,21 @@ class TileCalls:
             has_bias=nest.bias is not None,
             filter_rows=nest.rows.clipped or nest.rows.count != 1,
             neighbours=nest.a.column == 1,
-            chains=plan.chains,
-            prefetch=plan.prefetch,
+            chains=tiling.chains,
+            prefetch=tiling.prefetch,
         )
         pixel = b.add(b.mul(b.sub(first, shape.first), shape.rows), shape.start)
 
-        def rows(access: Access, at: Index) -> Rows:
+        def rows(access: Access, at: Index) -> MemoryRows:
             stride = access.pixels[-1]
-            return Rows(b.place(self.k.places[access.buffer], b.add(at, b.mul(pixel, stride))), stride)
+            return MemoryRows(b.place(self.k.places[access.buffer], b.add(at, b.mul(pixel, stride))), stride)
 
         strip = Strip(
             tiles=count,
             depth=b.mul(nest.run, len(taps)) if merged else nest.run,
             a=rows(nest.a, row.a),
             panel=row.panel,
-            panel_row=plan.nr,
+            panel_row=tiling.nr,
             out=rows(nest.out, row.out),
             operands=[
                 None if each.buffer == nest.out.buffer else rows(each, at)

@@ -125,7 +125,7 @@ class Trial:
         return written
 
 
-def plan(trial: Trial, shape: Sequence[Sequence[int]], element: Element) -> Domain:
+def domain_for(trial: Trial, shape: Sequence[Sequence[int]], element: Element) -> Domain:
     """The loops for elements of a box; `shape` has one list of sizes per group of axes.
 
     Axes merge inside a group only, and every group keeps at least one axis.

@@ -28,7 +28,7 @@ from xdsl.ir import Attribute, SSAValue
 from ..instance import KernelInstance
 from ..writing.arithmetic import Arithmetic, convert
 from ..writing.builder import INDEX, Index, LoopBuilder
-from .epilogue import Epilogue
+from .fused_ops import FusedOps
 from .steps import InnerStep
 
 # Taps of a filter row that are written out one after the other; beyond it a loop over them is as fast.
@@ -81,7 +81,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Rows:
+class MemoryRows:
     """Rows in memory: the place of the first, and how far it is to the next one, in elements."""
 
     place: SSAValue
@@ -100,11 +100,11 @@ class Strip:
 
     tiles: Index
     depth: Index  # elements of a tap's inner sum: a multiple of those that a step takes
-    a: Rows
+    a: MemoryRows
     panel: SSAValue
     panel_row: Index
-    out: Rows
-    operands: Sequence[Rows | None] = ()  # None: the result's own bytes
+    out: MemoryRows
+    operands: Sequence[MemoryRows | None] = ()  # None: the result's own bytes
     bias: SSAValue | None = None
     filter_rows: Index = 1
     a_filter_row: Index = 0
@@ -115,7 +115,7 @@ class Strip:
     next_result: Index = 0
 
 
-def call_tiles(k: KernelInstance, tile: Tile, epilogue: Epilogue, strip: Strip) -> None:
+def call_tiles(k: KernelInstance, tile: Tile, epilogue: FusedOps, strip: Strip) -> None:
     """A strip of tiles, by the function that all kernels of the module have for such tiles."""
     places = [(strip.a.place, "a"), (strip.panel, "panel"), (strip.out.place, "out")]
     places += [(rows.place, "operand") for rows in strip.operands if rows is not None]
@@ -124,7 +124,7 @@ def call_tiles(k: KernelInstance, tile: Tile, epilogue: Epilogue, strip: Strip) 
 
     def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
         told = _told(tile, arguments[: len(places)], arguments[len(places) :])
-        b.loop(0, told.tiles, lambda number, _: _Tile(b, tile, epilogue, told, number).write())
+        b.loop(0, told.tiles, lambda number, _: _TileWriter(b, tile, epilogue, told, number).write())
 
     named = [(place.type, name) for place, name in places] + [(INDEX, name) for _, name in numbers]
     function = k.common.function((tile, epilogue.key), tile.stem + epilogue.stem, named, write)
@@ -155,16 +155,16 @@ def _told(tile: Tile, places: Sequence[SSAValue], numbers: Sequence[Index]) -> S
     bias = next(place) if tile.has_bias else None
     tiles, depth, a_row, out_row, panel_row = (next(number) for _ in range(5))
     operands = [
-        None if operand_at is None else Rows(operand_at, next(number) if operand.by_row else 0)
+        None if operand_at is None else MemoryRows(operand_at, next(number) if operand.by_row else 0)
         for operand_at, operand in zip(at, tile.operands, strict=True)
     ]
     return Strip(
         tiles=tiles,
         depth=depth,
-        a=Rows(a, a_row),
+        a=MemoryRows(a, a_row),
         panel=panel,
         panel_row=panel_row,
-        out=Rows(out, out_row),
+        out=MemoryRows(out, out_row),
         operands=operands,
         bias=bias,
         filter_rows=next(number) if tile.filter_rows else 1,
@@ -177,10 +177,10 @@ def _told(tile: Tile, places: Sequence[SSAValue], numbers: Sequence[Index]) -> S
     )
 
 
-class _Tile:
+class _TileWriter:
     """One tile of a strip being written: its windows."""
 
-    def __init__(self, b: LoopBuilder, tile: Tile, epilogue: Epilogue, strip: Strip, number: Index) -> None:
+    def __init__(self, b: LoopBuilder, tile: Tile, epilogue: FusedOps, strip: Strip, number: Index) -> None:
         self.b, self.tile, self.epilogue, self.strip = b, tile, epilogue, strip
         first = 0 if tile.walks_panels else b.mul(number, tile.rows)
         column = b.mul(number, strip.next_result)
@@ -207,7 +207,7 @@ class _Tile:
         self.operands = dict(zip(epilogue.operands, tile.operands, strict=True))
         self.fixed: dict[SSAValue, SSAValue] = {}
 
-    def _window(self, rows: Rows, first: Index, column: Index) -> SSAValue:
+    def _window(self, rows: MemoryRows, first: Index, column: Index) -> SSAValue:
         at = self.b.add(self.b.mul(first, rows.stride), column)
         return self.b.view(rows.place, at, [self.tile.rows, self.tile.lanes], [rows.stride, 1])
 

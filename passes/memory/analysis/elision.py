@@ -26,7 +26,7 @@ Kind = Literal["arena", "input", "output"]
 
 
 @dataclass(frozen=True)
-class Access:
+class BoxAccess:
     """A step touches a box (elements of the buffer it is listed under)."""
 
     step: int
@@ -38,7 +38,7 @@ class Access:
 
 
 @dataclass
-class Buffer:
+class RootBuffer:
     """A root: inputs (weights too) and outputs are the caller's memory, which takes no bytes of the arena."""
 
     root: SSAValue
@@ -46,17 +46,17 @@ class Buffer:
     nbytes: int  # as the arena will count them
     element: object  # buffers of different element types never merge
     sizes: tuple[int, ...]
-    accesses: list[Access] = field(default_factory=list[Access])
+    accesses: list[BoxAccess] = field(default_factory=list[BoxAccess])
     part_of: SSAValue | None = None
     home: Box | None = None  # where its elements lie in `part_of`
 
 
 @dataclass(frozen=True)
 class _Undo:
-    child: Buffer
-    parent: Buffer
-    child_accesses: list[Access]
-    parent_accesses: list[Access]
+    child: RootBuffer
+    parent: RootBuffer
+    child_accesses: list[BoxAccess]
+    parent_accesses: list[BoxAccess]
 
 
 class Elision:
@@ -68,18 +68,18 @@ class Elision:
     def __init__(self, scratch: list[int]) -> None:
         self.steps = len(scratch)
         self.live = list(scratch)
-        self.buffers: dict[SSAValue, Buffer] = {}
+        self.buffers: dict[SSAValue, RootBuffer] = {}
         self.moves: dict[int, tuple[SSAValue, SSAValue]] = {}  # the roots of a move's source and target
         self.journal: list[_Undo] = []
 
-    def add(self, buffer: Buffer) -> None:
+    def add(self, buffer: RootBuffer) -> None:
         """A buffer with all its accesses. The caller reads outputs at the end, and inputs are his as well."""
         self.buffers[buffer.root] = buffer
         whole = Box.dense((_count(buffer.sizes),))
         if buffer.kind != "arena":
-            buffer.accesses.append(Access(self.steps, whole, False, True, None))
+            buffer.accesses.append(BoxAccess(self.steps, whole, False, True, None))
         if buffer.kind == "input":
-            buffer.accesses.insert(0, Access(-1, whole, True, True, None))
+            buffer.accesses.insert(0, BoxAccess(-1, whole, True, True, None))
         self._count(buffer, 1)
 
     def add_move(self, move: int, source: SSAValue, target: SSAValue) -> None:
@@ -91,7 +91,7 @@ class Elision:
         """The most bytes live at one step."""
         return max(self.live, default=0)
 
-    def locate(self, root: SSAValue, box: Box) -> tuple[Buffer, Box] | None:
+    def locate(self, root: SSAValue, box: Box) -> tuple[RootBuffer, Box] | None:
         """The buffer that a root is now part of, and where in it a box of the root lies.
 
         None where it is no box any more, which no access is, but more of the buffer than is accessed may be.
@@ -137,7 +137,7 @@ class Elision:
             if last.child is not last.parent:
                 self._count(last.child, 1)
 
-    def side(self, move: int, *, writes: bool) -> tuple[Buffer, Access]:
+    def side(self, move: int, *, writes: bool) -> tuple[RootBuffer, BoxAccess]:
         """The buffer and the access on the source or the target side of a move that has not vanished."""
         buffer = self.buffers[self.moves[move][writes]]
         while buffer.part_of is not None:
@@ -145,7 +145,7 @@ class Elision:
         accesses = (each for each in buffer.accesses if each.move == move and each.writes == writes)
         return buffer, next(accesses)
 
-    def _drop(self, buffer: Buffer, move: int) -> bool:
+    def _drop(self, buffer: RootBuffer, move: int) -> bool:
         """A copy of a box onto itself is no access any more."""
         self.journal.append(_Undo(buffer, buffer, buffer.accesses, buffer.accesses))
         self._count(buffer, -1)
@@ -153,10 +153,10 @@ class Elision:
         self._count(buffer, 1)
         return True
 
-    def _join(self, child: Buffer, parent: Buffer, home: Box, move: int, *, child_is_target: bool) -> bool:
+    def _join(self, child: RootBuffer, parent: RootBuffer, home: Box, move: int, *, child_is_target: bool) -> bool:
         if child.kind != "arena" or child.element != parent.element:
             return False
-        moved: list[Access] = []
+        moved: list[BoxAccess] = []
         for access in child.accesses:
             box = placed(access.box, home) if access.move != move else home
             if box is None or not (access.move == move or _acceptable(access, box, parent)):
@@ -177,7 +177,7 @@ class Elision:
         self._count(parent, 1)
         return True
 
-    def _count(self, buffer: Buffer, sign: int) -> None:
+    def _count(self, buffer: RootBuffer, sign: int) -> None:
         """Adds the buffer's bytes to the steps of its life, or takes them away."""
         steps = [access.step for access in buffer.accesses if 0 <= access.step < self.steps]
         if buffer.kind == "arena" and steps:
@@ -190,20 +190,20 @@ def _count(sizes: tuple[int, ...]) -> int:
     return Box.dense(sizes).count
 
 
-def _is_whole(buffer: Buffer, box: Box) -> bool:
+def _is_whole(buffer: RootBuffer, box: Box) -> bool:
     return box.is_dense and box.offset == 0 and box.count == _count(buffer.sizes)
 
 
-def _acceptable(access: Access, box: Box, parent: Buffer) -> bool:
+def _acceptable(access: BoxAccess, box: Box, parent: RootBuffer) -> bool:
     """Whether the call takes this box. What is dense in the arena will be a buffer like any other there."""
     plain = box.is_dense and (box.offset == 0 or parent.kind == "arena")
     return plain or (access.strided and box.rows_are_dense)
 
 
-def _undisturbed(source: list[Access], target: list[Access], step: int, home: Box) -> bool:
+def _undisturbed(source: list[BoxAccess], target: list[BoxAccess], step: int, home: Box) -> bool:
     """Whether two buffers can be the same bytes, the source being copied to the target at this step."""
 
-    def touching(side: list[Access], which: Callable[[Access], bool]) -> list[Access]:
+    def touching(side: list[BoxAccess], which: Callable[[BoxAccess], bool]) -> list[BoxAccess]:
         return [access for access in side if which(access) and access.box.overlaps(home)]
 
     if touching(target, lambda access: access.step <= step):

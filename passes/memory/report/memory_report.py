@@ -66,7 +66,7 @@ class _Access:
 
 
 @dataclass
-class _Buffer:
+class _BufferUse:
     accesses: list[_Access] = field(default_factory=list[_Access])
     tensors: list[_Tensor] = field(default_factory=list[_Tensor])
     named: dict[Box, tuple[str, ...]] = field(default_factory=dict[Box, tuple[str, ...]])
@@ -171,7 +171,7 @@ class _Reader:
         self.main = main
         self.steps = steps
         self.places = places
-        self.buffers: dict[object, _Buffer] = {}
+        self.buffers: dict[object, _BufferUse] = {}
         self.used = Counter(argument_texts(main, "graph.name"))
         self.made: set[tuple[object, str]] = set()  # (buffer, name as in the IR) of what calls write
 
@@ -181,7 +181,7 @@ class _Reader:
             for writes, values in ((False, read_by(op)), (True, (*written_by(op), *scratch_of(op)))):
                 for value in values:
                     access = _Access(step, self.places[value].bytes, writes)
-                    self.buffers.setdefault(self.key(value), _Buffer()).accesses.append(access)
+                    self.buffers.setdefault(self.key(value), _BufferUse()).accesses.append(access)
             for value in (*written_by(op), *scratch_of(op)):
                 inplace = value in read_by(op)
                 own = inplace or value in self.main.args  # what lies in an output need not be the output
@@ -224,7 +224,7 @@ class _Reader:
 
     def output(self, argument: SSAValue, name: str) -> TensorRecord:
         """An output: what was last written to all of it, or its parts together."""
-        buffer, box = self.buffers.setdefault(argument, _Buffer()), self.places[argument].bytes
+        buffer, box = self.buffers.setdefault(argument, _BufferUse()), self.places[argument].bytes
         birth = min((tensor.birth for tensor in buffer.tensors), default=0)
         made = _Tensor(name, argument, box, birth, len(self.steps), "output")
         whole = [tensor for tensor in buffer.tensors if tensor.box.count == box.count]
@@ -240,7 +240,7 @@ class _Reader:
         size = nbytes_of(memref_type(value))
         return TensorRecord(name, size, 0, len(self.steps), True, role, None, **_layout(self.places, value))
 
-    def record(self, tensor: _Tensor, buffer: _Buffer) -> TensorRecord:
+    def record(self, tensor: _Tensor, buffer: _BufferUse) -> TensorRecord:
         """The record of a tensor whose life is known."""
         op = tensor.value.owner
         key = self.key(tensor.value)
@@ -278,7 +278,7 @@ def _layout(places: Places, value: SSAValue) -> _Layout:
     return {"shape": place.box.sizes, "strides": strides, "dtype": dtype.name}
 
 
-def _death(tensor: _Tensor, buffer: _Buffer) -> int:
+def _death(tensor: _Tensor, buffer: _BufferUse) -> int:
     """One past the last step that reads the tensor before anything is written over it."""
     death = tensor.birth + 1
     overwritten = None

@@ -1,4 +1,4 @@
-"""What is done to a finished sum before it is stored: the elementwise ops fused behind a contraction."""
+"""Elementwise ops fused to a contraction: an epilogue on its finished sums, or a prologue that computes its rows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from ..writing.builder import LoopBuilder
 
 
 @dataclass(frozen=True)
-class Epilogue:
+class FusedOps:
     """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read.
 
-    `inline` says whether they run on the sums in registers or in a second pass over the stored tile.
+    `inline` says whether an epilogue runs on the sums in registers or in a second pass over the stored tile.
     """
 
     root: SSAValue
@@ -48,13 +48,13 @@ class Epilogue:
         return f"_{self.ops[-1].name.removeprefix('graph.')}" if self.ops else ""
 
     @classmethod
-    def of(cls, k: KernelInstance, form: ContractionForm, inline: bool) -> Epilogue:
+    def of(cls, k: KernelInstance, form: ContractionForm, inline: bool) -> FusedOps:
         """The epilogue of a kernel."""
         operands = arguments_of(k, form.epilogue)
         return cls(form.root.results[0], form.stored, form.epilogue, operands, inline)
 
     def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
-        """The vector to store for `sums`; `load` gives an operand's vector at the same place."""
+        """The vector to store for `sums`, the root's; `load` gives an operand's vector at the same place."""
         known: dict[SSAValue, SSAValue] = {self.root: sums}
 
         def operand(value: SSAValue) -> SSAValue:
