@@ -8,7 +8,8 @@ after:   func.call @share_stage_0(%team, %c2)
          %u = func.call @mini_infer_clock() : () -> i64     stored to %times[2]
 
 `main` gets one more buffer, %times: memref<(calls + 1)xi64> with role "times", before the team. Needs lower-kernels,
-and before it share-threads{apart=true}: then each stage is one call of a kernel.
+and before it share-threads{apart=true}: then each stage is one call of a kernel. A call in a loop or a branch is
+refused: it may be made any number of times, and there is one time per call.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
-from ...dialects.errors import CompileError
+from ...dialects.errors import CompileError, UnsupportedError
+from ...dialects.graph.base import describe
 from ...passes.memory.share_threads import SHARE, TEAM
 from ..levels import argument_roles
 from .lower_kernels import KERNEL
@@ -56,9 +58,12 @@ class ProfileKernels(ModulePass):
         block = main.body.block
         calls = [
             call
-            for call in block.ops
+            for call in main.walk()
             if isinstance(call, func.CallOp) and call.callee.string_value().startswith((KERNEL, SHARE))
         ]
+        for call in calls:
+            if call.parent is not block:
+                raise UnsupportedError(f"profile-kernels: {describe(call)}: no call in a loop or branch is timed")
         times = _add_times_argument(main, len(calls) + 1)
         start = block.first_op
         assert start is not None
