@@ -98,3 +98,22 @@ func.func @tail(%x: memref<64xf32>, %i: index, %left: index) {
   vector.maskedstore %x[%i], %m, %v : memref<64xf32>, vector<8xi1>, vector<8xf32>
   func.return
 }
+
+// Strides of run time are those that the cast was given. A stride times a constant index is one product.
+// CHECK-LABEL: llvm.func @strides_of_run_time
+// CHECK-SAME:    (%[[X:.*]]: !llvm.ptr {llvm.noalias, llvm.nocapture}, %[[AT:.*]]: i64, %[[ROW:.*]]: i64, %[[I:.*]]: i64, %{{.*}}: i64)
+// CHECK:         %[[START:.*]] = llvm.getelementptr inbounds %[[X]][%[[AT]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK:         %[[TWO:.*]] = llvm.mul %[[ROW]], %{{.*}} overflow<nsw> : i64
+// CHECK-NEXT:    %[[PLACE:.*]] = llvm.add %[[TWO]], %[[I]] overflow<nsw> : i64
+// CHECK-NEXT:    %[[P:.*]] = llvm.getelementptr inbounds %[[START]][%[[PLACE]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK-NEXT:    llvm.load %[[P]]
+// CHECK:         llvm.mul %[[I]], %[[ROW]] overflow<nsw> : i64
+func.func @strides_of_run_time(%x: memref<f32, strided<[], offset: ?>>, %at: index, %row: index, %i: index, %rows: index) -> f32 {
+  %c2 = arith.constant 2 : index
+  %c0 = arith.constant 0 : index
+  %m = memref.reinterpret_cast %x to offset: [%at], sizes: [%rows, 8], strides: [%row, 1] : memref<f32, strided<[], offset: ?>> to memref<?x8xf32, strided<[?, 1], offset: ?>>
+  %a = memref.load %m[%c2, %i] : memref<?x8xf32, strided<[?, 1], offset: ?>>
+  %b = memref.load %m[%i, %c0] : memref<?x8xf32, strided<[?, 1], offset: ?>>
+  %c = arith.addf %a, %b : f32
+  func.return %c : f32
+}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from import_cases import onnxruntime
 from models.build import ModelBuilder
+from xdsl.dialects.func import FuncOp
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
@@ -165,3 +167,22 @@ def test_results_stay_right(name: str, k: int) -> None:
     engine = mi.compile(model, threads=1)
     x = np.random.default_rng(0).standard_normal(engine.plan.inputs[0].shape).astype(np.float32)
     np.testing.assert_allclose(engine(x), onnxruntime(model, {"x": x})[0], rtol=2e-5, atol=2e-5)
+
+
+def functions_of(channels: Sequence[int]) -> set[str]:
+    """Functions that the convolutions of a chain with so many channels have in common, and their tiles."""
+    b, ctx = ModelBuilder("g"), MiniContext()
+    x = b.input("x", [1, channels[0], 14, 14])
+    for inputs, outputs in pairwise(channels):
+        x = b.node("Relu", b.node("Conv", x, b.weight(outputs, inputs, 3, 3), b.weight(outputs), pads=[1] * 4))
+    module = import_onnx(b.model([x]), ctx=ctx)
+    module.attributes["kernel.target"] = target_attribute(mi.EngineConfig(threads=1))
+    pipelines.run_phases(ctx, module, pipelines.remaining_phases(module, "loops"), verify=False)
+    names = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    return {name for name in names if name.startswith(("panels", "tile"))}
+
+
+def test_kernels_that_differ_in_sizes_only_are_one_function() -> None:
+    few, many = functions_of([64, 96, 128]), functions_of([64, 96, 128, 160, 192, 224])
+    assert few == many
+    assert len([name for name in few if name.startswith("panels")]) == 1

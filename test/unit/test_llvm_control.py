@@ -170,7 +170,9 @@ def test_linkage_and_attributes_of_functions() -> None:
 
 BAD = {
     "this operation can't be lowered": "%a = memref.alloc() : memref<4xf32>",
-    "only static strides": "%a = memref.alloca() : memref<4xf32, strided<[?]>>",
+    "only a reinterpret_cast tells strides": """%a = memref.alloca() : memref<4xf32, strided<[?]>>
+                       %i = arith.constant 1 : index
+                       %b = memref.load %a[%i] : memref<4xf32, strided<[?]>>""",
     "one dimension": "%a = arith.constant dense<0.0> : vector<2x2xf32>",
     "only a scalar": """%a = arith.constant dense<0.0> : vector<1xf32>
                         %b = vector.broadcast %a : vector<1xf32> to vector<4xf32>""",
