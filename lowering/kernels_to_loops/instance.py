@@ -85,7 +85,7 @@ class KernelInstance:
     scratch: SSAValue | None
     thread: SSAValue
     threads: SSAValue
-    common: CommonFunctions = field(default_factory=lambda: CommonFunctions())
+    common: CommonFunctions = field(default_factory=CommonFunctions)
     places: Sequence[SSAValue] = ()  # of `buffers`, and at the end of scratch: see `outlined`
     helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
 

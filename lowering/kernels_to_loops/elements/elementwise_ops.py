@@ -198,7 +198,7 @@ def _mod(s: _Site) -> SSAValue:
         return rest
     zero = s.zero()
     signs_differ = m.b.insert(arith.XOrIOp(m.compare("lt", rest, zero), m.compare("lt", s.y, zero)))
-    wrong = m.b.insert(arith.AndIOp(m.compare("ne", rest, zero), signs_differ))
+    wrong = m.b.conjunction(m.compare("ne", rest, zero), signs_differ)
     return m.select(wrong, m.add(rest, s.y), rest)
 
 

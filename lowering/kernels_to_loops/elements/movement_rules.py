@@ -128,7 +128,7 @@ def guarded(
         return inside()
     together = conditions[0]
     for condition in conditions[1:]:
-        together = v.b.insert(arith.AndIOp(together, condition))
+        together = v.b.conjunction(together, condition)
     return v.choose(together, inside, lambda: outside)
 
 

@@ -99,7 +99,7 @@ def _or_first_nan(v: Values, m: Arithmetic, better: SSAValue, value: SSAValue, b
     nan = m.is_nan(value)
     if not last:
         number = m.compare("eq", best, best)
-        nan = v.b.insert(arith.AndIOp(nan, number))
+        nan = v.b.conjunction(nan, number)
     return v.b.insert(arith.OrIOp(better, nan))
 
 

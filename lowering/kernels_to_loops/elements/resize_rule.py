@@ -280,7 +280,7 @@ def _weight(op: ResizeOp, m: Arithmetic, place: SSAValue, position: SSAValue, sh
     if op.exclude_outside is None:
         return weight
     inside = m.compare("ge", place, m.constant(0))
-    inside = m.b.insert(arith.AndIOp(inside, m.compare("lt", place, m.constant(old))))
+    inside = m.b.conjunction(inside, m.compare("lt", place, m.constant(old)))
     return m.select(inside, weight, m.constant(0))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -146,7 +145,7 @@ class Taps:
         v = self.v
         at = v.number(place)
         inside = v.b.compare("sge", at, 0)
-        inside = v.b.insert(arith.AndIOp(inside, v.b.compare("slt", at, axis.size)))
+        inside = v.b.conjunction(inside, v.b.compare("slt", at, axis.size))
 
         def run() -> Sequence[SSAValue]:
             with v.scope():

@@ -15,7 +15,6 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.values import shape_of
-from ....passes.geometry.boxes import row_major
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
@@ -218,8 +217,3 @@ def picture_strides(buffer: SSAValue) -> tuple[int, int, int]:
     """Strides of [image, row, column] of a channels-last buffer; a 1-D one has a single row."""
     strides = strides_of(memref_type(buffer))
     return (strides[0], strides[1], strides[2]) if len(strides) == 4 else (strides[0], 0, strides[1])
-
-
-def outer_steps(sizes: Sequence[int], step: int) -> list[int]:
-    """Row-major strides over `sizes` of blocks of `step` elements."""
-    return [stride * step for stride in row_major(sizes)] if sizes else []

@@ -21,14 +21,13 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import ConvOp
-from ....dialects.graph.values import shape_of
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..tiles.tiles import TileClass, tile_classes
+from ..tiles.tiles import TileClass, by_class, tile_classes
 from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
-from .contraction_nest import argument_buffer
+from .contraction_nest import aligned_strides, argument_buffer
 
 
 @dataclass(frozen=True)
@@ -107,53 +106,28 @@ class _Writer:
             image, row, column, chunk = b.delinearize(i, sizes)
             low = b.div(b.mul(chunk, blocks), chunks)
             high = b.div(b.mul(b.add(chunk, 1), blocks), chunks)
-            self._by_row(self.rows, image, row, column, low, high)
+            self._by_row(image, row, column, low, high)
 
         self.k.items(b.product(sizes), item)
 
-    def _by_row(
-        self, classes: Sequence[TileClass], image: Index, row: Index, column: Index, low: Index, high: Index
-    ) -> None:
+    def _by_row(self, image: Index, row: Index, column: Index, low: Index, high: Index) -> None:
         b = self.b
 
         def tile(rows: TileClass, *, loops: bool = False) -> None:
-            self._by_column(rows, self.columns, loops, image, row, column, low, high)
+            def patch(columns: TileClass) -> None:
+                self._call(Patch(rows, columns, loops), image, row, column, low, high)
+
+            by_class(b, self.columns, column, patch)
 
         inside = self.inside
         if self.one_row and inside is None:
             tile(self.any_row, loops=True)
-        elif self.one_row and inside is not None and len(classes) > 1:
+        elif self.one_row and inside is not None and len(self.rows) > 1:
             after = b.compare("slt", b.sub(row, inside.first), inside.count)
             is_inside = b.conjunction(b.compare("sge", row, inside.first), after)
             b.when(is_inside, lambda: tile(inside), lambda: tile(self.any_row, loops=True))
-        elif len(classes) == 1:
-            tile(classes[0])
         else:
-            b.when(
-                b.compare("slt", row, classes[1].first),
-                lambda: tile(classes[0]),
-                lambda: self._by_row(classes[1:], image, row, column, low, high),
-            )
-
-    def _by_column(
-        self,
-        rows: TileClass,
-        classes: Sequence[TileClass],
-        loops: bool,
-        image: Index,
-        row: Index,
-        column: Index,
-        low: Index,
-        high: Index,
-    ) -> None:
-        if len(classes) == 1:
-            self._call(Patch(rows, classes[0], loops), image, row, column, low, high)
-            return
-        self.b.when(
-            self.b.compare("slt", column, classes[1].first),
-            lambda: self._call(Patch(rows, classes[0], loops), image, row, column, low, high),
-            lambda: self._by_column(rows, classes[1:], loops, image, row, column, low, high),
-        )
+            by_class(b, self.rows, row, tile)
 
     def _call(self, patch: Patch, image: Index, row: Index, column: Index, low: Index, high: Index) -> None:
         b, g = self.b, self.g
@@ -211,10 +185,7 @@ class _Writer:
 
     def _pixels(self, buffer: SSAValue, at: Sequence[Index], value: SSAValue | None = None) -> _Pixels:
         """The pixels from `at` (image, row, column) on of a buffer of pictures, or of a value broadcast to one."""
-        strides = list(strides_of(memref_type(buffer)))
-        if value is not None:
-            own = [0 if size == 1 else stride for size, stride in zip(shape_of(value), strides, strict=True)]
-            strides = [0] * (4 - len(own)) + own
+        strides = strides_of(memref_type(buffer)) if value is None else aligned_strides(self.k, value, 4)
         place = self.b.place(buffer, self.b.linear(at, strides[:3]))
         row, column, channel = strides[1:]
         return _Pixels(place, (row, column), (row != 0, column != 0, channel != 0, memref_type(buffer).element_type))

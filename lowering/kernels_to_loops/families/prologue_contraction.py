@@ -19,7 +19,7 @@ from ....passes.kernels.forms.contraction import ContractionForm
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps, arguments_of
-from ..tiles.tiles import TileClass, collapse, tile_classes
+from ..tiles.tiles import TileClass, by_class, collapse, tile_classes
 from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
 from ..writing.extents import Extent, extents
 from .contraction_nest import SCRATCH, Access, FilterRows, Nest, access, aligned_strides, argument_buffer
@@ -115,24 +115,14 @@ class _Writer:
 
         def item(i: Index) -> None:
             index = b.delinearize(i, sizes)
-            self._by_class(self.work.blocks, tuple(index[:-1]), index[-1])
+            by_class(b, self.work.blocks, index[-1], lambda each: self._block(each, tuple(index[:-1]), index[-1]))
 
         self.k.items(b.product(sizes), item)
 
-    def _by_class(self, blocks: Sequence[RowBlock], row: tuple[Index, ...], index: Index) -> None:
-        first, b = blocks[0], self.b
-
-        def block() -> None:
-            self._block(first, row, b.add(b.mul(b.sub(index, first.first), first.rows), first.start))
-
-        if len(blocks) == 1:
-            block()
-        else:
-            b.when(b.compare("slt", index, blocks[1].first), block, lambda: self._by_class(blocks[1:], row, index))
-
-    def _block(self, block: RowBlock, row: tuple[Index, ...], start: Index) -> None:
-        """A block of pixels from `start` on."""
+    def _block(self, block: RowBlock, row: tuple[Index, ...], index: Index) -> None:
+        """Block number `index` of a row of pixels."""
         b, depth, panels = self.b, self.nest.depth, self.work.panels
+        start = b.add(b.mul(b.sub(index, block.first), block.rows), block.start)
         self._fill(block.rows, [*row, start])
         here = replace(
             self.nest,

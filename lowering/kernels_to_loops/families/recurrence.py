@@ -32,7 +32,7 @@ from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles, chains_of
 from ..tiles.steps import MultiplyAdd
-from ..tiles.tiles import TileClass, tile_classes
+from ..tiles.tiles import TileClass, by_class, tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .recurrence_cells import CellPhase, Unit, phases_of
@@ -136,11 +136,7 @@ class _Writer:
                 first = b.add(b.mul(b.sub(index, block.first), block.rows), block.start)
                 self._sequence(_Block(direction, first, block.rows))
 
-            if len(classes) == 1:
-                some(classes[0])
-            else:
-                larger, smaller = classes
-                b.when(b.compare("slt", index, smaller.first), lambda: some(larger), lambda: some(smaller))
+            by_class(b, classes, index, some)
 
         if blocks:
             self.k.items(b.mul(self.directions, blocks), block_of)

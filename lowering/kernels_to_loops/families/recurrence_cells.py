@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from ....dialects.errors import CompileError
+from ....dialects.graph.base import describe
 from ....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
 from ..writing.arithmetic import Arithmetic
 
@@ -79,7 +81,7 @@ def phases_of(root: RecurrenceOp) -> Sequence[CellPhase]:
             name = root.activation.data
             return [CellPhase(every, "h", lambda unit: {"h": getattr(unit, name)(unit.gate(0))})]
         case _:
-            raise NotImplementedError(root.name)
+            raise CompileError(f"{describe(root)}: there is no code for this cell")
 
 
 def _lstm(unit: Unit) -> Mapping[str, SSAValue]:

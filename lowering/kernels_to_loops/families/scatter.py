@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from ....dialects.errors import CompileError
@@ -54,7 +53,7 @@ def lower_scatter(k: KernelInstance, op: ScatterNdOp | ScatterElementsOp) -> Non
     def update(position: Expr) -> None:
         at = delinearize(position, counts)
         row = v.number(linear(_row(v, op, at), row_major(shape[:depth])))
-        mine = b.insert(arith.AndIOp(b.compare("sge", row, low), b.compare("slt", row, high)))
+        mine = b.conjunction(b.compare("sge", row, low), b.compare("slt", row, high))
 
         def write() -> None:
             with v.scope():

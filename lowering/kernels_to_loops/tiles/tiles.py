@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
-from ..writing.builder import Index
+from ..writing.builder import Index, LoopBuilder
 from ..writing.extents import Extent
 
 
@@ -98,3 +99,25 @@ def collapse(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[li
     if not merged:
         return [1], [[0] for _ in strides]
     return merged, steps
+
+
+class Alike(Protocol):
+    """Things in a row that run the same code, from number `first` on."""
+
+    @property
+    def first(self) -> Index:
+        """The number of the first."""
+        ...
+
+
+C = TypeVar("C", bound=Alike)
+
+
+def by_class(b: LoopBuilder, classes: Sequence[C], index: Index, body: Callable[[C], None]) -> None:
+    """Run `body` with the class that number `index` of the row belongs to."""
+    first, *others = classes
+    if not others:
+        body(first)
+        return
+    before = b.compare("slt", index, others[0].first)
+    b.when(before, lambda: body(first), lambda: by_class(b, others, index, body))
