@@ -2,9 +2,10 @@
 
 One file per family of ops; an op is one class with its operands, its type rule and its meaning in numpy. A name is
 imported from the file that defines it; dialect.py lists all ops.
-Importing this package repairs how xDSL reads and writes text (see ../xdsl_repairs.py).
+Importing this package repairs how xDSL reads and writes text and makes operations (see ../xdsl_repairs.py).
 """
 
-from ..xdsl_repairs import repair_text
+from ..xdsl_repairs import repair_construction, repair_text
 
+repair_construction()
 repair_text()

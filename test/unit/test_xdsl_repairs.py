@@ -23,6 +23,7 @@ from mini_infer.lowering.module_text import module_context
 # In a process of its own, where nothing of ours is imported.
 ALONE = """
 import json
+import sys
 from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, vector
 from xdsl.dialects.builtin import Builtin, DenseIntOrFPElementsAttr, VectorType, f32
@@ -40,14 +41,36 @@ def complaint(text):
         return type(error).__name__
     return ""
 
+MAKING
 ops = [each for dialect in (arith.Arith, vector.Vector) for each in dialect.operations]
 print(json.dumps({
     "float": Parser(ctx, "dense<[0x7F800000]> : tensor<1xf32>").parse_attribute().get_values()[0],
     "strings": MLIRLexer._unescaped_characters_regex.pattern,
     "label": complaint(LABEL),
     "splats": [DenseIntOrFPElementsAttr.from_list(VectorType(f32, [2]), each).is_splat() for each in SPLATS],
+    "made": made_operations(),
     "traits": {op.name: [type(trait).__name__ for trait in op.traits.traits] for op in ops},
 }))
+"""
+MAKING = """
+def made_operations():
+    calls = 0
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+    from xdsl.dialects import arith, cf, scf
+    from xdsl.dialects.builtin import IntegerAttr, i64
+    from xdsl.ir import Block, Region
+    number = arith.ConstantOp(IntegerAttr(1, i64)).result
+    arith.AddiOp(number, number)
+    sys.setprofile(count)
+    add = arith.AddiOp.create(operands=[number, number], result_types=[i64])
+    sys.setprofile(None)
+    jump = cf.BranchOp(Block(arg_types=[i64]), number)
+    outer = scf.ExecuteRegionOp.create(regions=[Region(Block([scf.YieldOp(number)]))], attributes={"a": i64})
+    places = [[use.operation.name, use.index] for each in (number, jump.successors[0]) for use in each.uses]
+    inside = outer.regions[0].parent is outer
+    return [calls, *map(str, (add, jump, outer, add.properties, add.location, places, inside))]
 """
 LABEL = 'func.func @f() {\n  "cf.br"()[^0] : () -> ()\n^0:\n  func.return\n}'
 
@@ -57,7 +80,11 @@ OWN: re.Pattern[str] = MLIRLexer._unescaped_characters_regex  # pyright: ignore[
 @cache
 def alone() -> dict[str, Any]:
     """What xDSL does without us."""
-    program = ALONE.replace("LABEL", repr(LABEL)).replace("SPLATS", "((0.0, -0.0), (float('nan'), float('nan')))")
+    program = (
+        ALONE.replace("MAKING", MAKING)
+        .replace("LABEL", repr(LABEL))
+        .replace("SPLATS", "((0.0, -0.0), (float('nan'), float('nan')))")
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     return json.loads(done.stdout)
 
@@ -89,6 +116,15 @@ def test_splats_have_the_same_bits() -> None:
         attribute = DenseIntOrFPElementsAttr.from_list(VectorType(f32, [2]), numbers)
         assert attribute.is_splat() is expected
         assert Parser(module_context(), str(attribute)).parse_attribute() == attribute
+
+
+def test_operations_are_made_in_fewer_steps() -> None:
+    names: dict[str, Any] = {"sys": sys}
+    exec(MAKING, names)
+    calls, *made = names["made_operations"]()
+    theirs, *expected = alone()["made"]
+    assert made == expected
+    assert calls < 0.75 * theirs, f"xDSL makes an operation in {theirs} calls now"
 
 
 EFFECTS: dict[str, type[OpTrait]] = {
