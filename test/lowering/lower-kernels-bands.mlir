@@ -19,9 +19,12 @@ builtin.module attributes {kernel.target = #target} {
     graph.yield %m : tensor<8x16xf32>
   }
 
-  // Bands of two pooled rows: four rows of the convolution are in scratch at a time.
+  // Bands of two pooled rows: four rows of the convolution are in scratch at a time, row y in slot y % 4.
   // CHECK-LABEL: func.func private @kernel_conv_max_pool(
   // CHECK:         %[[BAND:.*]] = memref.view %{{.*}} : memref<512xi8> to memref<4x4x8xf32>
+  // CHECK:         %[[NEW:.*]] = arith.select %{{.*}} : index
+  // CHECK:         scf.for %[[Y:.*]] = %[[NEW]] to
+  // CHECK:             arith.remui %[[Y]]
   // CHECK:         func.call @tile_4x8
   // CHECK:         vector.load %[[BAND]]
   // CHECK:         arith.maximumf

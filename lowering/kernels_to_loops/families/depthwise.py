@@ -1,13 +1,14 @@
 """Depthwise convolution, channels-last: one vector register of channels at a time, over a tile of output pixels.
 
-    for item in this thread's share:              item = (image, row group, column tile, chunk of channels)
-        for each register of channels:
-            keep the tile's sums (rows x columns) and the filter in registers;
-            load each input pixel once and feed every (row, tap) that uses it
+    for item in this thread's share:              item = (image, row group, chunk of channels)
+        for each class of column tiles:           a function of the module, told how many tiles there are
+            for each tile, for each register of channels:
+                keep the tile's sums (rows x columns) in registers;
+                load each input pixel once and feed every (row, tap) that uses it
 
 Tiles are cut so that the sums, the filter and one input fit the registers. Those at the border of the picture have
-functions of their own, without the taps that fall outside; so there is no padded copy. Large filters are visited row by
-row, in a loop over those that lie inside the picture.
+functions of their own, without the taps that fall outside; so there is no padded copy. Tiles of one row visit the
+filter row by row, in a loop over those rows that lie inside the picture: one code for all rows of the picture.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ class Patch:
     rows: TileClass
     columns: TileClass
     loops: bool
+
+    @property
+    def repeats(self) -> bool:
+        """Whether there may be several tiles in a row: inside the picture."""
+        return self.columns.whole
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -81,12 +87,9 @@ class _Writer:
         self.lanes, self.chunks = options.lanes, options.chunks
         g = self.g
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-        self.rows = tile_classes(g.out_height, options.tile_rows, kh, sh, ph, dh, g.height)
-        (self.any_row,) = tile_classes(g.out_height, 1)
-        # Tiles of one row: where the filter leaves the picture above or below, its rows are a loop.
-        inside = [each for each in self.rows if each.whole and not options.filter_loop]
-        self.inside = inside[0] if inside else None
-        self.one_row = options.filter_loop or options.tile_rows == 1
+        self.loops = options.tile_rows == 1 and kh > 1
+        filter_rows = () if self.loops else (kh, sh, ph, dh, g.height)
+        self.rows = tile_classes(g.out_height, options.tile_rows, *filter_rows)
         self.columns = tile_classes(g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
@@ -98,41 +101,25 @@ class _Writer:
         b, g = self.b, self.g
         blocks = -(-g.channels // self.lanes)
         chunks = min(self.chunks, blocks)
-        row_groups = b.sum(c.count for c in self.rows)
-        column_tiles = b.sum(c.count for c in self.columns)
-        sizes = [g.batch, row_groups, column_tiles, chunks]
+        sizes = [g.batch, b.sum(c.count for c in self.rows), chunks]
 
         def item(i: Index) -> None:
-            image, row, column, chunk = b.delinearize(i, sizes)
+            image, row, chunk = b.delinearize(i, sizes)
             low = b.div(b.mul(chunk, blocks), chunks)
             high = b.div(b.mul(b.add(chunk, 1), blocks), chunks)
-            self._by_row(image, row, column, low, high)
+
+            def tiles(rows: TileClass) -> None:
+                for columns in self.columns:
+                    self._call(Patch(rows, columns, self.loops), image, row, low, high)
+
+            by_class(b, self.rows, row, tiles)
 
         self.k.items(b.product(sizes), item)
 
-    def _by_row(self, image: Index, row: Index, column: Index, low: Index, high: Index) -> None:
-        b = self.b
-
-        def tile(rows: TileClass, *, loops: bool = False) -> None:
-            def patch(columns: TileClass) -> None:
-                self._call(Patch(rows, columns, loops), image, row, column, low, high)
-
-            by_class(b, self.columns, column, patch)
-
-        inside = self.inside
-        if self.one_row and inside is None:
-            tile(self.any_row, loops=True)
-        elif self.one_row and inside is not None and len(self.rows) > 1:
-            after = b.compare("slt", b.sub(row, inside.first), inside.count)
-            is_inside = b.conjunction(b.compare("sge", row, inside.first), after)
-            b.when(is_inside, lambda: tile(inside), lambda: tile(self.any_row, loops=True))
-        else:
-            by_class(b, self.rows, row, tile)
-
-    def _call(self, patch: Patch, image: Index, row: Index, column: Index, low: Index, high: Index) -> None:
+    def _call(self, patch: Patch, image: Index, row: Index, low: Index, high: Index) -> None:
         b, g = self.b, self.g
         y = b.add(b.mul(b.sub(row, patch.rows.first), patch.rows.rows), patch.rows.start)
-        x = b.add(b.mul(b.sub(column, patch.columns.first), patch.columns.rows), patch.columns.start)
+        x = patch.columns.start
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
         source = self._pixels(self.x, [image, top, left])
@@ -152,6 +139,7 @@ class _Writer:
         ]
         numbers += [] if self.whole else [(g.channels, "channels")]
         numbers += [(each, "filter_row") for each in (self._filter_rows(y) if patch.loops else ())]
+        numbers += [(patch.columns.count, "tiles")] if patch.repeats else []
         kinds = tuple(None if each is None else each.kind for each in operands)
 
         def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
@@ -163,8 +151,14 @@ class _Writer:
             bias = None if self.bias is None else b.view(next(place), 0, [channels], [1])
             rest = iter(told[2:])
             windows = [told[1] if each is None else next(rest) for each in operands]
-            there = _Patch(self, b, patch, told[0], weight, bias, windows, told[1], channels, list(number))
-            b.loop(first, last, lambda block, _: there.write(block))
+            filter_rows = [next(number), next(number)] if patch.loops else []
+
+            def tile(number: Index) -> None:
+                """The tile so many tiles to the right of the first."""
+                there = _Patch(self, b, patch, number, told[0], weight, bias, windows, told[1], channels, filter_rows)
+                b.loop(first, last, lambda block, _: there.write(block))
+
+            b.loop(0, next(number) if patch.repeats else 1, lambda number, _: tile(number))
 
         key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, kinds, self.epilogue.key)
         stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
@@ -199,6 +193,7 @@ class _Patch:
         of: _Writer,
         b: LoopBuilder,
         patch: Patch,
+        number: Index,
         source: _Pixels,
         weight: SSAValue,
         bias: SSAValue | None,
@@ -212,12 +207,15 @@ class _Patch:
         self.weight, self.bias, self.channels, self.filter_rows = weight, bias, channels, filter_rows
         rows = (patch.rows.rows - 1) * g.stride[0] + (g.kernel[0] - 1) * g.dilation[0] + 1
         columns = (patch.columns.rows - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1
-        self.source = b.view(source.place, 0, [rows, columns, channels], [*source.strides, 1])
+        x = b.mul(number, patch.columns.rows)
+        left = b.mul(b.mul(x, g.stride[1]), source.strides[1])
+        self.source = b.view(source.place, left, [rows, columns, channels], [*source.strides, 1])
         size = [patch.rows.rows, patch.columns.rows, channels]
-        self.out = b.view(out.place, 0, size, [*out.strides, 1])
+        self.out = b.view(out.place, b.mul(x, out.strides[1]), size, [*out.strides, 1])
         pairs = list(zip(self.epilogue.operands, operands, strict=True))
         self.windows = {
-            value: self.out if each is out else b.view(each.place, 0, size, [*each.strides, 1]) for value, each in pairs
+            value: self.out if each is out else b.view(each.place, b.mul(x, each.strides[1]), size, [*each.strides, 1])
+            for value, each in pairs
         }
         self.kinds = {value: each.kind for value, each in pairs}
 
@@ -308,5 +306,5 @@ class _Patch:
             return sums
 
         first, last = self.filter_rows
-        sums = b.loop(first, last, filter_row, carried=[start] * patch.columns.rows)
+        sums = b.loop(first, last, filter_row, carried=[start] * patch.columns.rows, unrolled=False)
         return {(0, x): value for x, value in enumerate(sums)}

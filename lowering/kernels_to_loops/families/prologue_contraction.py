@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from xdsl.ir import SSAValue
 
@@ -37,6 +38,14 @@ class RowBlock:
     tiles: tuple[TileClass, ...]
 
 
+class Ending(Enum):
+    """How a row of the left-hand side ends."""
+
+    WHOLE = "whole"  # with a whole vector
+    AGAIN = "again"  # with a vector that begins before the end of the one before: some elements are computed twice
+    SHORT = "short"  # with a part of the only vector
+
+
 @dataclass(frozen=True)
 class Blocks:
     """A contraction of computed rows: its blocks, and what the rows are computed from."""
@@ -44,7 +53,7 @@ class Blocks:
     panels: Tiling
     blocks: tuple[RowBlock, ...]
     sources: tuple[Access, ...]
-    ragged: bool  # whether a row doesn't fill whole vectors
+    ending: Ending
 
 
 def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: FusedOps) -> None:
@@ -98,8 +107,9 @@ def _blocks_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pro
         for each in tile_classes(pixels[-1], options.block)
     )
     panels = Tiling.of(k, form, nest)
+    ending = Ending.WHOLE if depth % panels.nr == 0 else Ending.AGAIN if depth > panels.nr else Ending.SHORT
     sources = accesses(prologue.operands, merged[1 + len(after) :], before)
-    return Blocks(panels, blocks, sources, ragged=depth % panels.nr != 0)
+    return Blocks(panels, blocks, sources, ending)
 
 
 class _Writer:
@@ -139,7 +149,7 @@ class _Writer:
     def _fill(self, rows: Index, pixel: Sequence[Index]) -> None:
         """Rows of the left-hand side into scratch, by a function of all kernels with such a prologue."""
         b, places, sources = self.b, self.k.places, self.work.sources
-        lanes, ragged, prologue = self.work.panels.nr, self.work.ragged, self.prologue
+        lanes, ending, prologue = self.work.panels.nr, self.work.ending, self.prologue
         by_row = tuple(each.pixels[-1] != 0 for each in sources)
         by_column = tuple(each.column != 0 for each in sources)
         windows = [b.place(places[each.buffer], b.linear(pixel, each.pixels, each.offset)) for each in sources]
@@ -159,12 +169,12 @@ class _Writer:
                 rows,
                 depth,
                 lanes,
-                ragged,
+                ending,
             )
 
         named = [(window.type, "operand") for window in windows] + [(places[SCRATCH].type, "scratch")]
         named += [(INDEX, name) for name in ("rows", "depth", *["operand_row"] * len(strides))]
-        key = ("fill", prologue.key, by_row, by_column, lanes, ragged)
+        key = ("fill", prologue.key, by_row, by_column, lanes, ending)
         function = self.k.common.function(key, f"fill{prologue.stem}", named, write)
         b.call(function, [*windows, places[SCRATCH], rows, self.nest.depth, *strides])
 
@@ -177,11 +187,9 @@ def _write_rows(
     rows: Index,
     depth: Index,
     lanes: int,
-    ragged: bool,
+    ending: Ending,
 ) -> None:
     """scratch[rows, depth] = the prologue of windows, of which some have one element for a whole row."""
-    rest = b.rem(depth, lanes) if ragged else 0
-    whole = b.sub(depth, rest)
 
     def pixel(i: Index, _: Sequence[SSAValue]) -> None:
         def vector(at: Index, valid: Index | None) -> None:
@@ -193,8 +201,12 @@ def _write_rows(
 
             b.vstore(prologue.emit(b, load(prologue.root), lanes, load), scratch, [i, at], valid)
 
-        b.loop(0, whole, lambda at, _: vector(at, None), step=lanes)
-        if ragged:
-            vector(whole, rest)
+        if ending is Ending.SHORT:
+            vector(0, depth)
+            return
+        last = b.sub(depth, lanes)
+        b.loop(0, b.add(last, 1), lambda at, _: vector(at, None), step=lanes)
+        if ending is Ending.AGAIN:  # a masked store costs as much as ten of its vectors on Zen 3
+            vector(last, None)
 
     b.loop(0, rows, pixel)

@@ -72,11 +72,15 @@ class Tile:
         return self.lanes * self.step.depth
 
     @property
+    def clipped(self) -> bool:
+        """Whether some taps of some rows fall outside of the picture."""
+        return any(tap != (0, self.rows) for tap in self.taps)
+
+    @property
     def stem(self) -> str:
         """A name for the tile's function."""
-        clipped = any(tap != (0, self.rows) for tap in self.taps)
-        clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if clipped else ""
-        taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not clipped else ""
+        clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if self.clipped else ""
+        taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
         return f"tile_{self.rows}x{self.valid}{taps}{clip}"
 
 
@@ -276,7 +280,7 @@ class _TileWriter:
             ]
 
         if chains == 1:
-            return b.loop(0, depth, multiply, step=step.depth, carried=sums)
+            return b.loop(0, depth, multiply, step=step.depth, carried=sums, unrolled=not tile.clipped)
 
         def several(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             parts = [multiply(b.add(i, c * step.depth), carried[c * count : (c + 1) * count]) for c in range(chains)]

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FloatAttr,
     IndexType,
     IntAttr,
@@ -33,6 +34,7 @@ from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
 
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()
+NOT_UNROLLED = DictionaryAttr({"unroll": IntegerAttr(1, i64)})
 MOST_KNOWN = 4096  # shapes of operations remembered: a model has some hundreds
 # The operation's class, the types of its results, its properties, and those of its operands, which stay alive for it.
 _KNOWN: dict[Hashable, tuple[type[Operation], Sequence[Attribute], dict[str, Attribute], Sequence[Attribute]]] = {}
@@ -237,10 +239,12 @@ class LoopBuilder:
         *,
         step: int = 1,
         carried: Sequence[SSAValue] = (),
+        unrolled: bool = True,
     ) -> Sequence[SSAValue]:
         """for i in range(lower, upper, step): carried = body(i, carried). The carried values at the end.
 
-        A loop known to run once is written without a loop, one known not to run is not written.
+        A loop known to run once is written without a loop, one known not to run is not written. LLVM may unroll it
+        unless told not to.
         """
         if isinstance(lower, int) and isinstance(upper, int):
             trips = max(0, -(-(upper - lower) // step))
@@ -255,6 +259,8 @@ class LoopBuilder:
         types = [INDEX, *(value.type for value in carried)]
         bounds = (self.index(lower), self.index(upper), self.index(step))
         op = scf.ForOp(*bounds, list(carried), self._region(types, region))
+        if not unrolled:
+            op.attributes["loop_annotation"] = NOT_UNROLLED
         self._at.add_op(op)
         return op.results
 

@@ -137,8 +137,8 @@ def _block(form: ContractionForm, mr: int, size: int, target: CpuAttr) -> int:
 def _band(form: ContractionForm, pool: MaxPoolOp, size: int, target: CpuAttr) -> int:
     """How many pooled rows are made at a time.
 
-    As many as a quarter of the second-level cache holds, because a band computes the rows it shares with the next
-    one again; but every thread should get a band.
+    As many as a quarter of the second-level cache holds, because weights are read once for each band; but every
+    thread should get a band.
     """
     _, _, width, channels = shape_of(pool.x)
     images, height = shape_of(pool.result)[:2]
