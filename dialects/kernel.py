@@ -44,12 +44,13 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
+from xdsl.traits import Pure, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from .graph.blobs import BlobAttr
 from .graph.packing import PACKINGS, Packing
 from .graph.structure import KernelOp, SpeaksOfKernel
+from .symbols import symbol_named
 from .targets import CpuAttr, GpuAttr
 
 
@@ -431,7 +432,7 @@ class _CallSymbolUser(SymbolUserOpInterface):
     def verify(self, op: Operation) -> None:
         assert isinstance(op, CallOp)
         name = f"@{op.callee.string_value()}"
-        kernel = SymbolTable.lookup_symbol(op, op.callee)
+        kernel = symbol_named(op, op.callee.string_value())
         if not isinstance(kernel, KernelOp):
             raise VerifyException(f"{name} is not a kernel of this module")
         if not op.outs:

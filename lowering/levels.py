@@ -12,10 +12,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
-from xdsl.traits import SymbolTable
 
 from ..dialects.errors import ConfigError, InvalidModelError
 from ..dialects.graph.host_code import LEVEL, ROLE, argument_texts
+from ..dialects.symbols import symbol_named
 from .registry import LEVEL_OF_PASS, LEVELS, Level
 
 __all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of"]
@@ -33,7 +33,7 @@ def check_level(pass_name: str, module: ModuleOp) -> None:
     needed, level = LEVEL_OF_PASS.get(pass_name), _stated(module)
     if needed is None or level is None:
         return
-    if SymbolTable.lookup_symbol(module, "main") is not None:
+    if symbol_named(module, "main") is not None:
         level_of(module)
     if level != needed:
         raise ConfigError(f"{pass_name} works at the {needed} level; the module is at the {level} level")
@@ -44,7 +44,7 @@ def level_of(module: ModuleOp) -> Level:
 
     Raises InvalidModelError where there is no function `main`, or one that can't be at that level.
     """
-    main, stated = SymbolTable.lookup_symbol(module, "main"), _stated(module)
+    main, stated = symbol_named(module, "main"), _stated(module)
     if main is None or main.name not in ("func.func", "llvm.func"):
         raise InvalidModelError("the module has no function @main")
     if fact := _contradiction(module, main, stated or "graph"):

@@ -16,12 +16,12 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DictionaryAttr, FloatAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.traits import SymbolTable
 
 from ..dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
 from ..dialects.graph.blobs import MiniContext, blob_store
 from ..dialects.graph.interpret import interpret
 from ..dialects.graph.structure import ConstantOp
+from ..dialects.symbols import symbol_named
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 TOLERANCE = 1e-6
@@ -33,7 +33,7 @@ def check_results(ctx: Context, module: ModuleOp) -> str:
     from ..runtime.config import EngineConfig
     from ..runtime.targets import plainest_cpu
 
-    main = SymbolTable.lookup_symbol(module, "main")
+    main = symbol_named(module, "main")
     if not isinstance(main, FuncOp):
         raise InvalidModelError("the module has no function @main")
     inputs = {_name(each): _value(each, "graph.value") for each in main.arg_attrs or ()}

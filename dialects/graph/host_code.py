@@ -22,9 +22,9 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, ShapedType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import SymbolTable
 
 from ..errors import InvalidModelError
+from ..symbols import symbol_named
 from .base import describe
 from .structure import KernelOp
 
@@ -42,7 +42,7 @@ def state_level(module: ModuleOp, level: str) -> None:
 
 def main_of(module: ModuleOp, who: str = "") -> FuncOp:
     """The function @main; raises InvalidModelError where there is none, naming the pass that needs it."""
-    main = SymbolTable.lookup_symbol(module, "main")
+    main = symbol_named(module, "main")
     if not isinstance(main, FuncOp) or main.is_declaration:
         raise InvalidModelError(f"{who}: the module has no function @main".removeprefix(": "))
     return main

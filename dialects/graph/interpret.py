@@ -15,10 +15,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import InterpretationError
 
 from ..errors import InvalidInputError, InvalidModelError
+from ..symbols import symbol_named
 from .activation import CastOp
 from .base import GraphOp, describe
 from .blobs import BlobStore
@@ -149,7 +149,7 @@ class _Run:
             case WeightOp():
                 results: Sequence[Array] = [self.store.read(op.blob, type_of(op.result))]
             case CallOp():
-                kernel = SymbolTable.lookup_symbol(op, op.callee)
+                kernel = symbol_named(op, op.callee.string_value())
                 if not isinstance(kernel, KernelOp):
                     raise InvalidModelError(f"{describe(op)}: there is no kernel {op.callee}")
                 return self.block(kernel.body.block, operands)

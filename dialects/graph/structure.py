@@ -39,11 +39,11 @@ from xdsl.traits import (
     IsTerminator,
     Pure,
     SymbolOpInterface,
-    SymbolTable,
     SymbolUserOpInterface,
 )
 from xdsl.utils.exceptions import VerifyException
 
+from ..symbols import symbol_named
 from .base import GraphOp
 from .blobs import BlobAttr
 from .values import AnyTensor, Array, element_type_of, is_float_dtype, nbytes_of, numpy_dtype, tensor
@@ -274,7 +274,7 @@ class _CallSymbolUser(SymbolUserOpInterface):
     @override
     def verify(self, op: Operation) -> None:
         assert isinstance(op, CallOp)
-        kernel = SymbolTable.lookup_symbol(op, op.callee)
+        kernel = symbol_named(op, op.callee.string_value())
         if not isinstance(kernel, KernelOp):
             raise VerifyException(f"there is no kernel {op.callee}")
         if kernel.function_type.inputs.data != tuple(op.operand_types):
@@ -314,6 +314,6 @@ class CallOp(IRDLOperation):
     @property
     def kernel(self) -> KernelOp:
         """The kernel that is called; the verifier holds that there is one."""
-        kernel = SymbolTable.lookup_symbol(self, self.callee)
+        kernel = symbol_named(self, self.callee.string_value())
         assert isinstance(kernel, KernelOp)
         return kernel

@@ -26,13 +26,13 @@ from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, ModuleOp, None
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import kernels_of, state_level
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr
+from ...dialects.symbols import symbol_named
 from ...dialects.targets import CpuAttr, target_of
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role
@@ -136,7 +136,7 @@ class LowerKernels(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
-        main = SymbolTable.lookup_symbol(op, "main")
+        main = symbol_named(op, "main")
         if not isinstance(main, func.FuncOp):
             raise CompileError("lower-kernels: the module has no function @main")
         if argument_with_role(main, TEAM) is None:

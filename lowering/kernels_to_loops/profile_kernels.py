@@ -33,10 +33,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import SymbolTable
 
 from ...dialects.errors import CompileError, UnsupportedError
 from ...dialects.graph.base import describe
+from ...dialects.symbols import symbol_named
 from ...passes.memory.share_threads import SHARE, TEAM
 from ..levels import argument_roles
 from .lower_kernels import KERNEL
@@ -52,7 +52,7 @@ class ProfileKernels(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        main = SymbolTable.lookup_symbol(op, "main")
+        main = symbol_named(op, "main")
         if not isinstance(main, func.FuncOp) or TEAM not in argument_roles(main):
             raise CompileError("profile-kernels: @main has no team of threads; run lower-kernels first")
         block = main.body.block
