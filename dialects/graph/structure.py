@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -96,6 +97,12 @@ class WeightOp(GraphOp):
         return cls.create(result_types=[type], properties={"blob": blob}, attributes=attributes)
 
 
+@lru_cache(maxsize=1024)
+def _dense(type: AnyTensor, data: bytes) -> DenseIntOrFPElementsAttr:
+    """`dense<...>`; models repeat the same few numbers and shapes many times."""
+    return DenseIntOrFPElementsAttr[Any].new([type, BytesAttr(data)])
+
+
 @irdl_op_definition
 class ConstantOp(GraphOp):
     """A small constant, kept in the IR."""
@@ -113,8 +120,7 @@ class ConstantOp(GraphOp):
         """A constant with the type, the shape and the values of `array`."""
         array = np.asarray(array)
         type = tensor(element_type_of(array.dtype), array.shape)
-        value = DenseIntOrFPElementsAttr[Any].new([type, BytesAttr(array.tobytes())])
-        return cls(value, location)
+        return cls(_dense(type, array.tobytes()), location)
 
     def to_numpy(self) -> Array:
         """The constant as a read-only array."""

@@ -40,7 +40,9 @@ def _constant_of_shape(node: Node) -> SSAValue:
     value = node.tensor("value")
     if prod(value.dims) != 1:
         raise node.invalid(f"the value must be one element, got shape {list(value.dims)}")
-    return node.broadcast(node.reshape(node.tensor_value(value), ()), shape)
+    number = node.known(node.tensor_value(value))
+    assert number is not None, "a tensor attribute is a constant"
+    return node.broadcast(node.array(number.reshape(())), shape)
 
 
 def _shape(node: Node) -> SSAValue:

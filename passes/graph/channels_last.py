@@ -24,7 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.base import GraphOp
@@ -37,7 +37,7 @@ from ..geometry.shape_maps import identity, inverse
 from ..statistics import count
 from .support.layout_rules import rebuild
 from .support.layouts import HeldValues
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use
+from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites
 
 
 def _relayout(block: Block, held: HeldValues) -> dict[str, int]:
@@ -64,7 +64,7 @@ def _relayout(block: Block, held: HeldValues) -> dict[str, int]:
 class FlattenIntoMatmul(GraphPattern):
     """matmul(reshape(transpose(x)), w), constant w -> matmul(reshape(x), w with its rows in x's order)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
         reshape = only_use(op.lhs, ReshapeOp)

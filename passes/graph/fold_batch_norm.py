@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ...dialects.graph.elementwise import AddOp, MulOp
@@ -27,7 +27,7 @@ from ...dialects.graph.normalization import BatchNormOp
 from ...dialects.graph.spatial import channel_axis
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of
 from .support.conv_affine import channel_vector, scale_inputs, scale_outputs
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, only_use, with_operands
+from .support.pattern_utils import Constants, GraphPattern, apply_patterns, only_use, rewrites, with_operands
 
 
 def _vector(constants: Constants, value: SSAValue) -> Array | None:
@@ -49,7 +49,7 @@ def _scale_and_shift(op: BatchNormOp, constants: Constants) -> tuple[Array, Arra
 class AffineIntoBatchNorm(GraphPattern):
     """batch_norm(x) * c or + c with one constant per channel -> batch_norm(x) with other scale and bias"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MulOp | AddOp, rewriter: PatternRewriter, /) -> None:
         for norm_side, constant_side in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -73,7 +73,7 @@ class AffineIntoBatchNorm(GraphPattern):
 class BatchNormIntoConvBefore(GraphPattern):
     """batch_norm(conv(x)) -> conv(x) with other weight and bias; conv_transpose likewise"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: BatchNormOp, rewriter: PatternRewriter, /) -> None:
         conv = only_use(op.x, ConvOp) or only_use(op.x, ConvTransposeOp)
@@ -88,7 +88,7 @@ class BatchNormIntoConvBefore(GraphPattern):
 class BatchNormIntoConvAfter(GraphPattern):
     """conv(batch_norm(x)) without padding -> conv(x) with other weight and bias"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
         norm = only_use(op.x, BatchNormOp)
@@ -104,7 +104,7 @@ class BatchNormIntoConvAfter(GraphPattern):
 class BatchNormAsMulAdd(GraphPattern):
     """batch_norm(x) -> x * scale + shift with constants [C, 1, ..]"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: BatchNormOp, rewriter: PatternRewriter, /) -> None:
         affine = _scale_and_shift(op, self.constants)

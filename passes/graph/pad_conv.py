@@ -18,12 +18,12 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.contraction import ConvOp
 from ...dialects.graph.movement import PadOp
 from ...dialects.graph.values import ints, ints_attr, shape_of
-from .support.pattern_utils import GraphPattern, apply_patterns, with_operands
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 # Columns of a filter. Up to 11 x 11 is usual in models of pictures; with 16 at most 3 tiles of 6 pixels touch a border.
 WIDEST = 16
@@ -32,7 +32,7 @@ WIDEST = 16
 class PadWideConv(GraphPattern):
     """conv(x) with pads to the left and right of a wide filter -> conv(pad(x))"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
         pads = list(ints(op.pads))

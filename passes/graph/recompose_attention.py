@@ -21,7 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.attention import AttentionOp
 from ...dialects.graph.contraction import MatmulOp
@@ -32,7 +32,7 @@ from ...dialects.graph.unary import IsNanOp
 from ...dialects.graph.values import shape_of
 from ..statistics import count
 from .support.attention_masks import Scores, build_mask, read_scores, scalar_factor
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use
+from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites
 
 
 def _softmax_of(weights: SSAValue, constants: Constants) -> SoftmaxOp | None:
@@ -113,7 +113,7 @@ def _fits(query: SSAValue, key: SSAValue, value: SSAValue) -> bool:
 class Attention(GraphPattern):
     """softmax(scale * q k^T + mask) v -> attention(q, k, v, mask)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
         if op.transpose_a is not None:

@@ -18,12 +18,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.activation import GeluOp
 from ...dialects.graph.elementwise import AddOp, DivOp, MulOp
 from ...dialects.graph.unary import ErfOp, TanhOp
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, only_use
+from .support.pattern_utils import Constants, GraphPattern, apply_patterns, only_use, rewrites
 from .support.products import Product, is_near, number_plus, product_at, product_of
 
 CUBIC = 0.044715
@@ -68,7 +68,7 @@ def _is_tanh_argument(argument: Product, x: SSAValue, constants: Constants) -> b
 class Gelu(GraphPattern):
     """x / 2 * (1 + erf(x / sqrt(2))) and its tanh approximation -> gelu(x)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MulOp | DivOp, rewriter: PatternRewriter, /) -> None:
         product = product_at(op, self.constants)

@@ -21,7 +21,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.elementwise import AddOp, DivOp, MulOp, PowOp, SubOp
 from ...dialects.graph.movement import ReshapeOp
@@ -29,7 +29,7 @@ from ...dialects.graph.normalization import LayerNormOp, RmsNormOp
 from ...dialects.graph.reduction import ReduceMeanOp
 from ...dialects.graph.unary import ReciprocalOp, RsqrtOp, SqrtOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
-from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use
+from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites
 from .support.products import number_plus
 
 
@@ -81,7 +81,7 @@ def _centred(value: SSAValue, axis: int) -> SSAValue | None:
 class Normalise(GraphPattern):
     """d / sqrt(mean(d * d) + epsilon) -> layer_norm(x) for d = x - mean(x), rms_norm(d) for any other d"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: DivOp | MulOp, rewriter: PatternRewriter, /) -> None:
         for centred, variance in _under_root(op):
@@ -115,7 +115,7 @@ def _over_normalised_dims(value: SSAValue, norm: LayerNormOp | RmsNormOp) -> tup
 class ScaleOfNorm(GraphPattern):
     """norm(x, 1) * s -> norm(x, s), where s varies over the normalised dims only"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter, /) -> None:
         for norm_side, scale in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
@@ -135,7 +135,7 @@ class ScaleOfNorm(GraphPattern):
 class BiasOfNorm(GraphPattern):
     """layer_norm(x, s) + b -> layer_norm(x, s, b), b constant and varying over the normalised dims only"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter, /) -> None:
         for norm_side, bias in ((op.lhs, op.rhs), (op.rhs, op.lhs)):

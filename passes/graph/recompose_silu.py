@@ -14,17 +14,17 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.elementwise import MulOp
 from ...dialects.graph.unary import SigmoidOp, SiluOp
-from .support.pattern_utils import GraphPattern, apply_patterns, only_use
+from .support.pattern_utils import GraphPattern, apply_patterns, only_use, rewrites
 
 
 class Silu(GraphPattern):
     """x * sigmoid(x) -> silu(x)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MulOp, rewriter: PatternRewriter, /) -> None:
         for x, gate in ((op.lhs, op.rhs), (op.rhs, op.lhs)):

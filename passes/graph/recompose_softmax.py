@@ -18,13 +18,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.elementwise import DivOp, MulOp, SubOp
 from ...dialects.graph.reduction import LogSoftmaxOp, ReduceMaxOp, ReduceSumOp, SoftmaxOp
 from ...dialects.graph.unary import ExpOp, LogOp, ReciprocalOp
 from ...dialects.graph.values import ints
-from .support.pattern_utils import GraphPattern, apply_patterns, defining, only_use
+from .support.pattern_utils import GraphPattern, apply_patterns, defining, only_use, rewrites
 
 
 def _sum_of_powers(value: SSAValue) -> tuple[ExpOp, int] | None:
@@ -48,7 +48,7 @@ def _unshifted(value: SSAValue, axis: int) -> SSAValue:
 class Softmax(GraphPattern):
     """exp(x) / sum(exp(x)) -> softmax(x), where x may be shifted by its maximum"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: DivOp | MulOp, rewriter: PatternRewriter, /) -> None:
         if isinstance(op, DivOp):
@@ -68,7 +68,7 @@ class Softmax(GraphPattern):
 class LogOfSoftmax(GraphPattern):
     """log(softmax(x)) -> log_softmax(x)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: LogOp, rewriter: PatternRewriter, /) -> None:
         softmax = only_use(op.x, SoftmaxOp)
@@ -79,7 +79,7 @@ class LogOfSoftmax(GraphPattern):
 class LogSumExp(GraphPattern):
     """x - log(sum(exp(x))) -> log_softmax(x), where x may be shifted by its maximum"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: SubOp, rewriter: PatternRewriter, /) -> None:
         log = only_use(op.rhs, LogOp)

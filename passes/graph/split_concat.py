@@ -17,10 +17,10 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.movement import ConcatOp
-from .support.pattern_utils import GraphPattern, apply_patterns
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 
 # Loops are cut at the seams between operands while that makes at most 48 pieces, and models in use have up to 26
 # operands (DenseNet-121's last block).
@@ -30,7 +30,7 @@ MOST_OPERANDS = 32
 class ConcatOfConcats(GraphPattern):
     """concat(a, b, c, d, ...) -> concat(concat(a, b), concat(c, d), ...)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
         operands, axis = op.inputs, op.axis.value.data

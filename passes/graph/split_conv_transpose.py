@@ -23,13 +23,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32, f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.contraction import ConvTransposeOp, MatmulOp
 from ...dialects.graph.elementwise import AddOp
 from ...dialects.graph.movement import ReshapeOp, TransposeOp
 from ...dialects.graph.values import element_type_of_value, ints, shape_of
-from .support.pattern_utils import GraphPattern, apply_patterns
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 
 
 def _blocks_are_apart(op: ConvTransposeOp) -> bool:
@@ -44,7 +44,7 @@ def _blocks_are_apart(op: ConvTransposeOp) -> bool:
 class ConvTransposeAsMatmul(GraphPattern):
     """conv_transpose(x) with strides as large as its kernel -> the blocks as rows of a product, put in place"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ConvTransposeOp, rewriter: PatternRewriter, /) -> None:
         if op.layout.data != "NHWC" or op.groups.value.data != 1 or not _blocks_are_apart(op):

@@ -18,19 +18,19 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.activation import CastOp
 from ...dialects.graph.attention import AttentionOp
 from ...dialects.graph.recurrence import RecurrenceOp
 from ...dialects.graph.values import element_type_of_value
-from .support.pattern_utils import GraphPattern, apply_patterns, with_operands
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 
 class ComputeInSingle(GraphPattern):
     """f(x) on 16-bit floats -> cast(f(cast(x)))"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: AttentionOp | RecurrenceOp, rewriter: PatternRewriter, /) -> None:
         narrow = element_type_of_value(op.results[0])

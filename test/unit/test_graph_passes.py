@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ from mini_infer.dialects.graph.unary import AbsOp, NegOp, NotOp, ReciprocalOp, R
 from mini_infer.dialects.graph.values import shape_of, tensor
 from mini_infer.dialects.graph.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.lowering.pipelines import GRAPH, run_passes
-from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns
+from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns, rewrites
 from mini_infer.passes.statistics import PassStatistics, count, pass_statistics
 
 Make = Callable[[Graph, SSAValue], SSAValue]
@@ -397,6 +398,24 @@ class WrongPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in [each for each in op.walk() if isinstance(each, ReluOp)]:
             SliceOp(inner.x, (0, 0), (9, 9))
+
+
+class SeesUnaryOps(GraphPattern):
+    """Notes what it is called for."""
+
+    seen: ClassVar[list[str]] = []
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: ReluOp | AbsOp, rewriter: PatternRewriter, /) -> None:
+        self.seen.append(op.name)
+
+
+def test_a_pattern_is_called_for_the_ops_of_its_argument_only() -> None:
+    g = Graph((2, 3))
+    g.finish(g(AbsOp, g(NegOp, g(ReluOp, g.inputs[0]))))
+    apply_patterns(g.ctx, g.module, "tested", [SeesUnaryOps])
+    assert SeesUnaryOps.seen == ["graph.relu", "graph.abs"]
 
 
 def test_exceptions_of_xdsl_become_errors_that_name_node_and_pass() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from typing_extensions import override
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ....dialects.graph.activation import CastOp, ClipOp
 from ....dialects.graph.base import ElementwiseOp, GraphOp
@@ -38,11 +40,11 @@ from ....dialects.graph.unary import (
     SqrtOp,
 )
 from ....dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
-from ..support.pattern_utils import GraphPattern, defining, only_use, with_operands
+from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 from .exactness import has_no_sign, holds_exactly, is_neutral_zero, may_merge
 
-_COMMUTATIVE = (AddOp, MulOp, MinOp, MaxOp, AndOp, OrOp, XorOp, EqualOp)
-_IDEMPOTENT = (ReluOp, AbsOp, FloorOp, CeilOp, RoundOp, SignOp)
+Commutative: TypeAlias = AddOp | MulOp | MinOp | MaxOp | AndOp | OrOp | XorOp | EqualOp
+Idempotent: TypeAlias = ReluOp | AbsOp | FloorOp | CeilOp | RoundOp | SignOp
 
 # The right operand that changes nothing, per op.
 _NEUTRAL: dict[type[Operation], float] = {AddOp: 0, SubOp: 0, MulOp: 1, DivOp: 1, PowOp: 1}
@@ -61,11 +63,10 @@ def replace_by_value(op: GraphOp, value: SSAValue, rewriter: PatternRewriter) ->
 class ConstantToTheRight(GraphPattern):
     """c + x -> x + c, for ops whose operands may be swapped"""
 
+    @rewrites
     @override
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, _COMMUTATIVE) or not self.constants.is_constant(op.lhs):
-            return
-        if self.constants.is_constant(op.rhs):
+    def match_and_rewrite(self, op: Commutative, rewriter: PatternRewriter, /) -> None:
+        if not self.constants.is_constant(op.lhs) or self.constants.is_constant(op.rhs):
             return
         op.operands = (op.rhs, op.lhs)
         rewriter.notify_op_modified(op)
@@ -74,10 +75,11 @@ class ConstantToTheRight(GraphPattern):
 class DropNeutralOperand(GraphPattern):
     """x + 0, x - 0, x * 1, x / 1, pow(x, 1), x and true, x or false, x xor false -> x; on floats x + -0, not x + 0"""
 
+    @rewrites
     @override
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if not isinstance(op, (AddOp, SubOp, MulOp, DivOp, PowOp, AndOp, OrOp, XorOp)):
-            return
+    def match_and_rewrite(
+        self, op: AddOp | SubOp | MulOp | DivOp | PowOp | AndOp | OrOp | XorOp, rewriter: PatternRewriter, /
+    ) -> None:
         neutral = _NEUTRAL.get(type(op))
         if neutral is None and is_bool(element_type_of_value(op.lhs)):
             neutral = _NEUTRAL_BOOL[type(op)]
@@ -92,7 +94,7 @@ class DropNeutralOperand(GraphPattern):
 class CancelInversePair(GraphPattern):
     """neg(neg(x)), not(not(x)) -> x"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: NegOp | NotOp, rewriter: PatternRewriter, /) -> None:
         inner = defining(op.x, type(op))
@@ -103,9 +105,10 @@ class CancelInversePair(GraphPattern):
 class DropRepeatedUnary(GraphPattern):
     """relu(relu(x)) -> relu(x), and the same for abs, sign and the roundings"""
 
+    @rewrites
     @override
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if isinstance(op, _IDEMPOTENT) and defining(op.x, type(op)) is not None:
+    def match_and_rewrite(self, op: Idempotent, rewriter: PatternRewriter, /) -> None:
+        if defining(op.x, type(op)) is not None:
             rewriter.replace(op, [], [op.x])
 
 
@@ -115,7 +118,7 @@ class ExpandPower(GraphPattern):
     -0 and minus infinity have powers that are not what their roots are.
     """
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: PowOp, rewriter: PatternRewriter, /) -> None:
         exponent = self.constants.scalar(op.rhs)
@@ -134,7 +137,7 @@ class ExpandPower(GraphPattern):
 class ReciprocalOfSqrt(GraphPattern):
     """reciprocal(sqrt(x)) -> rsqrt(x)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ReciprocalOp, rewriter: PatternRewriter, /) -> None:
         root = only_use(op.x, SqrtOp)
@@ -145,7 +148,7 @@ class ReciprocalOfSqrt(GraphPattern):
 class OneOverX(GraphPattern):
     """1 / x -> reciprocal(x)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: DivOp, rewriter: PatternRewriter, /) -> None:
         if not is_float(element_type_of_value(op.rhs)) or shape_of(op.rhs) != shape_of(op.result):
@@ -157,7 +160,7 @@ class OneOverX(GraphPattern):
 class MergeConstants(GraphPattern):
     """(x + c) + d -> x + (c + d), and the same for products, where that is as exact and no larger than c or d"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: AddOp | MulOp, rewriter: PatternRewriter, /) -> None:
         inner = only_use(op.lhs, type(op))
@@ -177,7 +180,7 @@ class MergeConstants(GraphPattern):
 class ClipFromMinMax(GraphPattern):
     """max(x, c), min(x, c) -> clip(x) with that limit, on floats"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MinOp | MaxOp, rewriter: PatternRewriter, /) -> None:
         limit = self.constants.scalar(op.rhs)
@@ -191,7 +194,7 @@ class ClipFromMinMax(GraphPattern):
 class SimplifyClip(GraphPattern):
     """clip(x, 0) -> relu(x); clip(clip(x)) -> clip(x) with the limits of both; clip(x) without limits -> x"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ClipOp, rewriter: PatternRewriter, /) -> None:
         low = None if op.min is None else op.min.value.data
@@ -213,7 +216,7 @@ class SimplifyClip(GraphPattern):
 class SimplifyCast(GraphPattern):
     """cast to the same type -> x; cast(cast(x, wide), t) -> cast(x, t) where the wide type holds x exactly"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: CastOp, rewriter: PatternRewriter, /) -> None:
         if op.to == element_type_of_value(op.x):
@@ -227,7 +230,7 @@ class SimplifyCast(GraphPattern):
 class SimplifyWhere(GraphPattern):
     """where(true, a, b) -> a, where(false, a, b) -> b, where(not c, a, b) -> where(c, b, a)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: WhereOp, rewriter: PatternRewriter, /) -> None:
         known = self.constants.scalar(op.condition)
@@ -240,7 +243,7 @@ class SimplifyWhere(GraphPattern):
 class DropOperandBroadcast(GraphPattern):
     """add(broadcast_to(x), y) -> add(x, y), broadcast afterwards where y is no larger than x"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ElementwiseOp, rewriter: PatternRewriter, /) -> None:
         if not any(isinstance(operand.owner, BroadcastToOp) for operand in op.operands):
@@ -260,7 +263,7 @@ class DropOperandBroadcast(GraphPattern):
 class BooleanComparison(GraphPattern):
     """equal(x, true) -> x, equal(x, false) -> not(x)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: EqualOp, rewriter: PatternRewriter, /) -> None:
         known = self.constants.scalar(op.rhs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from typing_extensions import override
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ....dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
@@ -14,7 +14,7 @@ from ....dialects.graph.spatial import channel_axis, spatial_axes
 from ....dialects.graph.values import ints, ints_attr, shape_of
 from ...geometry.shape_maps import is_identity
 from ..support.conv_affine import AnyConv, channel_vector, scale_outputs
-from ..support.pattern_utils import GraphPattern, defining, only_use
+from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites
 
 
 def _untransposed(value: SSAValue) -> tuple[TransposeOp | None, SSAValue] | None:
@@ -38,7 +38,7 @@ def _untransposed(value: SSAValue) -> tuple[TransposeOp | None, SSAValue] | None
 class TransposeIntoMatmul(GraphPattern):
     """matmul(a, transpose(b)) that swaps b's last two dims -> matmul(a, b) {transpose_b}; for a likewise"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
         operands = [op.lhs, op.rhs]
@@ -57,7 +57,7 @@ class TransposeIntoMatmul(GraphPattern):
 class TransposeOfMatmul(GraphPattern):
     """transpose(matmul(w, x)) that swaps the last two dims, w constant -> matmul(transpose x, transpose w)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
         matmul = only_use(op.x, MatmulOp)
@@ -73,7 +73,7 @@ class TransposeOfMatmul(GraphPattern):
 class DropUnitBatchOfWeight(GraphPattern):
     """matmul(x, w) with a constant w [1, .., K, N] and an x of at least w's rank -> w [K, N]"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
         shape = shape_of(op.rhs)
@@ -93,7 +93,7 @@ def _conv_before(value: SSAValue) -> AnyConv | None:
 class ChannelConstantIntoConv(GraphPattern):
     """conv(x, w, b) * c, / c, + c, - c with one c per channel -> a conv with other weight and bias"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: AddOp | SubOp | MulOp | DivOp, rewriter: PatternRewriter, /) -> None:
         conv = _conv_before(op.lhs)
@@ -119,7 +119,7 @@ class ChannelConstantIntoConv(GraphPattern):
 class PadIntoConv(GraphPattern):
     """conv(pad(x)) with zeros around the spatial dims -> conv(x) with larger pads"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
         pad = defining(op.x, PadOp)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ....dialects.graph.base import ElementwiseOp, GraphOp
 from ....dialects.graph.contraction import MatmulOp
@@ -14,13 +14,13 @@ from ....dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, Trans
 from ....dialects.graph.normalization import LayerNormOp, RmsNormOp
 from ....dialects.graph.reduction import ReduceOp, SoftmaxLikeOp
 from ....dialects.graph.values import ints, shape_of
-from ..support.pattern_utils import GraphPattern, defining, only_use, with_operands
+from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 
 
 class SimplifyReshape(GraphPattern):
     """reshape to the same shape -> x; reshape(reshape(x)) -> reshape(x)"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
         if shape_of(op.x) == shape_of(op.result):
@@ -32,7 +32,7 @@ class SimplifyReshape(GraphPattern):
 class SimplifyBroadcast(GraphPattern):
     """broadcast_to the same shape -> x; broadcasts merge; one that only adds ones is a reshape"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: BroadcastToOp, rewriter: PatternRewriter, /) -> None:
         old, new = shape_of(op.x), shape_of(op.result)
@@ -47,7 +47,7 @@ class SimplifyBroadcast(GraphPattern):
 class MovementOfSplat(GraphPattern):
     """reshape, transpose or slice of one number broadcast -> the number broadcast to the result's shape"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ReshapeOp | TransposeOp | SliceOp, rewriter: PatternRewriter, /) -> None:
         broadcast = defining(op.x, BroadcastToOp)
@@ -60,7 +60,7 @@ class MovementOfSplat(GraphPattern):
 class KeepReducedDims(GraphPattern):
     """reshape(reduce(x)) that puts the reduced dims back as ones -> reduce(x) {keepdims}"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
         reduce = only_use(op.x, ReduceOp)
@@ -85,7 +85,7 @@ class HoistReshape(GraphPattern):
     an elementwise op, a product with a matrix, or a softmax or normalisation over the last dim.
     """
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
         shape, old = shape_of(op.result), shape_of(op.x)

@@ -7,13 +7,13 @@ from math import prod
 import numpy as np
 from typing_extensions import override
 from xdsl.ir import SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.values import ints, shape_of
 from ...geometry.shape_maps import inverse, permuted, reshape_groups
-from ..support.pattern_utils import GraphPattern, defining
+from ..support.pattern_utils import GraphPattern, defining, rewrites
 
 MAX_ELEMENTS = 1 << 16  # gathers are followed element by element up to this size
 
@@ -21,7 +21,7 @@ MAX_ELEMENTS = 1 << 16  # gathers are followed element by element up to this siz
 class DropFullSlice(GraphPattern):
     """slice that takes everything in order -> x"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
         if shape_of(op.x) == shape_of(op.result) and all(step > 0 for step in ints(op.steps)):
@@ -31,7 +31,7 @@ class DropFullSlice(GraphPattern):
 class MergeSlices(GraphPattern):
     """slice(slice(x)) -> slice(x), where neither runs backwards"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
         inner = defining(op.x, SliceOp)
@@ -51,7 +51,7 @@ class MergeSlices(GraphPattern):
 class SliceOfConcat(GraphPattern):
     """slice(concat(a, b, ..)) that stays within one operand -> slice of that operand"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
         concat = defining(op.x, ConcatOp)
@@ -75,7 +75,7 @@ class SliceOfConcat(GraphPattern):
 class SliceBeforeTranspose(GraphPattern):
     """slice(transpose(x)) -> transpose(slice(x)), where nothing but slices takes the transpose"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
         transpose = defining(op.x, TransposeOp)
@@ -91,7 +91,7 @@ class SliceBeforeTranspose(GraphPattern):
 class SliceBeforeReshape(GraphPattern):
     """slice(reshape(x)) -> reshape(slice(x)), where what is cut is a dim of x or the first of its parts"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
         reshape = defining(op.x, ReshapeOp)
@@ -118,7 +118,7 @@ class SliceBeforeReshape(GraphPattern):
 class GatherAsSlice(GraphPattern):
     """gather with constant indices that are one number, or count up evenly -> slice"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: GatherOp, rewriter: PatternRewriter, /) -> None:
         indices = self.constants.indices(op)
@@ -138,7 +138,7 @@ class GatherAsSlice(GraphPattern):
 class GatherOfEverything(GraphPattern):
     """a gather whose constant indices take all elements in their order -> reshape"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: GatherOp | GatherElementsOp | GatherNdOp, rewriter: PatternRewriter, /) -> None:
         shape, elements = shape_of(op.x), prod(shape_of(op.result))
@@ -155,7 +155,7 @@ class GatherOfEverything(GraphPattern):
 class SimplifyConcat(GraphPattern):
     """concat of one operand -> the operand; operands without elements go"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ConcatOp, rewriter: PatternRewriter, /) -> None:
         axis = op.axis.value.data
@@ -169,7 +169,7 @@ class SimplifyConcat(GraphPattern):
 class DropEmptyPad(GraphPattern):
     """pad by nothing -> x"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: PadOp, rewriter: PatternRewriter, /) -> None:
         if shape_of(op.x) == shape_of(op.result):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ....dialects.graph.attention import AttentionOp
@@ -15,13 +15,13 @@ from ....dialects.graph.base import ElementwiseOp
 from ....dialects.graph.movement import BroadcastToOp, ReshapeOp, TransposeOp
 from ....dialects.graph.values import ints, shape_of
 from ...geometry.shape_maps import compose, is_identity, moves_no_bytes, permuted, reshape_groups
-from ..support.pattern_utils import GraphPattern, defining, only_use, with_operands
+from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 
 
 class SimplifyTranspose(GraphPattern):
     """transposes merge; one that changes nothing goes; one that moves only dims of size 1 is a reshape"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
         permutation = ints(op.permutation)
@@ -41,7 +41,7 @@ class TransposeBeforeReshape(GraphPattern):
     it back afterwards meets its opposite.
     """
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
         reshape = defining(op.x, ReshapeOp)
@@ -60,7 +60,7 @@ class TransposeBeforeReshape(GraphPattern):
 class TransposeBeforeBroadcast(GraphPattern):
     """transpose(broadcast_to(x)) -> broadcast_to(transpose(x))"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
         broadcast = defining(op.x, BroadcastToOp)
@@ -77,7 +77,7 @@ class TransposeBeforeBroadcast(GraphPattern):
 class LeaveOnesInPlace(GraphPattern):
     """reshape(transpose(x)) -> the same where dims of size 1 stay where they were"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ReshapeOp, rewriter: PatternRewriter, /) -> None:
         transpose = defining(op.x, TransposeOp)
@@ -97,7 +97,7 @@ class AttentionOperands(GraphPattern):
     So that it is plain how attention's operands lie in memory. A mask needs no broadcast.
     """
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: AttentionOp, rewriter: PatternRewriter, /) -> None:
         for index, operand in enumerate(op.operands):
@@ -135,7 +135,7 @@ def _transposed_last(value: SSAValue) -> list[Operation]:
 class CancelTransposeAcrossElementwise(GraphPattern):
     """transpose(f(transpose(x), c)) -> f(x, transposed c) for elementwise f, where the transposes cancel"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: TransposeOp, rewriter: PatternRewriter, /) -> None:
         permutation = ints(op.permutation)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from typing_extensions import override
-from xdsl.pattern_rewriter import PatternRewriter, op_type_rewrite_pattern
+from xdsl.pattern_rewriter import PatternRewriter
 
 from ....dialects.graph.movement import ReshapeOp
 from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceOp
@@ -13,13 +13,13 @@ from ....dialects.graph.resize import ResizeOp
 from ....dialects.graph.spatial import spatial_axes, spatial_shape
 from ....dialects.graph.values import ints, shape_of
 from ....dialects.graph.windows import AvgPoolOp, MaxPoolOp
-from ..support.pattern_utils import GraphPattern
+from ..support.pattern_utils import GraphPattern, rewrites
 
 
 class ReduceOfOnes(GraphPattern):
     """reduction over dims of size 1 -> reshape"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ReduceOp, rewriter: PatternRewriter, /) -> None:
         shape = shape_of(op.x)
@@ -30,7 +30,7 @@ class ReduceOfOnes(GraphPattern):
 class PoolOfEverything(GraphPattern):
     """a pool with one window that is all of the image -> reduce_mean, reduce_max over the spatial dims"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
         shape, layout = shape_of(op.x), op.layout.data
@@ -44,7 +44,7 @@ class PoolOfEverything(GraphPattern):
 class DropUnitPool(GraphPattern):
     """max_pool and avg_pool under a window of one element at every place -> x"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: MaxPoolOp | AvgPoolOp, rewriter: PatternRewriter, /) -> None:
         ones = all(size == 1 for size in (*ints(op.kernel), *ints(op.strides)))
@@ -55,7 +55,7 @@ class DropUnitPool(GraphPattern):
 class DropFullResize(GraphPattern):
     """resize that leaves every axis as it is -> x"""
 
-    @op_type_rewrite_pattern
+    @rewrites
     @override
     def match_and_rewrite(self, op: ResizeOp, rewriter: PatternRewriter, /) -> None:
         if all(op.is_identity(axis) for axis in range(len(shape_of(op.x)))):

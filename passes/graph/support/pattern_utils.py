@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from math import prod
-from typing import TypeVar
+from typing import TypeVar, cast, get_args
 
 import numpy as np
 from typing_extensions import override
@@ -40,6 +41,9 @@ SCALAR_BYTES = 16384  # weights up to this size are looked at for being one numb
 
 OpT = TypeVar("OpT", bound=Operation)
 OpG = TypeVar("OpG", bound=GraphOp)
+PatternT = TypeVar("PatternT", bound="GraphPattern")
+
+_KINDS = "rewritten_kinds"  # attribute of a method: the kinds of ops that it is for
 
 
 def defining(value: SSAValue, kind: type[OpT]) -> OpT | None:
@@ -188,6 +192,15 @@ class Constants:
         return self.make(array.astype(numpy_dtype(element_type)), location)
 
 
+def rewrites(
+    rewrite: Callable[[PatternT, OpT, PatternRewriter], None],
+) -> Callable[[PatternT, Operation, PatternRewriter], None]:
+    """Marks a pattern's `match_and_rewrite` that is for ops of its argument's type, and is called for those only."""
+    (_, op, _) = signature(rewrite, eval_str=True).parameters.values()
+    vars(rewrite)[_KINDS] = get_args(op.annotation) or (op.annotation,)
+    return cast("Callable[[PatternT, Operation, PatternRewriter], None]", rewrite)
+
+
 class GraphPattern(RewritePattern, ABC):
     """One local rewrite of graph ops; its class name is the name it is counted under."""
 
@@ -199,12 +212,17 @@ class GraphPattern(RewritePattern, ABC):
         """The class name in kebab-case."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", type(self).__name__).lower()
 
+    def takes(self, kind: type[Operation]) -> bool:
+        """Whether ops of that kind may match."""
+        return issubclass(kind, getattr(self.match_and_rewrite, _KINDS, Operation))
+
 
 class _CountingApplier(RewritePattern):
     """Erases dead ops, applies the first pattern that matches, and counts what applied."""
 
     def __init__(self, patterns: Sequence[GraphPattern]) -> None:
-        self._patterns = [(pattern, pattern.label) for pattern in patterns]
+        self._patterns = patterns
+        self._by_kind: dict[type[Operation], list[tuple[GraphPattern, str]]] = {}
         self.counts: dict[str, int] = {}
 
     @override
@@ -212,7 +230,7 @@ class _CountingApplier(RewritePattern):
         if is_trivially_dead(op):
             rewriter.erase(op)
             return
-        for pattern, label in self._patterns:
+        for pattern, label in self._of_kind(type(op)):
             try:
                 pattern.match_and_rewrite(op, rewriter)
             except VerifyException as error:
@@ -220,6 +238,12 @@ class _CountingApplier(RewritePattern):
             if rewriter.has_done_action:
                 self.counts[label] = self.counts.get(label, 0) + 1
                 return
+
+    def _of_kind(self, kind: type[Operation]) -> list[tuple[GraphPattern, str]]:
+        """The patterns that ops of a kind may match: few of many, so that the others aren't asked for every op."""
+        if kind not in self._by_kind:
+            self._by_kind[kind] = [(each, each.label) for each in self._patterns if each.takes(kind)]
+        return self._by_kind[kind]
 
 
 def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Sequence[type[GraphPattern]]) -> bool:
