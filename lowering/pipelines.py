@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, PassFa
 
 from ..dialects.errors import CompileError, ConfigError
 from ..passes.statistics import timed
-from .levels import LEVELS, Level, check_level, level_of
+from .levels import Level, check_level, level_of, path_of
 from .registry import load_pass
 
 GRAPH = (
@@ -33,8 +33,13 @@ GRAPH = (
 KERNELS = "form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
-LOOPS = "check-indices,place-weights,share-threads,lower-kernels"
-LLVM = "expand-math,lower-to-llvm"
+BELOW: dict[str, dict[Level, str]] = {
+    "cpu": {
+        "loops": "check-indices,place-weights,share-threads,lower-kernels",
+        "llvm": "expand-math,lower-to-llvm",
+    },
+}
+"""What a device's modules go through below the arena. Above it targets differ, and with them rules and schedules."""
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
 # wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
@@ -73,8 +78,9 @@ def phases(
     capacity: int | None = None,
     disable_inplace: Sequence[str] = (),
     poison: bool = False,
+    device: str = "cpu",
 ) -> tuple[Phase, ...]:
-    """The whole way down, for the CPU.
+    """The whole way down, for a device of BELOW.
 
     Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are used twice.
     With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
@@ -93,14 +99,17 @@ def phases(
         "plan-arena": arena,
         "share-threads": {"apart": "true" if profile or poison else None, "watched": "true" if poison else None},
     }
-    loops = f"{'poison-dead,' if poison else ''}{LOOPS}{',profile-kernels' if profile else ''}"
+    below = dict(BELOW[device])
+    if poison:
+        below["loops"] = f"poison-dead,{below['loops']}"
+    if profile:
+        below["loops"] += ",profile-kernels"
     return (
         Phase("graph", GRAPH if optimize else PLAIN_GRAPH),
         Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
         Phase("buffers", _with_options(BUFFERS if plan_memory else PLAIN_BUFFERS, options)),
         Phase("arena", _with_options(ARENA, options)),
-        Phase("loops", _with_options(loops, options)),
-        Phase("llvm", LLVM),
+        *(Phase(level, _with_options(passes, options)) for level, passes in below.items()),
     )
 
 
@@ -118,14 +127,17 @@ def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None 
 
     A module at the graph level may be just imported, so the graph passes run on it, perhaps again; one on an arena
     may be just planned, so it is checked and gets its barriers where they are missing. Raises ConfigError when the
-    module is already below `to`.
+    module is already below `to`, or its device has no such level.
     """
-    start, end = LEVELS.index(level_of(module)), LEVELS.index(to)
+    path, level = path_of(module), level_of(module)
+    if to not in path:
+        raise ConfigError(f"there is no level {to} for this module's device, which has {', '.join(path)}")
+    start, end = path.index(level), path.index(to)
     if start > end:
-        raise ConfigError(f"the module is at the {LEVELS[start]} level already, below {to}")
+        raise ConfigError(f"the module is at the {level} level already, below {to}")
     first = start + 1 if start else 0
-    selected = [phase for phase in every or phases() if first <= LEVELS.index(phase.level) <= end]
-    if LEVELS[start] == "arena":
+    selected = [phase for phase in every or phases() if first <= path.index(phase.level) <= end]
+    if level == "arena":
         selected.insert(0, Phase("arena", ARENA.removeprefix("plan-arena,")))
     return tuple(selected)
 

@@ -146,7 +146,8 @@ class TileCalls:
         b, tiling = self.b, self.tiling
         # Taps that lie side by side are one loop; not with several chains, which would take turns in another order.
         taps = shape.taps
-        merged = shape.whole and (len(taps) == 1 or (nest.side_by_side and tiling.chains == 1))
+        adjoin = nest.side_by_side and tiling.chains == 1
+        merged = shape.whole and (len(taps) == 1 or adjoin)
         tile = Tile(
             step=self.step,
             rows=shape.rows,
@@ -157,6 +158,7 @@ class TileCalls:
             operands=tuple(self._operand(nest, each) for each in nest.operands),
             has_bias=nest.bias is not None,
             filter_rows=nest.rows.clipped or nest.rows.count != 1,
+            taps_adjoin=adjoin and not merged,
             neighbours=nest.a.column == 1,
             chains=tiling.chains,
             prefetch=tiling.prefetch,

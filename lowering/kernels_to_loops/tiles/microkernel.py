@@ -62,6 +62,7 @@ class Tile:
     has_bias: bool = False
     walks_panels: bool = False  # whether the next tile of a strip is the next panel's, of the same rows
     filter_rows: bool = False  # whether the filter may have several rows
+    taps_adjoin: bool = False  # whether a tap's elements end where the next one's begin: alike ones are one loop
     neighbours: bool = True  # whether the elements of a row's inner sum lie side by side
     chains: int = 1  # independent sums that each element is made of, see chains_of
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
@@ -252,10 +253,14 @@ class _TileWriter:
             first = 0
             for (low, high), alike in groupby(tile.taps):
                 last = first + len(list(alike))
-                if low < high and last - first > _MOST_WRITTEN_OUT:
+                if low == high:
+                    pass
+                elif tile.taps_adjoin:
+                    current[low:high] = self._run(kh, low, first, current[low:high], taps=last - first)
+                elif last - first > _MOST_WRITTEN_OUT:
                     step = partial(self._run, kh, low)
                     current[low:high] = b.loop(first, last, step, carried=current[low:high])
-                elif low < high:
+                else:
                     for tap in range(first, last):
                         current[low:high] = self._run(kh, low, tap, current[low:high])
                 first = last
@@ -263,13 +268,14 @@ class _TileWriter:
 
         return b.loop(0, self.strip.filter_rows, filter_row, carried=start)
 
-    def _run(self, kh: Index, low: int, tap: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """One tap's inner loop; with several chains, every chain sums its own part of each step."""
-        b, tile, depth = self.b, self.tile, self.strip.depth
-        step, chains = tile.step, tile.chains
+    def _run(self, kh: Index, low: int, tap: Index, sums: Sequence[SSAValue], taps: int = 1) -> Sequence[SSAValue]:
+        """The inner loop of taps that adjoin; with several chains, every chain sums its own part of each step."""
+        b, tile = self.b, self.tile
+        step, chains, depth = tile.step, tile.chains, b.mul(self.strip.depth, taps)
+        start = b.mul(tap, self.strip.depth)
 
         def multiply(i: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
-            at = b.add(i, b.mul(tap, depth))
+            at = b.add(i, start)
             column = step.column(b, self.panel, [kh, at, 0], tile.lanes)
             if tile.prefetch:
                 for element in range(0, tile.read, tile.prefetch):
@@ -280,7 +286,9 @@ class _TileWriter:
             ]
 
         if chains == 1:
-            return b.loop(0, depth, multiply, step=step.depth, carried=sums, unrolled=not tile.clipped)
+            return b.loop(
+                0, depth, multiply, step=step.depth, carried=sums, unrolled=not tile.clipped or tile.taps_adjoin
+            )
 
         def several(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             parts = [multiply(b.add(i, c * step.depth), carried[c * count : (c + 1) * count]) for c in range(chains)]
