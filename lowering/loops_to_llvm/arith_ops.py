@@ -1,6 +1,8 @@
 """arith and math operations: instructions and intrinsics, one table each."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
 from typing import cast
 
 from xdsl.dialects import arith, llvm
@@ -114,9 +116,14 @@ def _integer(body: FunctionBody, op: Operation) -> None:
     properties: dict[str, Attribute] = {}
     flags = op.properties.get("overflowFlags")
     if isinstance(flags, arith.IntegerOverflowAttr):
-        properties["overflowFlags"] = IntegerAttr(sum(_OVERFLOW[flag] for flag in flags.data), i32)
+        properties["overflowFlags"] = _overflow(flags.data)
     a, b = body.lowered(op.operands)
     body.values[op.results[0]] = body.emit(_INTEGER[op.name], (a, b), a.type, properties)
+
+
+@cache
+def _overflow(flags: AbstractSet[IntegerOverflowFlag]) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(sum(_OVERFLOW[flag] for flag in flags), i32)
 
 
 def _float(body: FunctionBody, op: Operation) -> None:

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from .body import fail, integers_of
 from .llvm_text import constant_text, symbol, type_text
 
+_NO_ATTRIBUTES = DictionaryAttr({})
 _BINARY = {
     f"llvm.{name}": name
     for name in (
@@ -81,7 +82,7 @@ def property_of(op: Operation, name: str) -> Attribute | None:
 def argument_attributes(op: Operation, arguments: int) -> list[DictionaryAttr]:
     """The dictionary of attributes of each argument of a function or a call."""
     given = cast("ArrayAttr[DictionaryAttr] | None", property_of(op, "arg_attrs"))
-    return [DictionaryAttr({})] * arguments if given is None else list(given.data)
+    return [_NO_ATTRIBUTES] * arguments if given is None else list(given.data)
 
 
 def parameter_attributes(op: Operation, given: DictionaryAttr) -> str:

@@ -45,7 +45,11 @@ HANDLERS: dict[str, Handler] = {
     **control_flow.HANDLERS,
 }
 ROLE, TYPE = "graph.role", "graph.type"  # of an argument of main
-_OWN_MEMORY: dict[str, Attribute] = {"llvm.noalias": UnitAttr(), "llvm.nocapture": UnitAttr()}
+_NO_ATTRIBUTES = DictionaryAttr({})
+_OWN_MEMORY = DictionaryAttr({"llvm.noalias": UnitAttr(), "llvm.nocapture": UnitAttr()})
+_VOID = LLVMVoidType()
+_C_CONVENTION = CallingConventionAttr("ccc")
+_INTERNAL, _EXTERNAL = LinkageAttr("internal"), LinkageAttr("external")
 _FUNCTION_FLAGS = ("noinline", "alwaysinline", "cold")
 
 
@@ -92,14 +96,14 @@ def _function(
     if len(outputs) > 1:
         fail(function, f"@{function.sym_name.data}: a function can give back one result only")
     inputs = [types.convert(argument) for argument in function.function_type.inputs]
-    output = types.convert(outputs[0]) if outputs else LLVMVoidType()
+    output = types.convert(outputs[0]) if outputs else _VOID
     declared = function.body.first_block is None
     private = function.sym_visibility is not None and function.sym_visibility.data == "private"
     made = llvm.FuncOp(
         function.sym_name.data,
         LLVMFunctionType(inputs, output),
-        LinkageAttr("internal" if private and not declared else "external"),
-        CallingConventionAttr("ccc"),
+        _INTERNAL if private and not declared else _EXTERNAL,
+        _C_CONVENTION,
         other_props={
             "arg_attrs": _argument_attributes(function, inputs, own=not declared and (private or _is_leaf(function))),
             "passthrough": _passthrough(function, vector_bits),
@@ -137,13 +141,14 @@ def _argument_attributes(
 
     What an argument of `main` is for is kept, and its type with it, which the pointer no longer tells.
     """
-    given = function.arg_attrs.data if function.arg_attrs else (DictionaryAttr({}),) * len(inputs)
+    given = function.arg_attrs.data if function.arg_attrs else (_NO_ATTRIBUTES,) * len(inputs)
     attributes: list[DictionaryAttr] = []
     for llvm_type, type, extra in zip(inputs, function.function_type.inputs, given, strict=True):
         kept = {name: value for name, value in extra.data.items() if name.startswith(("llvm.", "graph."))}
         if ROLE in kept:
             kept[TYPE] = type
-        attributes.append(DictionaryAttr({**(_OWN_MEMORY if own and llvm_type == POINTER else {}), **kept}))
+        said = _OWN_MEMORY if own and llvm_type == POINTER else _NO_ATTRIBUTES
+        attributes.append(DictionaryAttr({**said.data, **kept}) if kept else said)
     return ArrayAttr(attributes) if any(each.data for each in attributes) else None
 
 
@@ -162,7 +167,7 @@ def _library_function(name: str, function_type: LLVMFunctionType) -> llvm.FuncOp
     return llvm.FuncOp(
         name,
         function_type,
-        LinkageAttr("external"),
+        _EXTERNAL,
         other_props={"passthrough": ArrayAttr([StringAttr(each) for each in properties])},
     )
 

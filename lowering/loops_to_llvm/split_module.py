@@ -86,7 +86,8 @@ def _know_constants(symbols: dict[str, Operation], naming: Iterable[list[Operati
             owners = [user.operands[index].owner for user in users]
             values = {owner.value for owner in owners if isinstance(owner, arith.ConstantOp)}
             if len(values) == 1 and all(isinstance(owner, arith.ConstantOp) for owner in owners):
-                constant = arith.ConstantOp(values.pop(), argument.type)
+                value = {"value": values.pop()}
+                constant = arith.ConstantOp.create(result_types=[argument.type], properties=value)
                 first = block.first_op
                 assert first is not None, "every block ends with a terminator"
                 Rewriter.insert_op(constant, InsertPoint.before(first))

@@ -42,7 +42,7 @@ class Box:
         """How many elements the box names."""
         return prod(self.sizes)
 
-    @property
+    @cached_property
     def end(self) -> int:
         """One past the last element that the box names."""
         return self.offset + (_extent(self.dims) if self.count else 0)

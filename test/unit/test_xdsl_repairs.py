@@ -59,17 +59,19 @@ def made_operations():
         nonlocal calls
         calls += event == "call"
     from xdsl.dialects import arith, cf, scf
-    from xdsl.dialects.builtin import IntegerAttr, i64
+    from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
     from xdsl.ir import Block, Region
     number = arith.ConstantOp(IntegerAttr(1, i64)).result
     arith.AddiOp(number, number)
     sys.setprofile(count)
     add = arith.AddiOp.create(operands=[number, number], result_types=[i64])
+    add.results[0], StringAttr("a")
     sys.setprofile(None)
     jump = cf.BranchOp(Block(arg_types=[i64]), number)
     outer = scf.ExecuteRegionOp.create(regions=[Region(Block([scf.YieldOp(number)]))], attributes={"a": i64})
     places = [[use.operation.name, use.index] for each in (number, jump.successors[0]) for use in each.uses]
     inside = outer.regions[0].parent is outer
+    inside = inside and type(add.results[:1]) is type(add.results)
     return [calls, *map(str, (add, jump, outer, add.properties, add.location, places, inside))]
 """
 LABEL = 'func.func @f() {\n  "cf.br"()[^0] : () -> ()\n^0:\n  func.return\n}'

@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
+from ....dialects.graph.values import ints_attr
 
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()
@@ -444,9 +445,8 @@ def _window(buffer: SSAValue, at: SSAValue, *given_and_known: Any) -> Operation:
     layout = StridedLayoutAttr([None if each == DYNAMIC else each for each in strides], None)
     type = MemRefType(source.element_type, sizes, layout, source.memory_space)
     count = sizes.count(DYNAMIC)
-    return memref.ReinterpretCastOp(
-        buffer, [at], given[:count], given[count:], [DYNAMIC], list(sizes), list(strides), type
-    )
+    numbers = ints_attr([DYNAMIC]), ints_attr(sizes), ints_attr(strides)
+    return memref.ReinterpretCastOp(buffer, [at], given[:count], given[count:], *numbers, type)
 
 
 def define_function(

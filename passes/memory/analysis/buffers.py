@@ -28,7 +28,7 @@ from ....dialects.errors import ConfigError, PlanError
 from ....dialects.graph.base import named_location, node_name
 from ....dialects.graph.host_code import ROLE, argument_texts
 from ....dialects.graph.structure import KernelOp
-from ....dialects.graph.values import numpy_dtype
+from ....dialects.graph.values import ints_attr, numpy_dtype
 from ....dialects.kernel import InterfaceAttr
 from ...geometry.boxes import Box, reshaped
 
@@ -117,7 +117,8 @@ def cast_to(source: SSAValue, box: Box, name: str = "") -> memref.ReinterpretCas
     """A view of a dense buffer: `box` counts its elements."""
     element_type = memref_type(source).element_type
     type = view_type(element_type, box)
-    op = memref.ReinterpretCastOp(source, [], [], [], [box.offset], box.sizes, box.strides, type)
+    numbers = ints_attr([box.offset]), ints_attr(box.sizes), ints_attr(box.strides)
+    op = memref.ReinterpretCastOp(source, [], [], [], *numbers, type)
     if name:
         op.attributes["name"] = StringAttr(name)
         op.location = named_location(name)
