@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import IndexType, IntAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.builtin import IntAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -39,7 +40,7 @@ from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argu
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from .elements.index_checks import note_wrong_indices
 from .instance import CommonFunctions, KernelInstance
-from .writing.builder import define_function
+from .writing.builder import INDEX, MOST_KNOWN, define_function
 
 KERNEL = "kernel_"  # before the name of a kernel: its function
 
@@ -69,7 +70,7 @@ def _build(
     types = [_anywhere(buffers[i].type) for i in distinct]
     types += [value.type for value in (*call.scratch, *call.status)]
     # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
-    function, builder = define_function(name, [*types, IndexType(), IndexType()], noinline=True)
+    function, builder = define_function(name, [*types, INDEX, INDEX], noinline=True)
     arguments = list(function.body.block.args)
     of = dict(zip(distinct, arguments, strict=False))
     mapped: list[SSAValue] = [of[sharing[i]] for i in range(len(buffers))]
@@ -93,8 +94,12 @@ def _build(
     return [*instance.helpers, function]
 
 
+@lru_cache(maxsize=MOST_KNOWN)
 def _anywhere(type: Attribute) -> Attribute:
-    """A buffer's type without its offset: wherever in another buffer it lies, the code is the same."""
+    """A buffer's type without its offset: wherever in another buffer it lies, the code is the same.
+
+    Equal ones are one object, by which the builder knows what it has made before.
+    """
     if not isinstance(type, MemRefType):
         return type
     known = cast("MemRefType[Attribute]", type)

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.errors import CompileError
@@ -33,7 +32,7 @@ from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles, chains_of
 from ..tiles.steps import MultiplyAdd
 from ..tiles.tiles import TileClass, tile_classes
-from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
+from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
 from ..writing.squares import transposed
 from .score_rows import ScoreRows
 
@@ -185,7 +184,7 @@ class _Writer:
             at = b.linear(index, self.mask.strides[:3], self.mask.offset)
             mask = b.view(self.mask.buffer, at, [self.mr, s.keys], self.mask.strides[2:])
         if "softmax" not in functions:
-            given: list[Attribute] = [scores.type, IndexType(), IndexType()]
+            given: list[Attribute] = [scores.type, INDEX, INDEX]
             given += [mask.type] if mask is not None else []
             function, inner = self.k.helper("softmax", given)
             arguments = list(function.body.block.args)

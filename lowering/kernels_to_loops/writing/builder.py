@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     StridedLayoutAttr,
+    SymbolRefAttr,
     UnitAttr,
     VectorType,
     i1,
@@ -306,7 +307,8 @@ class LoopBuilder:
     def call(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
         """Call a function without results."""
         values = [self.index(argument) for argument in arguments]
-        self._at.add_op(func.CallOp(function.sym_name.data, values, ()))
+        callee = {"callee": SymbolRefAttr(function.sym_name)}
+        self._at.add_op(func.CallOp.create(operands=values, properties=callee))
 
     def ret(self) -> None:
         """End the function."""
@@ -442,11 +444,19 @@ def _shuffle(a: SSAValue, b: SSAValue, *lanes: int) -> Operation:
 def _window(buffer: SSAValue, at: SSAValue, *given_and_known: Any) -> Operation:
     *given, sizes, strides = given_and_known
     source = memref_type(buffer)
-    layout = StridedLayoutAttr([None if each == DYNAMIC else each for each in strides], None)
-    type = MemRefType(source.element_type, sizes, layout, source.memory_space)
+    type = _window_type(source.element_type, sizes, strides, source.memory_space)
     count = sizes.count(DYNAMIC)
     numbers = ints_attr([DYNAMIC]), ints_attr(sizes), ints_attr(strides)
     return memref.ReinterpretCastOp(buffer, [at], given[:count], given[count:], *numbers, type)
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _window_type(
+    element_type: Attribute, sizes: tuple[int, ...], strides: tuple[int, ...], memory_space: Attribute
+) -> MemRefType[Attribute]:
+    """Equal types are one object, by which it is known what was made of such windows before."""
+    layout = StridedLayoutAttr([None if each == DYNAMIC else each for each in strides], None)
+    return MemRefType(element_type, sizes, layout, memory_space)
 
 
 def define_function(
