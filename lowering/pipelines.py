@@ -33,12 +33,9 @@ GRAPH = (
 KERNELS = "form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
-BELOW: dict[str, dict[Level, str]] = {
-    "cpu": {
-        "loops": "check-indices,place-weights,share-threads,lower-kernels",
-        "llvm": "expand-math,lower-to-llvm",
-    },
-}
+LOOPS = "check-indices,place-weights,share-threads,lower-kernels"
+LLVM = "expand-math,lower-to-llvm"
+BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}}
 """What a device's modules go through below the arena. Above it targets differ, and with them rules and schedules."""
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on

@@ -17,7 +17,7 @@ from ...dialects.kernel import InterfaceAttr
 from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules.schedule import Schedule
-from .writing.builder import INDEX, Index, LoopBuilder, define_function, memref_type, strides_of
+from .writing.builder import Index, LoopBuilder, define_function, memref_type, strides_of
 from .writing.extents import lifted, skeleton
 
 T = TypeVar("T")
@@ -31,28 +31,25 @@ class CommonFunctions:
     functions: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
     _known: dict[Hashable, func.FuncOp] = field(default_factory=dict[Hashable, func.FuncOp])
 
-    def function(
-        self,
-        key: Hashable,
-        stem: str,
-        arguments: Sequence[tuple[Attribute, str]],
-        write: Callable[[LoopBuilder, Sequence[SSAValue]], None],
-    ) -> func.FuncOp:
-        """The function of a key, which says all that `write(builder, arguments)` hangs on beside their types.
+    def call(self, b: LoopBuilder, stem: str, key: Hashable, facts: T, write: Callable[[LoopBuilder, T], None]) -> None:
+        """Call what `write(builder, facts)` writes, once for all facts that differ in what is told only (extents.py).
 
-        Arguments are given as types and names.
+        `key` says what else the code hangs on.
         """
-        types = [type for type, _ in arguments]
-        whole = (key, *types)
+        shape, told = skeleton(facts)
+        values = [b.index(value) if isinstance(value, int) else value for value, _ in told]
+        types = [value.type for value in values]
+        whole = (stem, shape, key, *types)
         if whole not in self._known:
-            function, builder = define_function(self.fresh(stem), types, noinline=True)
-            for argument, (_, name) in zip(function.body.block.args, arguments, strict=True):
-                argument.name_hint = name
+            function, inner = define_function(self.fresh(stem), types, noinline=True)
             self._known[whole] = function
-            write(builder, function.body.block.args)
-            builder.ret()
+            for argument, (_, name) in zip(function.body.block.args, told, strict=True):
+                argument.name_hint = name
+            arguments = iter(function.body.block.args)
+            write(inner, lifted(facts, lambda _, __: next(arguments)))
+            inner.ret()
             self.functions.append(function)
-        return self._known[whole]
+        b.call(self._known[whole], values)
 
     def fresh(self, stem: str) -> str:
         """A name that no function of the module has yet."""
@@ -62,6 +59,15 @@ class CommonFunctions:
             name = f"{stem}_{count}"
         self.taken.add(name)
         return name
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What `KernelInstance.outlined` tells of a kernel: the places of its buffers, and the share of the work."""
+
+    buffer: tuple[SSAValue, ...]
+    thread: SSAValue
+    threads: SSAValue
 
 
 S = TypeVar("S", bound=Schedule)
@@ -123,19 +129,13 @@ class KernelInstance:
 
         `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
         """
-        places = self.placed(scratch).places
-        shape, numbers = skeleton(facts)
+        told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads), facts)
 
-        def body(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
-            thread, threads, *given = arguments[len(places) :]
-            told = iter(given)
-            there = replace(self, b=b, places=arguments[: len(places)], thread=thread, threads=threads)
-            write(there, lifted(facts, lambda _, __: next(told)))
+        def body(b: LoopBuilder, told: tuple[_Share, T]) -> None:
+            share, facts = told
+            write(replace(self, b=b, places=share.buffer, thread=share.thread, threads=share.threads), facts)
 
-        named = [(place.type, f"buffer_{i}") for i, place in enumerate(places)]
-        named += [(INDEX, name) for name in ("share", "shares", *(name for _, name in numbers))]
-        function = self.common.function((stem, shape, key), stem, named, body)
-        self.b.call(function, [*places, self.thread, self.threads, *(number for number, _ in numbers)])
+        self.common.call(self.b, stem, key, told, body)
 
     def runs(self, outer: Index, inner: Index, body: Callable[[Index, Index, Index], None]) -> None:
         """`body(item, first, last)` for the parts of `outer` items of `inner` pieces each that this share has.

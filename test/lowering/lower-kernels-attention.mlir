@@ -24,7 +24,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // result; both products walk panels with one function.
 // CHECK:         scf.for
 // CHECK:           func.call @kernel_attention_0_pack_keys
-// CHECK:           func.call @tile_6x8(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONE]], %[[EIGHT]], %[[ROW]], %[[EIGHT]], %[[EIGHT]]
+// CHECK:           func.call @tile_6x8(%[[ONE]], %[[EIGHT]], %{{[0-9]+}}, %[[ROW]], %{{[0-9]+}}, %[[EIGHT]], %{{[0-9]+}}, %[[EIGHT]]
 // CHECK:           func.call @kernel_attention_0_softmax
-// CHECK:           func.call @tile_6x8(%{{.*}}, %{{.*}}, %{{.*}}, %[[ONE]], %[[FIVE]], %[[EIGHT]], %[[ROW]], %[[EIGHT]]
+// CHECK:           func.call @tile_6x8(%[[ONE]], %[[FIVE]], %{{[0-9]+}}, %[[EIGHT]], %{{[0-9]+}}, %[[EIGHT]], %{{[0-9]+}}, %[[ROW]]
 // CHECK-LABEL: func.func private @tile_6x8(

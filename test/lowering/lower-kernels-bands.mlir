@@ -36,7 +36,7 @@ builtin.module attributes {kernel.target = #target} {
   }
 }
 
-// CHECK-LABEL: func.func private @fill_relu(%operand: {{.*}}, %scratch: {{.*}}, %rows: index, %depth: index
+// CHECK-LABEL: func.func private @fill_relu(%operand_place: {{.*}}, %operand_row: index, %scratch: {{.*}}, %rows: index, %depth: index)
 // CHECK:         arith.select
 // CHECK-LABEL: func.func private @tile_4x8(
 // CHECK-LABEL: func.func private @blocks(

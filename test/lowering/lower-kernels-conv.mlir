@@ -18,12 +18,12 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // CHECK-SAME:    %depth: index, {{.*}}%a_tap: index)
 // In the middle the taps of a filter row lie side by side and are one loop. A call says how many filter rows it visits.
 // CHECK-LABEL: func.func private @tile_4x8(
-// CHECK:         memref.reinterpret_cast %a to {{.*}} sizes: [%filter_rows, 4, 1, %depth], strides: [%a_filter_row, %a_row, 0, 1]
+// CHECK:         memref.reinterpret_cast %a_place to {{.*}} sizes: [%filter_rows, 4, 1, %depth], strides: [%a_filter_row, %a_stride, 0, 1]
 // CHECK:         scf.for %{{.*}} = %{{.*}} to %filter_rows step
 // CHECK-LABEL: func.func private @tile_4x8_0to4_0to4_0to3(
 // CHECK-LABEL: func.func private @panels(
 // The taps of a row are three times its run.
-// CHECK:         func.call @tile_4x8_1to4_0to4_0to4(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %run,
-// CHECK:         arith.muli %run, %{{.*}} : index
-// CHECK:         func.call @tile_4x8(%{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %pixels
-// CHECK:         func.call @tile_4x8_0to4_0to4_0to3(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %run,
+// CHECK:         func.call @tile_4x8_1to4_0to4_0to4(%{{[0-9]+}}, %nest_run,
+// CHECK:         arith.muli %nest_run, %{{.*}} : index
+// CHECK:         func.call @tile_4x8(%{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %nest_a_pixels
+// CHECK:         func.call @tile_4x8_0to4_0to4_0to3(%{{[0-9]+}}, %nest_run,

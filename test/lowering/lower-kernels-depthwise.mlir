@@ -17,6 +17,6 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // The last two channels are half a register, so inputs are loaded through a mask: four pixels for six products.
 // CHECK-LABEL:    func.func private @kernel_conv_0(
 // CHECK:          func.call @patch_1x2(
-// CHECK-LABEL:    func.func private @patch_1x2(%x: {{.*}}, %out: {{.*}}, %filter: {{.*}}, %first: index, %last: index, %row: index, %column: index,
+// CHECK-LABEL:    func.func private @patch_1x2(%x_place: {{.*}}, %x_row: index, %x_column: index, %out_place: {{.*}}, %filter: {{.*}}, %first: index, %last: index,
 // CHECK-COUNT-4:  vector.maskedload
 // CHECK-NOT:      vector.maskedload

@@ -48,7 +48,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // CHECK:         func.call @panels_2(
 
 // A strip of tiles: four rows of 8 sums each in registers over the inner sum, then the residual and the store.
-// CHECK:       func.func private @tile_4x8_add(%a: {{.*}}, %tiles: index, %depth: index, %a_row: index
+// CHECK:       func.func private @tile_4x8_add(%tiles: index, %depth: index, %a_place: {{.*}}, %a_stride: index
 // CHECK:         scf.for {{.*}} to %tiles
 // CHECK:         scf.for {{.*}} to %depth {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>)
 // CHECK-COUNT-4:   vector.fma

@@ -27,7 +27,7 @@ from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, by_class, tile_classes
-from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
+from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import aligned_strides, argument_buffer
 
 
@@ -58,8 +58,25 @@ class _Pixels:
     """
 
     place: SSAValue
-    strides: tuple[Index, Index]
+    row: Index
+    column: Index
     kind: tuple[bool, bool, bool, Attribute]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a patch's function is told of the tiles that it does: where the first is, and how many follow it."""
+
+    x: _Pixels
+    out: _Pixels
+    operand: tuple[_Pixels | None, ...]  # None: the result's own bytes
+    filter: SSAValue
+    bias: SSAValue | None
+    first: Index  # of the registers of channels
+    last: Index
+    channels: Index
+    filter_rows: tuple[Index, ...]  # from the first to before the last, where they are a loop
+    tiles: Index
 
 
 def lower(k: KernelInstance) -> None:
@@ -95,7 +112,6 @@ class _Writer:
         self.bias = None if bias is None else argument_buffer(k, bias)
         self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}
         self.whole = g.channels % self.lanes == 0
-        self.filter_strides = [kh * kw * self.lanes, self.lanes, 1]
 
     def write(self) -> None:
         b, g = self.b, self.g
@@ -122,51 +138,34 @@ class _Writer:
         x = patch.columns.start
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
-        source = self._pixels(self.x, [image, top, left])
-        out = self._pixels(self.k.results[0], [image, y, x])
-        operands = [
-            None if buffer is self.k.results[0] else self._pixels(buffer, [image, y, x], value)
-            for value, buffer in self.operands.items()
-        ]
-        given = [source, out, *(each for each in operands if each is not None)]
-        places = [(source.place, "x"), (out.place, "out")]
-        places += [(each.place, "operand") for each in operands if each is not None]
-        places += [(b.place(self.weight, 0), "filter")]
-        places += [(b.place(self.bias, 0), "bias")] if self.bias is not None else []
-        numbers: list[tuple[Index, str]] = [(low, "first"), (high, "last")]
-        numbers += [
-            (each, name) for pixels in given for each, name in zip(pixels.strides, ("row", "column"), strict=True)
-        ]
-        numbers += [] if self.whole else [(g.channels, "channels")]
-        numbers += [(each, "filter_row") for each in (self._filter_rows(y) if patch.loops else ())]
-        numbers += [(patch.columns.count, "tiles")] if patch.repeats else []
-        kinds = tuple(None if each is None else each.kind for each in operands)
+        told = _Told(
+            x=self._pixels(self.x, [image, top, left]),
+            out=self._pixels(self.k.results[0], [image, y, x]),
+            operand=tuple(
+                None if buffer is self.k.results[0] else self._pixels(buffer, [image, y, x], value)
+                for value, buffer in self.operands.items()
+            ),
+            filter=b.place(self.weight, 0),
+            bias=None if self.bias is None else b.place(self.bias, 0),
+            first=b.index(low),
+            last=b.index(high),
+            channels=b.index(g.channels),
+            filter_rows=self._filter_rows(y) if patch.loops else (),
+            tiles=b.index(patch.columns.count) if patch.repeats else 1,
+        )
 
-        def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
-            place, number = iter(arguments[: len(places)]), iter(arguments[len(places) :])
-            first, last = next(number), next(number)
-            told = [_Pixels(next(place), (next(number), next(number)), each.kind) for each in given]
-            weight = b.view(next(place), 0, [last, g.kernel[0] * g.kernel[1], self.lanes], self.filter_strides)
-            channels = next(number) if not self.whole else last
-            bias = None if self.bias is None else b.view(next(place), 0, [channels], [1])
-            rest = iter(told[2:])
-            windows = [told[1] if each is None else next(rest) for each in operands]
-            filter_rows = [next(number), next(number)] if patch.loops else []
+        def write(b: LoopBuilder, told: _Told) -> None:
+            def tile(number: Index, _: Sequence[SSAValue]) -> None:
+                there = _Patch(self, b, patch, told, number)
+                b.loop(told.first, told.last, lambda block, _: there.write(block))
 
-            def tile(number: Index) -> None:
-                """The tile so many tiles to the right of the first."""
-                there = _Patch(self, b, patch, number, told[0], weight, bias, windows, told[1], channels, filter_rows)
-                b.loop(first, last, lambda block, _: there.write(block))
+            b.loop(0, told.tiles, tile)
 
-            b.loop(0, next(number) if patch.repeats else 1, lambda number, _: tile(number))
-
-        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, kinds, self.epilogue.key)
+        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, self.epilogue.key)
         stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
-        named = [(place.type, name) for place, name in places] + [(INDEX, name) for _, name in numbers]
-        function = self.k.common.function(("depthwise", *key), stem, named, write)
-        b.call(function, [value for value, _ in (*places, *numbers)])
+        self.k.common.call(b, stem, key, told, write)
 
-    def _filter_rows(self, y: Index) -> tuple[Index, Index]:
+    def _filter_rows(self, y: Index) -> tuple[SSAValue, SSAValue]:
         """[first, last): rows of the filter that lie inside the picture for the output row y."""
         b, g = self.b, self.g
         above = b.sub(g.pad[0], b.mul(y, g.stride[0]))  # rows of the picture, perhaps fewer than none
@@ -175,48 +174,45 @@ class _Writer:
         def reached(rows: Index) -> Index:
             return b.div(b.add(b.max(rows, 0), step - 1), step)
 
-        return reached(above), b.min(reached(b.add(above, g.height)), g.kernel[0])
+        last = b.min(reached(b.add(above, g.height)), g.kernel[0])
+        return b.index(reached(above)), b.index(last)
 
     def _pixels(self, buffer: SSAValue, at: Sequence[Index], value: SSAValue | None = None) -> _Pixels:
         """The pixels from `at` (image, row, column) on of a buffer of pictures, or of a value broadcast to one."""
         strides = strides_of(memref_type(buffer)) if value is None else aligned_strides(self.k, value, 4)
         place = self.b.place(buffer, self.b.linear(at, strides[:3]))
         row, column, channel = strides[1:]
-        return _Pixels(place, (row, column), (row != 0, column != 0, channel != 0, memref_type(buffer).element_type))
+        element = memref_type(buffer).element_type
+        return _Pixels(place, self.b.index(row), self.b.index(column), (row != 0, column != 0, channel != 0, element))
 
 
 class _Patch:
-    """A patch being written, in a function of its own: see `_Writer._call` for what it is told."""
+    """A tile being written: so many tiles to the right of the first."""
 
-    def __init__(
-        self,
-        of: _Writer,
-        b: LoopBuilder,
-        patch: Patch,
-        number: Index,
-        source: _Pixels,
-        weight: SSAValue,
-        bias: SSAValue | None,
-        operands: Sequence[_Pixels],
-        out: _Pixels,
-        channels: Index,
-        filter_rows: Sequence[SSAValue],
-    ) -> None:
+    def __init__(self, of: _Writer, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
         g = of.g
         self.b, self.g, self.lanes, self.whole, self.patch, self.epilogue = b, g, of.lanes, of.whole, patch, of.epilogue
-        self.weight, self.bias, self.channels, self.filter_rows = weight, bias, channels, filter_rows
+        self.filter_rows = told.filter_rows
+        taps = g.kernel[0] * g.kernel[1]
+        self.weight = b.view(told.filter, 0, [told.last, taps, of.lanes], [taps * of.lanes, of.lanes, 1])
+        self.channels = told.channels
+        self.bias = None if told.bias is None else b.view(told.bias, 0, [told.channels], [1])
         rows = (patch.rows.rows - 1) * g.stride[0] + (g.kernel[0] - 1) * g.dilation[0] + 1
         columns = (patch.columns.rows - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1
         x = b.mul(number, patch.columns.rows)
-        left = b.mul(b.mul(x, g.stride[1]), source.strides[1])
-        self.source = b.view(source.place, left, [rows, columns, channels], [*source.strides, 1])
-        size = [patch.rows.rows, patch.columns.rows, channels]
-        self.out = b.view(out.place, b.mul(x, out.strides[1]), size, [*out.strides, 1])
-        pairs = list(zip(self.epilogue.operands, operands, strict=True))
-        self.windows = {
-            value: self.out if each is out else b.view(each.place, b.mul(x, each.strides[1]), size, [*each.strides, 1])
-            for value, each in pairs
-        }
+
+        def window(pixels: _Pixels, x: Index, rows: int, columns: int) -> SSAValue:
+            at = b.mul(x, pixels.column)
+            return b.view(pixels.place, at, [rows, columns, told.channels], [pixels.row, pixels.column, 1])
+
+        size = patch.rows.rows, patch.columns.rows
+        self.source = window(told.x, b.mul(x, g.stride[1]), rows, columns)
+        self.out = window(told.out, x, *size)
+        pairs = [
+            (value, told.out if each is None else each)
+            for value, each in zip(self.epilogue.operands, told.operand, strict=True)
+        ]
+        self.windows = {value: self.out if each is told.out else window(each, x, *size) for value, each in pairs}
         self.kinds = {value: each.kind for value, each in pairs}
 
     def write(self, block: Index) -> None:

@@ -21,7 +21,7 @@ from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps, arguments_of
 from ..tiles.tiles import TileClass, by_class, collapse, tile_classes
-from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
+from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.extents import Extent, extents
 from .contraction_nest import SCRATCH, Access, FilterRows, Nest, access, aligned_strides, argument_buffer
 from .tile_calls import Site, TileCalls, Tiling, tiles_of
@@ -54,6 +54,25 @@ class Blocks:
     blocks: tuple[RowBlock, ...]
     sources: tuple[Access, ...]
     ending: Ending
+
+
+@dataclass(frozen=True)
+class _Window:
+    """An operand of the prologue: where it is read for the first pixel of a block, and how far the next pixel's is."""
+
+    place: SSAValue
+    row: Index
+    by_column: bool
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """What the function that computes rows is told."""
+
+    operand: tuple[_Window, ...]
+    scratch: SSAValue
+    rows: Index
+    depth: Index
 
 
 def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: FusedOps) -> None:
@@ -150,33 +169,28 @@ class _Writer:
         """Rows of the left-hand side into scratch, by a function of all kernels with such a prologue."""
         b, places, sources = self.b, self.k.places, self.work.sources
         lanes, ending, prologue = self.work.panels.nr, self.work.ending, self.prologue
-        by_row = tuple(each.pixels[-1] != 0 for each in sources)
-        by_column = tuple(each.column != 0 for each in sources)
-        windows = [b.place(places[each.buffer], b.linear(pixel, each.pixels, each.offset)) for each in sources]
-        strides = [each.pixels[-1] for each, varies in zip(sources, by_row, strict=True) if varies]
+        by_columns = [each.column != 0 for each in sources]
+        windows = tuple(
+            _Window(b.place(places[each.buffer], b.linear(pixel, each.pixels, each.offset)), each.pixels[-1], by_column)
+            for each, by_column in zip(sources, by_columns, strict=True)
+        )
+        facts = _Fill(windows, places[SCRATCH], b.index(rows), b.index(self.nest.depth))
 
-        def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
-            *windows, scratch = arguments[: len(sources) + 1]
-            rows, depth, *rest = arguments[len(sources) + 1 :]
-            given = iter(rest)
-            steps = [(next(given) if row else 0, int(column)) for row, column in zip(by_row, by_column, strict=True)]
-            views = [b.view(at, 0, [rows, depth], step) for at, step in zip(windows, steps, strict=True)]
+        def write(b: LoopBuilder, told: _Fill) -> None:
+            size = [told.rows, told.depth]
+            views = [b.view(each.place, 0, size, (each.row, int(each.by_column))) for each in told.operand]
             _write_rows(
                 b,
                 prologue,
-                dict(zip(prologue.operands, zip(views, by_column, strict=True), strict=True)),
-                b.view(scratch, 0, [rows, depth], [depth, 1]),
-                rows,
-                depth,
+                dict(zip(prologue.operands, zip(views, by_columns, strict=True), strict=True)),
+                b.view(told.scratch, 0, size, [told.depth, 1]),
+                told.rows,
+                told.depth,
                 lanes,
                 ending,
             )
 
-        named = [(window.type, "operand") for window in windows] + [(places[SCRATCH].type, "scratch")]
-        named += [(INDEX, name) for name in ("rows", "depth", *["operand_row"] * len(strides))]
-        key = ("fill", prologue.key, by_row, by_column, lanes, ending)
-        function = self.k.common.function(key, f"fill{prologue.stem}", named, write)
-        b.call(function, [*windows, places[SCRATCH], rows, self.nest.depth, *strides])
+        self.k.common.call(b, f"fill{prologue.stem}", (prologue.key, lanes, ending), facts, write)
 
 
 def _write_rows(

@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ..instance import KernelInstance
 from ..writing.arithmetic import Arithmetic, convert
-from ..writing.builder import INDEX, Index, LoopBuilder
+from ..writing.builder import Index, LoopBuilder
 from .fused_ops import FusedOps
 from .steps import InnerStep
 
@@ -122,63 +122,41 @@ class Strip:
 
 def call_tiles(k: KernelInstance, tile: Tile, epilogue: FusedOps, strip: Strip) -> None:
     """A strip of tiles, by the function that all kernels of the module have for such tiles."""
-    places = [(strip.a.place, "a"), (strip.panel, "panel"), (strip.out.place, "out")]
-    places += [(rows.place, "operand") for rows in strip.operands if rows is not None]
-    places += [(strip.bias, "bias")] if strip.bias is not None else []
-    numbers = _numbers(tile, strip)
 
-    def write(b: LoopBuilder, arguments: Sequence[SSAValue]) -> None:
-        told = _told(tile, arguments[: len(places)], arguments[len(places) :])
-        b.loop(0, told.tiles, lambda number, _: _TileWriter(b, tile, epilogue, told, number).write())
+    def write(b: LoopBuilder, strip: Strip) -> None:
+        b.loop(0, strip.tiles, lambda number, _: _TileWriter(b, tile, epilogue, strip, number).write())
 
-    named = [(place.type, name) for place, name in places] + [(INDEX, name) for _, name in numbers]
-    function = k.common.function((tile, epilogue.key), tile.stem + epilogue.stem, named, write)
-    k.b.call(function, [value for value, _ in (*places, *numbers)])
+    k.common.call(k.b, tile.stem + epilogue.stem, (tile, epilogue.key), _told(k.b, tile, strip), write)
 
 
-def _numbers(tile: Tile, strip: Strip) -> list[tuple[Index, str]]:
-    """The numbers that a tile's function is told, as far as tiles of its shape read them, and their names."""
-    numbers = [(strip.tiles, "tiles"), (strip.depth, "depth"), (strip.a.stride, "a_row")]
-    numbers += [(strip.out.stride, "out_row"), (strip.panel_row, "panel_row")]
-    for rows, operand in zip(strip.operands, tile.operands, strict=True):
-        numbers += [(rows.stride, "operand_row")] if rows is not None and operand.by_row else []
-    if tile.filter_rows:
-        numbers += [(strip.filter_rows, "filter_rows"), (strip.a_filter_row, "a_filter_row")]
-    numbers += [(strip.a_tap, "a_tap")] if len(tile.taps) > 1 else []
-    numbers += [] if tile.neighbours else [(strip.a_step, "a_step")]
-    numbers += [(strip.ahead, "ahead")] if tile.prefetch else []
-    if tile.walks_panels:
-        numbers += [(strip.next_panel, "next_panel"), (strip.next_result, "next_result")]
-    return numbers
+def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
+    """The strip with all numbers told that tiles of this shape read, and without those that they don't."""
 
+    def number(value: Index, read: bool = True) -> Index:
+        return b.index(value) if read else 0
 
-def _told(tile: Tile, places: Sequence[SSAValue], numbers: Sequence[Index]) -> Strip:
-    """The strip as the function sees it, from its arguments in the order of `call_tiles` and `_numbers`."""
-    place, number = iter(places), iter(numbers)
-    a, panel, out = next(place), next(place), next(place)
-    at = [None if operand.in_place else next(place) for operand in tile.operands]
-    bias = next(place) if tile.has_bias else None
-    tiles, depth, a_row, out_row, panel_row = (next(number) for _ in range(5))
-    operands = [
-        None if operand_at is None else MemoryRows(operand_at, next(number) if operand.by_row else 0)
-        for operand_at, operand in zip(at, tile.operands, strict=True)
-    ]
+    def rows(given: MemoryRows, by_row: bool = True) -> MemoryRows:
+        return MemoryRows(given.place, number(given.stride, by_row))
+
     return Strip(
-        tiles=tiles,
-        depth=depth,
-        a=MemoryRows(a, a_row),
-        panel=panel,
-        panel_row=panel_row,
-        out=MemoryRows(out, out_row),
-        operands=operands,
-        bias=bias,
-        filter_rows=next(number) if tile.filter_rows else 1,
-        a_filter_row=next(number) if tile.filter_rows else 0,
-        a_tap=next(number) if len(tile.taps) > 1 else 0,
-        a_step=1 if tile.neighbours else next(number),
-        ahead=next(number) if tile.prefetch else 0,
-        next_panel=next(number) if tile.walks_panels else 0,
-        next_result=next(number) if tile.walks_panels else 0,
+        tiles=number(strip.tiles),
+        depth=number(strip.depth),
+        a=rows(strip.a),
+        panel=strip.panel,
+        panel_row=number(strip.panel_row),
+        out=rows(strip.out),
+        operands=tuple(
+            None if given is None else rows(given, operand.by_row)
+            for given, operand in zip(strip.operands, tile.operands, strict=True)
+        ),
+        bias=strip.bias,
+        filter_rows=number(strip.filter_rows) if tile.filter_rows else 1,
+        a_filter_row=number(strip.a_filter_row, tile.filter_rows),
+        a_tap=number(strip.a_tap, len(tile.taps) > 1),
+        a_step=1 if tile.neighbours else number(strip.a_step),
+        ahead=number(strip.ahead, tile.prefetch > 0),
+        next_panel=number(strip.next_panel, tile.walks_panels),
+        next_result=number(strip.next_result, tile.walks_panels),
     )
 
 
