@@ -52,6 +52,8 @@ class FunctionBody(Instructions):
         """The LLVM values of values of the loops level."""
         self.strides: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
         """Of memrefs whose type doesn't tell all strides: numbers, and LLVM values of what is known at run time."""
+        self.long_loops = 0
+        """How many loops have been lowered that LLVM won't unroll whole."""
         self._handlers = handlers
         self._computed: dict[tuple[object, ...], SSAValue] = {}
         self._scope: list[tuple[object, ...]] = []

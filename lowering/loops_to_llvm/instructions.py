@@ -41,6 +41,8 @@ class Instructions:
         """Integers that values are known to be."""
         self.extern: dict[str, llvm.LLVMFunctionType] = {}
         """Functions of the C library that are called."""
+        self.vectors = 0
+        """How many operations that give a vector have been appended."""
         self._entry = block
         self._first: list[Operation] = []
         self._integers: dict[tuple[int, int], SSAValue] = {}
@@ -63,6 +65,7 @@ class Instructions:
         """Appends an operation with one result."""
         made = op.create(operands=operands, result_types=(result_type,), properties=properties, attributes=attributes)
         self.block.add_op(made)
+        self.vectors += isinstance(result_type, VectorType)
         return made.results[0]
 
     def append(

@@ -72,3 +72,36 @@ func.func @main(%x: memref<8xf32>, %team: memref<2xi64>, %shares: index) {
   func.call @share_stage_0(%team, %shares) : (memref<2xi64>, index) -> ()
   func.return
 }
+
+// LLVM leaves a loop as it is that is around a long one; what runs a few times only, it may unroll.
+// CHECK-LABEL: llvm.func @around_a_loop
+// CHECK:         llvm.store
+// CHECK:         llvm.cond_br %{{.*}}, ^[[INNER:.*]](%{{.*}} : i64), ^[[AFTER:[a-z0-9]*]]
+// CHECK-NEXT:  ^[[AFTER]]:
+// CHECK:         llvm.cond_br {{.*}} {loop_annotation = {unroll = 1 : i64, vectorize = 1 : i64}}
+// CHECK-LABEL: llvm.func @around_few_trips
+// CHECK-NOT:     loop_annotation
+// CHECK:         llvm.return
+func.func @around_a_loop(%x: memref<16x16xf32>, %one: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %c16 step %c1 {
+    scf.for %j = %c0 to %c16 step %c1 {
+      memref.store %one, %x[%i, %j] : memref<16x16xf32>
+    }
+  }
+  func.return
+}
+func.func @around_few_trips(%x: memref<16x3xf32>, %one: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c16 = arith.constant 16 : index
+  scf.for %i = %c0 to %c16 step %c1 {
+    scf.for %j = %c0 to %c3 step %c1 {
+      memref.store %one, %x[%i, %j] : memref<16x3xf32>
+    }
+  }
+  func.return
+}
