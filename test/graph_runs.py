@@ -29,7 +29,8 @@ from mini_infer.dialects.graph.host_code import main_of
 from mini_infer.dialects.graph.interpret import interpret
 from mini_infer.dialects.graph.structure import ConstantOp, KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of, tensor
-from mini_infer.dialects.kernel import CallOp, ScheduleAttr
+from mini_infer.dialects.kernel import CallOp
+from mini_infer.dialects.kernel_attributes import ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.build import build_plan, target_attribute

@@ -31,7 +31,8 @@ from mini_infer.dialects.graph.host_code import state_level
 from mini_infer.dialects.graph.structure import CallOp as GraphCallOp
 from mini_infer.dialects.graph.structure import KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of, type_of
-from mini_infer.dialects.kernel import CallOp, InterfaceAttr, ScheduleAttr
+from mini_infer.dialects.kernel import CallOp
+from mini_infer.dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir

@@ -27,7 +27,7 @@ from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, Tra
 from mini_infer.dialects.graph.structure import CallOp, KernelOp, WeightOp, YieldOp
 from mini_infer.dialects.graph.unary import AbsOp, NegOp, ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of, tensor
-from mini_infer.dialects.kernel import InterfaceAttr, ScheduleAttr
+from mini_infer.dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.kernels.moves import moves_of

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp, YieldOp
-from ...dialects.kernel import InterfaceAttr
+from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules.schedule import Schedule

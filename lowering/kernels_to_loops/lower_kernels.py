@@ -32,7 +32,8 @@ from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import kernels_of, state_level
 from ...dialects.graph.structure import KernelOp
-from ...dialects.kernel import BarrierOp, CallOp, InterfaceAttr
+from ...dialects.kernel import BarrierOp, CallOp
+from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.symbols import symbol_named
 from ...dialects.targets import CpuAttr, target_of
 from ...passes.kernels.schedules import schedule_of

@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
-from ...dialects.kernel import FormAttr
+from ...dialects.kernel_attributes import FormAttr
 from ...dialects.targets import CpuAttr, target_of
 from ...dialects.xdsl_repairs import kept_in
 from .schedules import names_of_schedules, schedules_for

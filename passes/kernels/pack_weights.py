@@ -27,7 +27,7 @@ from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.packing import Packing, UnpackOp
 from ...dialects.graph.structure import CallOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import AnyTensor, Array, tensor, type_of
-from ...dialects.kernel import FormAttr, InterfaceAttr
+from ...dialects.kernel_attributes import FormAttr, InterfaceAttr
 from ...dialects.targets import target_of
 from ..statistics import count
 from .choose_schedule import schedule_kernel

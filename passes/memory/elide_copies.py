@@ -34,7 +34,8 @@ from ...dialects.errors import PlanError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, blocks_of, kernels_of, main_of
 from ...dialects.graph.values import tensor
-from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
+from ...dialects.kernel import CallOp, WeightOp
+from ...dialects.kernel_attributes import InterfaceAttr
 from ..geometry.boxes import Box, placed
 from ..statistics import count
 from .analysis.buffers import (

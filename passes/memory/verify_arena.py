@@ -39,7 +39,8 @@ from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
-from ...dialects.kernel import CallOp, InterfaceAttr, WeightOp
+from ...dialects.kernel import CallOp, WeightOp
+from ...dialects.kernel_attributes import InterfaceAttr
 from .analysis.byte_map import ByteMap, Region
 
 _Step = CallOp | memref.LoadOp

@@ -14,7 +14,7 @@ from graph_runs import Case
 from kernel_cases import CASES
 from kernel_variants import ByHand, Memory, on_other_memory
 
-from mini_infer.dialects.kernel import InterfaceAttr
+from mini_infer.dialects.kernel_attributes import InterfaceAttr
 from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.config import EngineConfig
 

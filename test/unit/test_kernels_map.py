@@ -24,7 +24,7 @@ from mini_infer.dialects.graph.resize import ResizeOp
 from mini_infer.dialects.graph.structure import ConstantOp
 from mini_infer.dialects.graph.unary import NegOp, ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of
-from mini_infer.dialects.kernel import MoveAttr
+from mini_infer.dialects.kernel_attributes import MoveAttr
 from mini_infer.passes.kernels.schedules.cpu.map import Map
 
 Random = np.random.default_rng(0)

@@ -25,7 +25,8 @@ from mini_infer.dialects.graph.contraction import MatmulOp
 from mini_infer.dialects.graph.host_code import main_of
 from mini_infer.dialects.graph.interpret import interpret
 from mini_infer.dialects.graph.unary import AbsOp, ReluOp
-from mini_infer.dialects.kernel import CallOp, InterfaceAttr
+from mini_infer.dialects.kernel import CallOp
+from mini_infer.dialects.kernel_attributes import InterfaceAttr
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.memory.analysis.buffers import int_attribute
 from mini_infer.passes.memory.report.memory_report import memory_plan

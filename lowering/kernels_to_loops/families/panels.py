@@ -23,7 +23,7 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import MatmulOp
 from ....dialects.graph.values import shape_of
-from ....dialects.kernel import InterfaceAttr
+from ....dialects.kernel_attributes import InterfaceAttr
 from ....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance

@@ -12,7 +12,7 @@ from typing import cast
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.structure import KernelOp
-from ....dialects.kernel import ScheduleAttr
+from ....dialects.kernel_attributes import ScheduleAttr
 from ....dialects.targets import CpuAttr
 from ..fusion_rules import FusionRules
 from .schedule import Schedule

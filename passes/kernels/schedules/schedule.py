@@ -22,7 +22,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_type
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.structure import KernelOp
-from ....dialects.kernel import InterfaceAttr, ScheduleAttr
+from ....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from ....dialects.targets import CpuAttr
 from .scratch import ScratchLayout
 

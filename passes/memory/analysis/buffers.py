@@ -29,7 +29,7 @@ from ....dialects.graph.base import named_location, node_name
 from ....dialects.graph.host_code import ROLE, argument_texts
 from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import ints_attr, numpy_dtype
-from ....dialects.kernel import InterfaceAttr
+from ....dialects.kernel_attributes import InterfaceAttr
 from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]

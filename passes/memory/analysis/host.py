@@ -18,7 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.graph.host_code import is_scalar
 from ....dialects.graph.values import shape_of
-from ....dialects.kernel import CallOp, InterfaceAttr, MoveAttr, WeightOp
+from ....dialects.kernel import CallOp, WeightOp
+from ....dialects.kernel_attributes import InterfaceAttr, MoveAttr
 from ...geometry.boxes import Box
 
 Step: TypeAlias = CallOp | memref.LoadOp

@@ -18,7 +18,7 @@ from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import describe
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...kernel_facts import item_bytes, the_root

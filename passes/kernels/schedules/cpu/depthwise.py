@@ -22,7 +22,7 @@ from .....dialects.graph.contraction import ConvOp
 from .....dialects.graph.packing import DepthwisePacking
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

@@ -12,7 +12,7 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph.structure import KernelOp
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

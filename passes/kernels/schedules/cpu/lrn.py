@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.graph.windows import LrnOp
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...kernel_facts import item_bytes, the_root

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from .....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from .....dialects.graph.structure import KernelOp
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

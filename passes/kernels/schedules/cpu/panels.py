@@ -26,7 +26,7 @@ from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.unary import AbsOp, NegOp, ReluOp
 from .....dialects.graph.values import element_type_of_value, ints, shape_of
 from .....dialects.graph.windows import MaxPoolOp
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

@@ -19,7 +19,7 @@ from .....dialects.graph.packing import PanelPacking
 from .....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...kernel_facts import argument_index, item_bytes, the_root

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute
 
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, numpy_dtype
-from .....dialects.kernel import InterfaceAttr
+from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

@@ -1,0 +1,404 @@
+"""What is written on a kernel's symbol: its form, its schedule, and what it allows of its buffers.
+
+#kernel.form<"contraction">
+#kernel.schedule<"panels", {mr = 6, nr = 16}>
+#kernel.interface<strided_operands = [0], packed = [1 : #kernel.packing<"panels", {nr = 16}>], per_thread = 128>
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntAttr,
+    IntegerAttr,
+    StringAttr,
+    i64,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.irdl import (
+    irdl_attr_definition,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from .graph.packing import PACKINGS, Packing
+from .graph.structure import SpeaksOfKernel
+
+
+@irdl_attr_definition
+class FormAttr(ParametrizedAttribute):
+    """`#kernel.form<"contraction">`: what a kernel's body computes, whatever machine does it, and how."""
+
+    name = "kernel.form"
+    kind: StringAttr
+
+    @classmethod
+    def of(cls, kind: str) -> FormAttr:
+        """A form from its name."""
+        return cls(StringAttr(kind))
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return [StringAttr(parser.parse_str_literal())]
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.kind.data)
+
+
+def _numbers(options: DictionaryAttr) -> dict[str, int]:
+    return {key: value.value.data for key, value in options.data.items() if isinstance(value, IntegerAttr)}
+
+
+def _parse_kind_and_options(parser: AttrParser) -> Sequence[Attribute]:
+    """`"kind", {key = integer, ...}`; the options may be missing."""
+    kind = StringAttr(parser.parse_str_literal())
+    options: dict[str, Attribute] = {}
+    if parser.parse_optional_punctuation(","):
+        with parser.in_braces():
+            while True:
+                key = parser.parse_identifier()
+                parser.parse_punctuation("=")
+                options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+                if parser.parse_optional_punctuation(",") is None:
+                    break
+    return [kind, DictionaryAttr(options)]
+
+
+def _print_kind_and_options(printer: Printer, kind: StringAttr, options: DictionaryAttr) -> None:
+    printer.print_string_literal(kind.data)
+    if numbers := _numbers(options):
+        pairs = ", ".join(f"{key} = {number}" for key, number in numbers.items())
+        printer.print_string(f", {{{pairs}}}")
+
+
+@irdl_attr_definition
+class ScheduleAttr(ParametrizedAttribute):
+    """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: the way that a kernel is carried out, and its options.
+
+    They are integers; what each may be is said where the schedule of that kind is defined.
+    """
+
+    name = "kernel.schedule"
+    kind: StringAttr
+    options: DictionaryAttr
+
+    @classmethod
+    def of(cls, kind: str, **options: int) -> ScheduleAttr:
+        """A schedule from plain values."""
+        values = {key: IntegerAttr(value, i64) for key, value in options.items()}
+        return cls(StringAttr(kind), DictionaryAttr(values))
+
+    def numbers(self) -> dict[str, int]:
+        """The options."""
+        return _numbers(self.options)
+
+    @override
+    def verify(self) -> None:
+        if wrong := [key for key, value in self.options.data.items() if not isinstance(value, IntegerAttr)]:
+            raise VerifyException(f"the schedule's {wrong[0]} is no integer")
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return _parse_kind_and_options(parser)
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            _print_kind_and_options(printer, self.kind, self.options)
+
+
+@irdl_attr_definition
+class PackingAttr(ParametrizedAttribute):
+    """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/packing.py)."""
+
+    name = "kernel.packing"
+    kind: StringAttr
+    options: DictionaryAttr
+
+    @classmethod
+    def of(cls, packing: Packing) -> PackingAttr:
+        """A packing as the IR holds it; what is usual is left out."""
+        given = {each.name: (int(getattr(packing, each.name)), each.default) for each in fields(packing)}
+        values = {key: IntegerAttr(value, i64) for key, (value, usual) in given.items() if value != usual}
+        return cls(StringAttr(packing.kind), DictionaryAttr(values))
+
+    @property
+    def packing(self) -> Packing:
+        """The packing that it stands for."""
+        kind = PACKINGS[self.kind.data]
+        flags = [each.name for each in fields(kind) if each.default is False]
+        return kind(**{key: bool(n) if key in flags else n for key, n in _numbers(self.options).items()})
+
+    @override
+    def verify(self) -> None:
+        kind, numbers = self.kind.data, _numbers(self.options)
+        if kind not in PACKINGS:
+            raise VerifyException(f"there is no packing '{kind}'; there are {', '.join(PACKINGS)}")
+        known = {each.name: each.default is MISSING for each in fields(PACKINGS[kind])}
+        if wrong := [key for key in numbers if key not in known]:
+            raise VerifyException(f"the packing '{kind}' has no '{wrong[0]}'; it has {', '.join(known)}")
+        if missing := [key for key, needed in known.items() if needed and key not in numbers]:
+            raise VerifyException(f"the packing '{kind}' needs a number '{missing[0]}'")
+        for each in fields(PACKINGS[kind]):
+            number, least = numbers.get(each.name), 0 if each.default is False else 1
+            if number is not None and number < least:
+                raise VerifyException(f"the packing '{kind}' has {each.name} = {number}; it must be at least {least}")
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return _parse_kind_and_options(parser)
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            _print_kind_and_options(printer, self.kind, self.options)
+
+
+@irdl_attr_definition
+class MoveAttr(ParametrizedAttribute):
+    """`0 to 1 sizes [2, 3] from 0 [6, 1] at 3 [6, 1]`: a window of operand 0 that is only moved to one of result 1.
+
+    A window is the offset of its first element and its strides, in elements of the dense tensor.
+    """
+
+    name = "kernel.move"
+    operand: IntAttr
+    result: IntAttr
+    sizes: ArrayAttr[IntAttr]
+    source_offset: IntAttr
+    source_strides: ArrayAttr[IntAttr]
+    target_offset: IntAttr
+    target_strides: ArrayAttr[IntAttr]
+
+    @classmethod
+    def of(
+        cls,
+        operand: int,
+        result: int,
+        sizes: Sequence[int],
+        source: tuple[int, Sequence[int]],
+        target: tuple[int, Sequence[int]],
+    ) -> MoveAttr:
+        """A move from plain values; `source` and `target` are offset and strides."""
+
+        def ints(values: Sequence[int]) -> ArrayAttr[IntAttr]:
+            return ArrayAttr(IntAttr(value) for value in values)
+
+        windows = (IntAttr(source[0]), ints(source[1]), IntAttr(target[0]), ints(target[1]))
+        return cls(IntAttr(operand), IntAttr(result), ints(sizes), *windows)
+
+    @override
+    def verify(self) -> None:
+        if not len(self.sizes) == len(self.source_strides) == len(self.target_strides):
+            raise VerifyException("the windows of a move have as many strides as sizes")
+        if min(self.source_offset.data, self.target_offset.data) < 0:
+            raise VerifyException("a move starts in front of a tensor")
+
+    @classmethod
+    def parse_bare(cls, parser: AttrParser) -> MoveAttr:
+        """The move as it stands in an interface."""
+
+        def number() -> int:
+            return parser.parse_integer(allow_boolean=False)
+
+        def numbers() -> list[int]:
+            return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, number)
+
+        operand = number()
+        parser.parse_keyword("to")
+        result = number()
+        parser.parse_keyword("sizes")
+        sizes = numbers()
+        parser.parse_keyword("from")
+        source = number(), numbers()
+        parser.parse_keyword("at")
+        return cls.of(operand, result, sizes, source, (number(), numbers()))
+
+    def text(self) -> str:
+        """What `parse_bare` reads."""
+        source, target = ([each.data for each in strides] for strides in (self.source_strides, self.target_strides))
+        windows = f"from {self.source_offset.data} {source} at {self.target_offset.data} {target}"
+        return f"{self.operand.data} to {self.result.data} sizes {[size.data for size in self.sizes]} {windows}"
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            return cls.parse_bare(parser).parameters
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(self.text())
+
+
+@irdl_attr_definition
+class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
+    """What a kernel asks of its buffers and allows with them.
+
+    `inplace`: pairs (operand, result) that may be the same bytes; `moves`: what of an operand is only moved to a
+    result, so that no code is needed where both lie as they should; a result is moved as a whole or not at all;
+    `strided_operands` and `strided_results`: those whose buffers may have strides beyond the row-major ones (the
+    innermost stays 1); `packed`: weights that the code reads packed, and how pack-weights must lay each of them out;
+    `scratch` bytes for all threads together and `per_thread` bytes for each.
+    """
+
+    name = "kernel.interface"
+    inplace: ArrayAttr[ArrayAttr[IntAttr]]
+    moves: ArrayAttr[MoveAttr]
+    strided_operands: ArrayAttr[IntAttr]
+    strided_results: ArrayAttr[IntAttr]
+    packed: ArrayAttr[IntAttr]
+    packings: ArrayAttr[PackingAttr]
+    scratch: IntAttr
+    per_thread: IntAttr
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        inplace: Sequence[tuple[int, int]] = (),
+        moves: Sequence[MoveAttr] = (),
+        strided_operands: Sequence[int] = (),
+        strided_results: Sequence[int] = (),
+        packed: Mapping[int, Packing] | None = None,
+        scratch: int = 0,
+        per_thread: int = 0,
+    ) -> InterfaceAttr:
+        """An interface from plain values."""
+
+        def pairs(values: Sequence[tuple[int, int]]) -> ArrayAttr[ArrayAttr[IntAttr]]:
+            return ArrayAttr([ArrayAttr([IntAttr(a), IntAttr(b)]) for a, b in values])
+
+        def ints(values: Sequence[int]) -> ArrayAttr[IntAttr]:
+            return ArrayAttr([IntAttr(value) for value in values])
+
+        return cls(
+            pairs(inplace),
+            ArrayAttr(moves),
+            ints(strided_operands),
+            ints(strided_results),
+            ints(list(packed or {})),
+            ArrayAttr(PackingAttr.of(packing) for packing in (packed or {}).values()),
+            IntAttr(scratch),
+            IntAttr(per_thread),
+        )
+
+    @property
+    def inplace_pairs(self) -> list[tuple[int, int]]:
+        """(operand, result) pairs that may share bytes."""
+        return [(pair.data[0].data, pair.data[1].data) for pair in self.inplace]
+
+    @property
+    def packing(self) -> dict[int, Packing]:
+        """How each operand that is to be packed is."""
+        return {operand.data: each.packing for operand, each in zip(self.packed, self.packings, strict=True)}
+
+    @override
+    def verify(self) -> None:
+        if min(self.scratch.data, self.per_thread.data) < 0:
+            raise VerifyException("an interface asks for less than no scratch")
+
+    @override
+    def verify_numbers(self, operands: int, results: int) -> None:
+        pairs = (*self.inplace_pairs, *((move.operand.data, move.result.data) for move in self.moves))
+        of_operands = [operand for operand, _ in pairs] + [each.data for each in (*self.strided_operands, *self.packed)]
+        of_results = [result for _, result in pairs] + [each.data for each in self.strided_results]
+        for what, count, numbers in (("operand", operands, of_operands), ("result", results, of_results)):
+            if wrong := [number for number in numbers if not 0 <= number < count]:
+                raise VerifyException(f"the interface speaks of {what} {wrong[0]}; there are {count}")
+
+    def scratch_bytes(self, threads: int) -> int:
+        """Bytes of scratch that a call needs on `threads` threads."""
+        return self.scratch.data + threads * self.per_thread.data
+
+    @override
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        def ints() -> list[int]:
+            return parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_integer(allow_boolean=False)
+            )
+
+        def pairs() -> list[tuple[int, int]]:
+            parsed = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, ints)
+            if any(len(pair) != 2 for pair in parsed):
+                parser.raise_error("expected [operand, result] pairs")
+            return [(pair[0], pair[1]) for pair in parsed]
+
+        def packing() -> tuple[int, Packing]:
+            operand = parser.parse_integer(allow_boolean=False)
+            parser.parse_punctuation(":")
+            attribute = parser.parse_attribute()
+            if not isinstance(attribute, PackingAttr):
+                parser.raise_error("expected #kernel.packing<...>")
+            return operand, attribute.packing
+
+        inplace: list[tuple[int, int]] = []
+        moves: Sequence[MoveAttr] = ()
+        lists: dict[str, list[int]] = {"strided_operands": [], "strided_results": []}
+        packed: dict[int, Packing] = {}
+        numbers = {"scratch": 0, "per_thread": 0}
+        with parser.in_angle_brackets():
+            while (key := parser.parse_optional_identifier()) is not None:
+                parser.parse_punctuation("=")
+                if key == "inplace":
+                    inplace = pairs()
+                elif key == "moves":
+                    square = parser.Delimiter.SQUARE
+                    moves = parser.parse_comma_separated_list(square, lambda: MoveAttr.parse_bare(parser))
+                elif key in lists:
+                    lists[key] = ints()
+                elif key == "packed":
+                    packed = dict(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, packing))
+                elif key in numbers:
+                    numbers[key] = parser.parse_integer(allow_boolean=False)
+                else:
+                    parser.raise_error(f"unknown interface entry '{key}'")
+                if parser.parse_optional_punctuation(",") is None:
+                    break
+        return cls.of(
+            inplace=inplace,
+            moves=moves,
+            strided_operands=lists["strided_operands"],
+            strided_results=lists["strided_results"],
+            packed=packed,
+            scratch=numbers["scratch"],
+            per_thread=numbers["per_thread"],
+        ).parameters
+
+    @override
+    def print_parameters(self, printer: Printer) -> None:
+        parts: list[str] = []
+        if self.inplace.data:
+            parts.append(f"inplace = {[list(pair) for pair in self.inplace_pairs]}")
+        if self.moves.data:
+            parts.append(f"moves = [{', '.join(move.text() for move in self.moves)}]")
+        for key, values in (
+            ("strided_operands", self.strided_operands),
+            ("strided_results", self.strided_results),
+        ):
+            if values.data:
+                parts.append(f"{key} = {[value.data for value in values]}")
+        if self.packed.data:
+            pairs = zip(self.packed, self.packings, strict=True)
+            parts.append(f"packed = [{', '.join(f'{operand.data} : {packing}' for operand, packing in pairs)}]")
+        for key, number in (("scratch", self.scratch), ("per_thread", self.per_thread)):
+            if number.data:
+                parts.append(f"{key} = {number.data}")
+        with printer.in_angle_brackets():
+            printer.print_string(", ".join(parts))
