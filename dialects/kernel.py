@@ -45,6 +45,9 @@ from .kernel_attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, S
 from .symbols import symbol_named
 from .targets import CpuAttr, GpuAttr
 
+AS_WRITTEN = "kernel.as_written"
+"""On a function of loops: they are written as they should run, in vectors, and LLVM has little left to find out."""
+
 
 class _CallSymbolUser(SymbolUserOpInterface):
     @override

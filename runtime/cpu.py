@@ -80,13 +80,17 @@ def load_object(*objects: bytes) -> LoadedCode:
     return LoadedCode.load(objects)
 
 
-def part_of(ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = ()) -> Part:
+def part_of(
+    ir_text: str, machine: Machine, opt_level: int = OPT_LEVEL, *, link: Sequence[str] = (), as_written: bool = False
+) -> Part:
     """What is compiled at once: a module of LLVM IR text, with the modules of `link` linked in.
+
+    With `as_written`, LLVM doesn't look for what else could be made of its loops.
 
     Raises ConfigError for an architecture that LLVM doesn't have.
     """
     target_machine(machine, opt_level)
-    return Part(ir_text, tuple(link), machine.triple, machine.cpu, machine.features, opt_level)
+    return Part(ir_text, tuple(link), machine.triple, machine.cpu, machine.features, opt_level, as_written)
 
 
 def code_of(result: Compiled, part: Part, others: AbstractSet[str] = frozenset()) -> bytes:

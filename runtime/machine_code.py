@@ -73,7 +73,8 @@ def start_compiling(
             seconds[index] += _run(ctx, piece.module, each)
         with timed(ctx, "LLVM: text"):
             link = [runtime_ir(pointers, stages_of(module))] if piece.module is module else []
-            parts.append(part_of(emit_llvm_ir(piece.module, piece.shared), machine, link=link))
+            text = emit_llvm_ir(piece.module, piece.shared)
+            parts.append(part_of(text, machine, link=link, as_written=piece.as_written))
             compilers.add(parts[-1])
     if observer is not None:
         for each, taken in zip(passes, seconds, strict=True):

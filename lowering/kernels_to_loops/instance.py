@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp, YieldOp
+from ...dialects.kernel import AS_WRITTEN
 from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
@@ -42,6 +43,7 @@ class CommonFunctions:
         whole = (stem, shape, key, *types)
         if whole not in self._known:
             function, inner = define_function(self.fresh(stem), types, noinline=True)
+            function.attributes[AS_WRITTEN] = UnitAttr()
             self._known[whole] = function
             for argument, (_, name) in zip(function.body.block.args, told, strict=True):
                 argument.name_hint = name

@@ -3,6 +3,8 @@
 The first part has what may be called from outside, `main` before all. Every kernel goes to one of the others, with the
 functions that only it calls. What functions of several parts call is declared in each but the one that has it; tables
 of constants, and what is to be inlined, are in each. Parts hang on the module alone, so their code is always the same.
+What has loops that are not as they should run is apart from what has none: LLVM spends most of its time on looking for
+what it could make of them.
 """
 
 from __future__ import annotations
@@ -15,8 +17,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...dialects.kernel import AS_WRITTEN
+
 _NAMING = {"func.call", "func.constant", "llvm.call", "llvm.mlir.addressof", "memref.get_global"}
 """Ops that name a function or a table."""
+_LOOPS = {"scf.for", "scf.while"}
 PART_OPS = 2500  # which LLVM takes about 50 ms for; a part more costs it 2 ms
 
 
@@ -26,6 +31,7 @@ class ModulePart:
 
     module: ModuleOp
     shared: frozenset[str]
+    as_written: bool = False  # whether all loops are as they should run
 
 
 def split_module(module: ModuleOp) -> list[ModulePart]:
@@ -33,9 +39,11 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
     symbols = {name: op for op in module.ops if (name := _name(op))}
     naming: dict[str, list[Operation]] = {}
     lengths: dict[str, int] = {}
+    as_written: dict[str, bool] = {}
     for name, op in symbols.items():
         inner = [*op.walk()]
         naming[name], lengths[name] = [each for each in inner if each.name in _NAMING], len(inner)
+        as_written[name] = AS_WRITTEN in op.attributes or not any(each.name in _LOOPS for each in inner)
     if sum(lengths.values()) <= PART_OPS:
         return [ModulePart(module, frozenset())]
     _know_constants(symbols, naming.values())
@@ -51,24 +59,31 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
 
     def root(name: str) -> str:
         """Whose part a function goes to."""
-        while name not in place and len(callers[name]) == 1 and (caller := next(iter(callers[name]))) not in place:
+        while name not in place and len(callers[name]) == 1:
+            (caller,) = callers[name]
+            if caller in place or as_written[caller] != as_written[name]:
+                break
             name = caller
         return name
 
     for name in symbols:
         if name not in copied and name not in place:
             sizes[root(name)] = sizes.get(root(name), 0) + lengths[name]
-    part, size = 1, 0
     parts: dict[str, int] = {}
+    flags = [False]  # of the parts so far: whether they have loops that are as they should run
+    open_parts: dict[bool, tuple[int, int]] = {}  # the last one with such loops and without, and its size
     for name, ops in sizes.items():
-        if size and size + ops > PART_OPS:
-            part, size = part + 1, 0
-        parts[name], size = part, size + ops
+        kind = as_written[name]
+        number, size = open_parts.get(kind, (0, PART_OPS))
+        if size + ops > PART_OPS:
+            number, size = len(flags), 0
+            flags.append(kind)
+        parts[name], open_parts[kind] = number, (number, size + ops)
     for name in symbols:
         if name not in copied and name not in place:
             parts.setdefault(name, parts[root(name)])
     place |= parts
-    return _separate(module, symbols, calls, copied, place, part if sizes else 0)
+    return _separate(module, symbols, calls, copied, place, flags)
 
 
 def _know_constants(symbols: dict[str, Operation], naming: Iterable[list[Operation]]) -> None:
@@ -100,9 +115,9 @@ def _separate(
     calls: dict[str, list[str]],
     copied: set[str],
     place: dict[str, int],
-    last: int,
+    as_written: list[bool],
 ) -> list[ModulePart]:
-    made: list[list[Operation]] = [[] for _ in range(last + 1)]
+    made: list[list[Operation]] = [[] for _ in as_written]
     shared: list[set[str]] = [set() for _ in made]
     for name, part in place.items():
         made[part].append(symbols[name])
@@ -120,7 +135,7 @@ def _separate(
     for number, ops in enumerate(made):
         target = module if number == 0 else ModuleOp([], dict(module.attributes))
         target.body.block.add_ops(ops)
-        parts.append(ModulePart(target, frozenset(shared[number])))
+        parts.append(ModulePart(target, frozenset(shared[number]), as_written[number]))
     return parts
 
 

@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from models.build import SMALL_MODELS, example_inputs
+from xdsl.ir import Operation
 
 import mini_infer as mi
 from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.kernel import AS_WRITTEN
+from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.runtime import compilers, compiling, llvm_worker
+from mini_infer.runtime.build import import_model
 from mini_infer.runtime.compilers import Compilers
 from mini_infer.runtime.cpu import Machine, part_of
 from mini_infer.runtime.cpu_device import DEVICE
@@ -54,6 +58,24 @@ def objects(monkeypatch: pytest.MonkeyPatch, model: Any, **options: Any) -> tupl
         patched.setattr(DEVICE, "load", noting)
         engine = mi.compile(model, **options)
     return loaded[0], engine
+
+
+def has_loops(function: Operation) -> bool:
+    return any(op.name in ("scf.for", "scf.while") for op in function.walk())
+
+
+def test_loops_that_are_as_they_should_run_are_apart(small_parts: None) -> None:
+    """The pools and sums of a network are LLVM's to improve, its register tiles are not."""
+    config = mi.EngineConfig(threads=1)
+    module, ctx = import_model(SMALL_MODELS["resnet"](), config)
+    pipelines.run_phases(ctx, module, pipelines.remaining_phases(module, "loops"), verify=False)
+    first, *others = split_module.split_module(module)
+    assert not first.as_written
+    assert {part.as_written for part in others} == {True, False}
+    for part in others:
+        looping = [op for op in part.module.ops if has_loops(op)]
+        assert looping
+        assert {AS_WRITTEN in op.attributes for op in looping} == {part.as_written}
 
 
 @pytest.mark.parametrize("name", ["resnet", "transformer"])
