@@ -20,13 +20,13 @@ def campaign(folder: Path, *options: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("seed", [0, 4])
+@pytest.mark.parametrize("seed", [0, pytest.param(4, marks=pytest.mark.slow)])
 def test_graphs(seed: int, tmp_path: Path) -> None:
     campaign(tmp_path, "--graphs", "3", "--files", "0", "--sets", "2", "--seed", str(seed))
 
 
 def test_files(tmp_path: Path) -> None:
-    campaign(tmp_path, "--graphs", "0", "--files", "25")
+    campaign(tmp_path, "--graphs", "0", "--files", "15")
 
 
 @pytest.mark.slow

@@ -125,7 +125,7 @@ def behind(kind: str, rule: Rule) -> Case:
     return lambda m: rule(m, root(m, kind))
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in (1, 2))])
 def test_epilogues(number: int) -> None:
     """Each epilogue behind two of the six roots; every root and target gets a share."""
     some = [behind(KINDS[(i + 3 * j + number) % 6], rule) for i, rule in enumerate(EPILOGUES) for j in range(2)]
