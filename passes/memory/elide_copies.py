@@ -155,7 +155,7 @@ class _Reader:
         sides: list[tuple[Box, Box]] = []
         for move in moves:
             ends = ((move.source, call.ins[move.operand]), (move.target, call.outs[move.result]))
-            if any(box.end > Box.dense(memref_type(value).get_shape()).count for box, value in ends):
+            if any(box.count and box.end > Box.dense(memref_type(value).get_shape()).count for box, value in ends):
                 raise PlanError(f"{describe(call)}: @{name} says it moves what lies outside of its buffers")
             source = placed(move.source, self.places[call.ins[move.operand]].box)
             target = placed(move.target, self.places[call.outs[move.result]].box)

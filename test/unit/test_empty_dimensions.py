@@ -21,7 +21,8 @@ def bias(count: int) -> Array:
     return np.arange(1, count + 1, dtype=np.float32)
 
 
-AXES = np.array([1])
+AXES, LAST = np.array([1]), np.array([-1])
+KNOWN = (AXES, LAST)
 LEAST, MOST = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 # operator, operands, attributes, result
 CASES: list[tuple[str, list[Array], dict[str, Any], Any]] = [
@@ -47,6 +48,8 @@ CASES: list[tuple[str, list[Array], dict[str, Any], Any]] = [
     ("ReduceLogSum", [zeros(2, 0), AXES], {}, zeros(2, 1) - np.inf),
     ("ReduceLogSumExp", [zeros(2, 0), AXES], {}, zeros(2, 1) - np.inf),
     ("Softmax", [zeros(2, 0)], {}, zeros(2, 0)),
+    ("Gather", [zeros(0, 5, 3), LAST], {"axis": 1}, zeros(0, 1, 3)),
+    ("Slice", [zeros(0, 5, 3), AXES, LAST, AXES], {}, zeros(0, 3, 3)),
     ("LayerNormalization", [zeros(0, 3), bias(3)], {}, zeros(0, 3)),
     ("RNN", [zeros(0, 2, 3), zeros(1, 4, 3), zeros(1, 4, 4)], {"hidden_size": 4}, zeros(0, 1, 2, 4)),
     ("LSTM", [zeros(0, 2, 3), zeros(1, 16, 3), zeros(1, 16, 4)], {"hidden_size": 4}, zeros(0, 1, 2, 4)),
@@ -70,8 +73,8 @@ def test_of_no_elements(optimize: bool) -> None:
         given |= dict(zip(names, operands, strict=True))
         nodes.append(helper.make_node(operator, names, [f"y{number}"], **attributes))
     tensors = {name: numpy_helper.from_array(array, name) for name, array in given.items()}
-    known = [tensor for name, tensor in tensors.items() if given[name] is AXES]
-    inputs = {name: array for name, array in given.items() if array is not AXES}
+    known = [tensor for name, tensor in tensors.items() if any(given[name] is each for each in KNOWN)]
+    inputs = {name: array for name, array in given.items() if not any(array is each for each in KNOWN)}
     declared = [helper.make_tensor_value_info(name, tensors[name].data_type, inputs[name].shape) for name in inputs]
     results = [helper.make_tensor_value_info(f"y{number}", 0, None) for number in range(len(CASES))]
     graph = helper.make_graph(nodes, "empty", declared, results, known)
