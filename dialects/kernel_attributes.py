@@ -59,30 +59,37 @@ def _numbers(options: DictionaryAttr) -> dict[str, int]:
     return {key: value.value.data for key, value in options.data.items() if isinstance(value, IntegerAttr)}
 
 
-def _parse_kind_and_options(parser: AttrParser) -> Sequence[Attribute]:
-    """`"kind", {key = integer, ...}`; the options may be missing."""
-    kind = StringAttr(parser.parse_str_literal())
-    options: dict[str, Attribute] = {}
-    if parser.parse_optional_punctuation(","):
-        with parser.in_braces():
-            while True:
-                key = parser.parse_identifier()
-                parser.parse_punctuation("=")
-                options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
-                if parser.parse_optional_punctuation(",") is None:
-                    break
-    return [kind, DictionaryAttr(options)]
+class _KindAndOptions:
+    """`<"kind", {key = integer, ...}>`; the options may be missing."""
 
+    kind: StringAttr
+    options: DictionaryAttr
 
-def _print_kind_and_options(printer: Printer, kind: StringAttr, options: DictionaryAttr) -> None:
-    printer.print_string_literal(kind.data)
-    if numbers := _numbers(options):
-        pairs = ", ".join(f"{key} = {number}" for key, number in numbers.items())
-        printer.print_string(f", {{{pairs}}}")
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        options: dict[str, Attribute] = {}
+        with parser.in_angle_brackets():
+            kind = StringAttr(parser.parse_str_literal())
+            if parser.parse_optional_punctuation(","):
+                with parser.in_braces():
+                    while True:
+                        key = parser.parse_identifier()
+                        parser.parse_punctuation("=")
+                        options[key] = IntegerAttr(parser.parse_integer(allow_boolean=False), i64)
+                        if parser.parse_optional_punctuation(",") is None:
+                            break
+        return [kind, DictionaryAttr(options)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.kind.data)
+            if numbers := _numbers(self.options):
+                pairs = ", ".join(f"{key} = {number}" for key, number in numbers.items())
+                printer.print_string(f", {{{pairs}}}")
 
 
 @irdl_attr_definition
-class ScheduleAttr(ParametrizedAttribute):
+class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
     """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: the way that a kernel is carried out, and its options.
 
     They are integers; what each may be is said where the schedule of that kind is defined.
@@ -107,20 +114,9 @@ class ScheduleAttr(ParametrizedAttribute):
         if wrong := [key for key, value in self.options.data.items() if not isinstance(value, IntegerAttr)]:
             raise VerifyException(f"the schedule's {wrong[0]} is no integer")
 
-    @override
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            return _parse_kind_and_options(parser)
-
-    @override
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            _print_kind_and_options(printer, self.kind, self.options)
-
 
 @irdl_attr_definition
-class PackingAttr(ParametrizedAttribute):
+class PackingAttr(_KindAndOptions, ParametrizedAttribute):
     """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/packing.py)."""
 
     name = "kernel.packing"
@@ -155,17 +151,6 @@ class PackingAttr(ParametrizedAttribute):
             number, least = numbers.get(each.name), 0 if each.default is False else 1
             if number is not None and number < least:
                 raise VerifyException(f"the packing '{kind}' has {each.name} = {number}; it must be at least {least}")
-
-    @override
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        with parser.in_angle_brackets():
-            return _parse_kind_and_options(parser)
-
-    @override
-    def print_parameters(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            _print_kind_and_options(printer, self.kind, self.options)
 
 
 @irdl_attr_definition
