@@ -16,9 +16,9 @@ from xdsl.ir import Attribute, Operation
 from ..dialects.errors import ConfigError, InvalidModelError
 from ..dialects.graph.host_code import LEVEL, ROLE, argument_texts
 from ..dialects.symbols import symbol_named
-from .registry import LEVEL_OF_PASS, LEVELS, PATHS, Level
+from .registry import LEVEL_OF_PASS, LEVELS, Level
 
-__all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of", "path_of"]
+__all__ = ["LEVELS", "Level", "argument_roles", "check_level", "level_of"]
 
 _LEVEL_OF_TEXT: dict[Attribute, Level] = {StringAttr(each): each for each in LEVELS}
 
@@ -26,15 +26,6 @@ _LEVEL_OF_TEXT: dict[Attribute, Level] = {StringAttr(each): each for each in LEV
 def argument_roles(main: Operation) -> list[str]:
     """What each argument of a `main` on buffers is for, such as "input" or "arena"; "" if unsaid."""
     return argument_texts(main, ROLE)
-
-
-def path_of(module: ModuleOp) -> tuple[Level, ...]:
-    """The levels that a module goes through, by its target; raises ConfigError for a device that has none."""
-    target = module.attributes.get("kernel.target")
-    path = PATHS.get(getattr(target, "device", "cpu"))
-    if path is None:
-        raise ConfigError(f"the module is for {target}; there are passes for {', '.join(PATHS)} only")
-    return path
 
 
 def check_level(pass_name: str, module: ModuleOp) -> None:

@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, PassFa
 
 from ..dialects.errors import CompileError, ConfigError
 from ..passes.statistics import timed
-from .levels import Level, check_level, level_of, path_of
+from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass
 
 GRAPH = (
@@ -37,6 +37,10 @@ LOOPS = "check-indices,place-weights,share-threads,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
 BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}}
 """What a device's modules go through below the arena. Above it targets differ, and with them rules and schedules."""
+PATHS: dict[str, tuple[Level, ...]] = {
+    device: (*LEVELS[: LEVELS.index("arena") + 1], *BELOW[device]) for device in BELOW
+}
+"""The levels that a device's modules go through."""
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
 # wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
@@ -126,17 +130,27 @@ def remaining_phases(module: ModuleOp, to: Level, every: Sequence[Phase] | None 
     may be just planned, so it is checked and gets its barriers where they are missing. Raises ConfigError when the
     module is already below `to`, or its device has no such level.
     """
-    path, level = path_of(module), level_of(module)
+    device, level = _device_of(module), level_of(module)
+    path = PATHS[device]
     if to not in path:
         raise ConfigError(f"there is no level {to} for this module's device, which has {', '.join(path)}")
     start, end = path.index(level), path.index(to)
     if start > end:
         raise ConfigError(f"the module is at the {level} level already, below {to}")
     first = start + 1 if start else 0
-    selected = [phase for phase in every or phases() if first <= path.index(phase.level) <= end]
+    selected = [phase for phase in every or phases(device=device) if first <= path.index(phase.level) <= end]
     if level == "arena":
         selected.insert(0, Phase("arena", ARENA.removeprefix("plan-arena,")))
     return tuple(selected)
+
+
+def _device_of(module: ModuleOp) -> str:
+    """The device that a module is for; raises ConfigError for one without passes."""
+    target = module.attributes.get("kernel.target")
+    device = getattr(target, "device", "cpu")
+    if device not in PATHS:
+        raise ConfigError(f"the module is for {target}; there are passes for {', '.join(PATHS)} only")
+    return device
 
 
 def run_phases(

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 Level = Literal["graph", "kernels", "buffers", "arena", "loops", "llvm"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # from the top down; see levels.py
-PATHS: dict[str, tuple[Level, ...]] = {"cpu": LEVELS}
-"""The levels that a module goes through, by the device that it is for; pipelines.py has the passes between them."""
 
 # The passes by the level that they work on; what xDSL brings works on any.
 PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {

@@ -15,7 +15,7 @@ from mini_lit import weaknesses
 import mini_infer
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.levels import LEVELS
-from mini_infer.lowering.registry import DIALECTS, PASSES, PATHS, dialect_factories, load_pass, pass_summary
+from mini_infer.lowering.registry import DIALECTS, PASSES, dialect_factories, load_pass, pass_summary
 from mini_infer.lowering.universe import UNIVERSE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,9 +76,9 @@ def test_phases_are_pipelines_in_the_order_of_the_levels(level: int) -> None:
         assert pipelines.parse_passes(phase.passes)
 
 
-@pytest.mark.parametrize("device", PATHS)
+@pytest.mark.parametrize("device", pipelines.PATHS)
 def test_every_device_has_phases_for_its_levels(device: str) -> None:
-    assert tuple(phase.level for phase in pipelines.phases(device=device)) == PATHS[device]
+    assert tuple(phase.level for phase in pipelines.phases(device=device)) == pipelines.PATHS[device]
 
 
 @pytest.mark.parametrize("test", sorted((ROOT / "test").rglob("*.mlir")), ids=lambda path: path.name)
