@@ -12,7 +12,7 @@ A loop that is known to run once is only its body, and one that never runs is no
 `loop_annotation = {unroll = 4 : i64, vectorize = 8 : i64, interleave = 2 : i64}` of scf.for goes along to the
 jump that closes the loop and advises LLVM; 1 means "don't". Loops around long ones, and those
 with many vectors, get that unless they bring advice of their own: they are written as they are to run, and LLVM would
-unroll them several times for some CPUs, which makes a third more code that is no faster.
+unroll them several times for some CPUs, which makes a tenth more code that is no faster.
 """
 
 from collections.abc import Sequence
