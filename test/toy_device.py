@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from ctypes import addressof, c_void_p
 from itertools import count
+from types import ModuleType
 from typing import ClassVar
 from weakref import WeakValueDictionary
 
@@ -118,5 +119,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Toy:
     """The toy as device "toy"."""
     made = Toy()
     monkeypatch.setitem(vars(device)["_HOMES"], NAME, "toy_device")
-    monkeypatch.setitem(sys.modules, "mini_infer.runtime.toy_device", type("Home", (), {"DEVICE": made}))  # pyright: ignore[reportArgumentType]
+    home = ModuleType("mini_infer.runtime.toy_device")
+    vars(home)["DEVICE"] = made
+    monkeypatch.setitem(sys.modules, home.__name__, home)
     return made

@@ -75,6 +75,7 @@ def sabotaged(name: str, monkeypatch: pytest.MonkeyPatch, harm: Any) -> CheckedE
 
 
 def bound_to(context: mi.ExecutionContext, index: int) -> Any:
+    """What a context writes an output to: it tells nobody, and that is where harm shows."""
     session = context._session  # pyright: ignore[reportPrivateUsage]
     assert isinstance(session, CpuSession)
     return session._bound[index]  # pyright: ignore[reportPrivateUsage]
