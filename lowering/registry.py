@@ -92,6 +92,8 @@ DIALECTS = {
     "graph": "mini_infer.dialects.graph.dialect:Graph",
     "kernel": "mini_infer.dialects.kernel:Kernel",
     # xDSL's, repaired
+    "gpu": "mini_infer.dialects.gpu:Gpu",
+    "nvgpu": "mini_infer.dialects.gpu:NvGpu",
     "arith": "mini_infer.dialects.extensions:Arith",
     "llvm": "mini_infer.dialects.extensions:LLVM",
     "memref": "mini_infer.dialects.extensions:MemRef",

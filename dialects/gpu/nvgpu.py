@@ -1,0 +1,175 @@
+"""nvgpu: asynchronous copies into shared memory and products of small matrices by a warp.
+
+The tokens that MLIR's dialect threads through copies, groups and waits are left out: like PTX, these go by the order in
+which each thread runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    f32,
+    i32,
+)
+from xdsl.ir import Attribute, Dialect, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from .memory_spaces import WORKGROUP
+
+COPY_BYTES = (4, 8, 16)  # what one asynchronous copy may move
+
+
+@irdl_op_definition
+class AsyncCopyOp(IRDLOperation):
+    """Copy `elements` neighbours from global to shared memory, without waiting for them.
+
+        nvgpu.device_async_copy %x[%i, %j], %s[%k, %l], 4, %n : memref<64x64xf32> to memref<8x32xf32, #gpu...>
+
+    Only the first `valid` ones are read where that is given; the others become zeros. The copies that a thread has
+    begun since the last group make up its next one.
+    """
+
+    name = "nvgpu.device_async_copy"
+    source = operand_def(MemRefType)
+    source_indices = var_operand_def(IndexType)
+    destination = operand_def(MemRefType)
+    destination_indices = var_operand_def(IndexType)
+    valid = opt_operand_def(IndexType)
+    elements = prop_def(IntegerAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(
+        self,
+        source: SSAValue,
+        source_indices: Sequence[SSAValue],
+        destination: SSAValue,
+        destination_indices: Sequence[SSAValue],
+        elements: int,
+        valid: SSAValue | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[source, source_indices, destination, destination_indices, valid],
+            properties={"elements": IntegerAttr(elements, i32)},
+        )
+
+    @override
+    def verify_(self) -> None:
+        source, destination = (cast("MemRefType[Attribute]", each.type) for each in (self.source, self.destination))
+        if destination.memory_space != WORKGROUP:
+            raise VerifyException("an asynchronous copy goes to shared memory")
+        if source.element_type != destination.element_type:
+            raise VerifyException(f"a copy from {source.element_type} to {destination.element_type}")
+        for type, indices in ((source, self.source_indices), (destination, self.destination_indices)):
+            if len(indices) != type.get_num_dims():
+                raise VerifyException(f"expected {type.get_num_dims()} indices for {type}, got {len(indices)}")
+        size = getattr(source.element_type, "size", 0) * self.elements.value.data
+        if size not in COPY_BYTES:
+            raise VerifyException(f"a copy of {size} bytes; it may have {', '.join(map(str, COPY_BYTES))}")
+
+
+@irdl_op_definition
+class AsyncGroupOp(IRDLOperation):
+    """The copies that this thread has begun since its last group are one group (which may be empty)."""
+
+    name = "nvgpu.device_async_create_group"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
+class AsyncWaitOp(IRDLOperation):
+    """`nvgpu.device_async_wait 2`: wait until at most so many of this thread's latest groups are under way.
+
+    Other threads see what was copied after a barrier behind it.
+    """
+
+    name = "nvgpu.device_async_wait"
+    groups = prop_def(IntegerAttr)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+
+    def __init__(self, groups: int) -> None:
+        super().__init__(properties={"groups": IntegerAttr(groups, i32)})
+
+
+@irdl_op_definition
+class RoundToTf32Op(IRDLOperation):
+    """`nvgpu.round_to_tf32 %x : f32`: the nearest number with 10 bits behind the point, ties away from zero."""
+
+    name = "nvgpu.round_to_tf32"
+    value = operand_def(f32)
+    result = result_def(f32)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue) -> None:
+        super().__init__(operands=[value], result_types=[f32])
+
+
+SHAPES: dict[type[Attribute], tuple[int, int]] = {type(f32): (4, 2), Float16Type: (8, 4), BFloat16Type: (8, 4)}
+"""Elements of a and b that each thread holds, by their type."""
+
+
+@irdl_op_definition
+class MmaOp(IRDLOperation):
+    """`%d = nvgpu.mma.sync(%a, %b, %c) : (vector<4xf32>, vector<2xf32>, vector<4xf32>) -> ...`: d = a b + c
+
+    a is 16 x K, b is K x 8, c and d are 16 x 8, and each thread of the warp holds parts of them: K is 8 for f32 (of
+    which the first 19 bits are taken), 16 for f16 and bf16. With g = lane / 4, t = lane % 4:
+    c[i] is at row g + 8 * (i / 2), column 2 * t + i % 2. For f32, a[i] is at row g + 8 * (i % 2), column
+    t + 4 * (i / 2), and b[i] at row t + 4 * i, column g. For 16 bits, a[2 * i + j] is at row g + 8 * (i % 2), column
+    2 * t + j + 8 * (i / 2), and b[2 * i + j] at row 2 * t + j + 8 * i, column g.
+    (PTX ISA: "Matrix Fragments for mma.m16n8k8" and "m16n8k16".)
+    """
+
+    name = "nvgpu.mma.sync"
+    a = operand_def(VectorType)
+    b = operand_def(VectorType)
+    c = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "`(` $a `,` $b `,` $c `)` attr-dict `:` `(` type($a) `,` type($b) `,` type($c) `)` `->` type($result)"
+    )
+
+    def __init__(self, a: SSAValue, b: SSAValue, c: SSAValue) -> None:
+        super().__init__(operands=[a, b, c], result_types=[c.type])
+
+    @override
+    def verify_(self) -> None:
+        element = cast("VectorType[Attribute]", self.a.type).element_type
+        counts = SHAPES.get(type(element))
+        if counts is None:
+            raise VerifyException(f"there is no product of {element}")
+        for name, value, count, kind in (
+            ("a", self.a, counts[0], element),
+            ("b", self.b, counts[1], element),
+            ("c", self.c, 4, f32),
+            ("the result", self.result, 4, f32),
+        ):
+            if value.type != VectorType(kind, [count]):
+                raise VerifyException(f"{name} is {value.type}; it must be {VectorType(kind, [count])}")
+
+
+NvGpu = Dialect("nvgpu", [AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, RoundToTf32Op, MmaOp], [])

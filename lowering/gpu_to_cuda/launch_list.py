@@ -1,0 +1,114 @@
+"""The launch list: what a device does for one inference, as plain data read off `main`.
+
+    0 kernel_conv_0  grid 49x2x1  block 256x1x1  shared 16384 B  arg 3 + 0, arg 4 + 4096, arg 3 + 802816  (/conv1/Conv)
+
+An argument of a kernel is an argument of main, which is an address, and bytes behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from ...dialects.errors import CompileError
+from ...dialects.gpu import LaunchFuncOp
+from ...dialects.graph.base import describe
+from ...dialects.graph.values import numpy_dtype
+from ...dialects.symbols import symbol_named
+
+NODES = "onnx.nodes"
+"""On a launch: the names of the ONNX nodes that it computes."""
+CALL = "kernel.call"
+"""On a launch: the number of the call that it belongs to."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An address: `offset` bytes behind argument `root` of main."""
+
+    root: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel on a grid of blocks of threads, with `shared` bytes of shared memory per block."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared: int
+    arguments: tuple[Argument, ...]
+    nodes: tuple[str, ...] = ()
+    call: int = 0
+    """Which call of the plan it belongs to: a call may be several launches."""
+
+
+def launch_list(module: ModuleOp) -> tuple[Launch, ...]:
+    """The launches of `main`, in order. Raises CompileError for anything else that main does."""
+    main = symbol_named(module, "main")
+    assert isinstance(main, FuncOp)
+    return tuple(_launches(main))
+
+
+def _launches(main: FuncOp) -> Iterator[Launch]:
+    for op in main.body.block.ops:
+        if isinstance(op, LaunchFuncOp):
+            nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
+            sizes = (op.gridSizeX, op.gridSizeY, op.gridSizeZ, op.blockSizeX, op.blockSizeY, op.blockSizeZ)
+            x, y, z, *block = map(_number, sizes)
+            shared = 0 if op.dynamicSharedMemorySize is None else _number(op.dynamicSharedMemorySize)
+            yield Launch(
+                op.kernel.string_value().rpartition(".")[2],
+                (x, y, z),
+                (block[0], block[1], block[2]),
+                shared,
+                tuple(_argument(value) for value in op.kernelOperands),
+                tuple(each.data for each in cast("ArrayAttr[StringAttr]", nodes)) if nodes is not None else (),
+                cast("IntegerAttr", call).value.data if call is not None else 0,
+            )
+        elif not isinstance(op, arith.ConstantOp | memref.ViewOp | memref.CastOp | memref.ReinterpretCastOp | ReturnOp):
+            raise CompileError(f"{describe(op)}: main can launch kernels only")
+
+
+def _number(value: SSAValue) -> int:
+    """A constant of main."""
+    op = value.owner
+    if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, IntegerAttr):
+        raise CompileError("main: the size of a launch and where its buffers lie must be constants")
+    return op.value.value.data
+
+
+def _argument(value: SSAValue) -> Argument:
+    """Where a buffer of main lies."""
+    offset = 0
+    while not isinstance(value, BlockArgument):
+        op = value.owner
+        match op:
+            case memref.ViewOp():
+                offset += _number(op.byte_shift)
+                value = op.source
+            case memref.CastOp():
+                value = op.source
+            case memref.ReinterpretCastOp():
+                offset += _elements(op) * _bytes_of(op.result.type)
+                value = op.source
+            case _:
+                raise CompileError(f"{describe(cast('Operation', op))}: no buffer of main that can be launched on")
+    return Argument(value.index, offset)
+
+
+def _elements(op: memref.ReinterpretCastOp) -> int:
+    (known,) = op.static_offsets.get_values()
+    return _number(op.offsets[0]) if op.offsets else known
+
+
+def _bytes_of(type: Attribute) -> int:
+    element = cast("MemRefType[Attribute]", type).element_type
+    return numpy_dtype(element).itemsize
