@@ -31,10 +31,12 @@ def expect_same_shape(a: Attribute, b: Attribute) -> None:
         raise VerifyException(f"expected scalars or vectors of the same shape, got {a} and {b}")
 
 
-def replace_operations(dialect: Dialect, operations: Sequence[type[Operation]]) -> Dialect:
-    """`dialect` with `operations` in place of those of the same name, or added to it."""
+def replace_operations(
+    dialect: Dialect, operations: Sequence[type[Operation]], attributes: Sequence[type[Attribute]] = ()
+) -> Dialect:
+    """`dialect` with `operations` in place of those of the same name, or added to it; and with `attributes` added."""
     names = {operation.name for operation in operations}
     kept = [operation for operation in dialect.operations if operation.name not in names]
     interface = dialect.get_interface(DialectInterface)
     interfaces = [] if interface is None else [interface]
-    return Dialect(dialect.name, [*kept, *operations], list(dialect.attributes), interfaces)
+    return Dialect(dialect.name, [*kept, *operations], [*dialect.attributes, *attributes], interfaces)

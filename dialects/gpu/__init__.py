@@ -5,9 +5,9 @@ a block (`WORKGROUP`) or a thread's own (`PRIVATE`).
 """
 
 from xdsl.dialects import gpu
-from xdsl.dialects.gpu import BarrierOp, BlockIdOp, FuncOp, LaunchFuncOp, ModuleOp, ReturnOp, ThreadIdOp
-from xdsl.ir import Dialect
 
+from ..extensions.replace import replace_operations
+from .kernels import BarrierOp, BlockIdOp, FuncOp, LaunchFuncOp, ModuleOp, ReturnOp, ThreadIdOp
 from .memory_spaces import PRIVATE, WORKGROUP, AddressSpaceAttr, DynamicSharedMemoryOp
 from .nvgpu import AsyncCopyOp, AsyncGroupOp, AsyncWaitOp, MmaOp, NvGpu, RoundToTf32Op
 from .shuffle import ShuffleOp
@@ -34,8 +34,18 @@ __all__ = [
     "ThreadIdOp",
 ]
 
-Gpu = Dialect(
-    "gpu",
-    [*gpu.GPU.operations, ShuffleOp, DynamicSharedMemoryOp],
-    [*gpu.GPU.attributes, AddressSpaceAttr],
+Gpu = replace_operations(
+    gpu.GPU,
+    [
+        BarrierOp,
+        BlockIdOp,
+        DynamicSharedMemoryOp,
+        FuncOp,
+        LaunchFuncOp,
+        ModuleOp,
+        ReturnOp,
+        ShuffleOp,
+        ThreadIdOp,
+    ],
+    [AddressSpaceAttr],
 )

@@ -1,0 +1,298 @@
+"""Kernels, how they are launched and where a thread is: xDSL's operations in the assembly that they have in MLIR.
+
+gpu.module @kernels {
+  gpu.func @scale(%x: memref<64xf32>) kernel attributes {gpu.known_block_size = array<i32: 32, 1, 1>} {
+    %i = gpu.thread_id x
+    gpu.barrier
+    gpu.return
+  }
+}
+gpu.launch_func @kernels::@scale blocks in (%two, %one, %one) threads in (%n, %one, %one)
+  dynamic_shared_memory_size %bytes args(%a : memref<64xf32>)
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Self
+
+from typing_extensions import override
+from xdsl.dialects import gpu
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FunctionType,
+    IndexType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    UnitAttr,
+    i32,
+)
+from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    attr_def,
+    irdl_op_definition,
+    operand_def,
+    opt_attr_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.printer import Printer
+from xdsl.traits import (
+    HasParent,
+    IsolatedFromAbove,
+    IsTerminator,
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    NoTerminator,
+    Pure,
+    SymbolOpInterface,
+    SymbolTable,
+)
+from xdsl.utils.exceptions import VerifyException
+
+_RESERVED = ("sym_name", "function_type", "kernel")
+_SIZE_NAMES = ("gpu.known_block_size", "gpu.known_grid_size")
+
+
+class _PlaceOp(IRDLOperation, ABC):
+    """Where a thread is, along one dimension: constant while it runs."""
+
+    dimension = prop_def(DimensionAttr)
+    result = result_def(IndexType)
+    traits = traits_def(Pure())
+
+    def __init__(self, dimension: DimensionAttr | str) -> None:
+        if isinstance(dimension, str):
+            dimension = DimensionAttr(DimensionEnum(dimension))
+        super().__init__(result_types=[IndexType()], properties={"dimension": dimension})
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> Self:
+        made = cls(DimensionAttr(parser.parse_str_enum(DimensionEnum)))
+        made.attributes |= parser.parse_optional_attr_dict()
+        return made
+
+    @override
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.dimension.data.value}")
+        printer.print_op_attributes(self.attributes)
+
+
+@irdl_op_definition
+class ThreadIdOp(_PlaceOp):
+    """`%i = gpu.thread_id x`: which thread of its block."""
+
+    name = "gpu.thread_id"
+
+
+@irdl_op_definition
+class BlockIdOp(_PlaceOp):
+    """`%i = gpu.block_id x`: which block of the grid."""
+
+    name = "gpu.block_id"
+
+
+@irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """Every thread of the block waits for all others; then each sees what any of them wrote before."""
+
+    name = "gpu.barrier"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+@irdl_op_definition
+class ModuleOp(IRDLOperation):
+    """The kernels of a model: one translation unit."""
+
+    name = "gpu.module"
+    body = region_def("single_block")
+    sym_name = prop_def(SymbolNameConstraint())
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface(), SymbolTable())
+    assembly_format = "$sym_name attr-dict-with-keyword $body"
+
+    def __init__(self, name: str | StringAttr, body: Region) -> None:
+        super().__init__(properties={"sym_name": StringAttr(name) if isinstance(name, str) else name}, regions=[body])
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """What every thread of a launch runs. Its arguments are buffers of `main`."""
+
+    name = "gpu.func"
+    body = region_def()
+    sym_name = attr_def(SymbolNameConstraint())
+    function_type = prop_def(FunctionType)
+    kernel = opt_prop_def(UnitAttr)
+    known_block_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[0])
+    known_grid_size = opt_attr_def(DenseArrayBase.constr(i32), attr_name=_SIZE_NAMES[1])
+    traits = traits_def(IsolatedFromAbove(), HasParent(ModuleOp), SymbolOpInterface())
+
+    def __init__(
+        self,
+        name: str,
+        function_type: FunctionType | tuple[Sequence[Attribute], Sequence[Attribute]],
+        region: Region | None = None,
+        kernel: bool | None = None,
+        known_block_size: Sequence[int] | None = None,
+        known_grid_size: Sequence[int] | None = None,
+    ) -> None:
+        if isinstance(function_type, tuple):
+            function_type = FunctionType.from_lists(*function_type)
+        attributes: dict[str, Attribute] = {"sym_name": StringAttr(name)}
+        for key, sizes in zip(_SIZE_NAMES, (known_block_size, known_grid_size), strict=True):
+            if sizes is not None:
+                attributes[key] = DenseArrayBase.from_list(i32, sizes)
+        super().__init__(
+            properties={"function_type": function_type, "kernel": UnitAttr() if kernel else None},
+            attributes=attributes,
+            regions=[region if region is not None else Region(Block(arg_types=function_type.inputs))],
+        )
+
+    @override
+    def verify_(self) -> None:
+        if self.function_type.inputs.data != self.body.blocks[0].arg_types:
+            raise VerifyException("the arguments of a gpu.func are not of the types that it states")
+        if self.kernel is not None and self.function_type.outputs.data:
+            raise VerifyException("a kernel gives nothing back")
+        for name, sizes in zip(_SIZE_NAMES, (self.known_block_size, self.known_grid_size), strict=True):
+            if sizes is not None and (len(sizes) != 3 or min(sizes.get_values()) < 1):
+                raise VerifyException(f"{name} is {sizes}; it must be three positive numbers")
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> Self:
+        name = parser.parse_symbol_name().data
+        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        kernel = parser.parse_optional_keyword("kernel") is not None
+        attributes = parser.parse_optional_attr_dict_with_keyword(_RESERVED)
+        region = parser.parse_region(arguments)
+        made = cls(name, ([each.type for each in arguments], []), region, kernel)
+        if attributes is not None:
+            made.attributes |= attributes.data
+        return made
+
+    @override
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        with printer.in_parens():
+            printer.print_list(self.body.blocks[0].args, printer.print_block_argument)
+        printer.print_string(" kernel" if self.kernel is not None else "")
+        printer.print_op_attributes(self.attributes, reserved_attr_names=_RESERVED, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, False, False)
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """The thread is done."""
+
+    name = "gpu.return"
+    args = var_operand_def()
+    traits = traits_def(IsTerminator(), HasParent(FuncOp))
+    assembly_format = "attr-dict ($args^ `:` type($args))?"
+
+    def __init__(self, operands: Sequence[SSAValue | Operation] = ()) -> None:
+        super().__init__(operands=[operands])
+
+
+@irdl_op_definition
+class LaunchFuncOp(IRDLOperation):
+    """Run a kernel on a grid of blocks of threads, after all launches before it."""
+
+    name = "gpu.launch_func"
+    asyncDependencies = var_operand_def(gpu.AsyncTokenType)
+    gridSizeX = operand_def(IndexType)
+    gridSizeY = operand_def(IndexType)
+    gridSizeZ = operand_def(IndexType)
+    blockSizeX = operand_def(IndexType)
+    blockSizeY = operand_def(IndexType)
+    blockSizeZ = operand_def(IndexType)
+    clusterSizeX = opt_operand_def(IndexType)
+    clusterSizeY = opt_operand_def(IndexType)
+    clusterSizeZ = opt_operand_def(IndexType)
+    dynamicSharedMemorySize = opt_operand_def(i32)
+    kernelOperands = var_operand_def()
+    asyncObject = opt_operand_def()
+    kernel = prop_def(SymbolRefAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        func: SymbolRefAttr,
+        gridSize: Sequence[SSAValue | Operation],
+        blockSize: Sequence[SSAValue | Operation],
+        kernelOperands: Sequence[SSAValue | Operation] = (),
+        dynamicSharedMemorySize: SSAValue | Operation | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[[], *gridSize, *blockSize, None, None, None, dynamicSharedMemorySize, kernelOperands, None],
+            properties={"kernel": func},
+        )
+
+    @classmethod
+    @override
+    def parse(cls, parser: Parser) -> Self:
+        kernel = parser.parse_attribute()
+        assert isinstance(kernel, SymbolRefAttr)
+        sizes: list[Sequence[SSAValue]] = []
+        for keyword in ("blocks", "threads"):
+            parser.parse_keyword(keyword)
+            parser.parse_keyword("in")
+            names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+            sizes.append([parser.resolve_operand(name, IndexType()) for name in names])
+        shared = None
+        if parser.parse_optional_keyword("dynamic_shared_memory_size"):
+            shared = parser.resolve_operand(parser.parse_unresolved_operand(), i32)
+
+        def argument() -> SSAValue:
+            name: UnresolvedOperand = parser.parse_unresolved_operand()
+            parser.parse_punctuation(":")
+            return parser.resolve_operand(name, parser.parse_type())
+
+        arguments: Sequence[SSAValue] = ()
+        if parser.parse_optional_keyword("args"):
+            arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, argument)
+        made = cls(kernel, sizes[0], sizes[1], arguments, shared)
+        made.attributes |= parser.parse_optional_attr_dict()
+        return made
+
+    @override
+    def print(self, printer: Printer) -> None:
+        def argument(value: SSAValue) -> None:
+            printer.print_operand(value)
+            printer.print_string(" : ")
+            printer.print_attribute(value.type)
+
+        printer.print_string(" ")
+        printer.print_attribute(self.kernel)
+        printer.print_string(" blocks in ")
+        with printer.in_parens():
+            printer.print_list((self.gridSizeX, self.gridSizeY, self.gridSizeZ), printer.print_operand)
+        printer.print_string(" threads in ")
+        with printer.in_parens():
+            printer.print_list((self.blockSizeX, self.blockSizeY, self.blockSizeZ), printer.print_operand)
+        if self.dynamicSharedMemorySize is not None:
+            printer.print_string(" dynamic_shared_memory_size ")
+            printer.print_operand(self.dynamicSharedMemorySize)
+        if self.kernelOperands:
+            printer.print_string(" args")
+            with printer.in_parens():
+                printer.print_list(self.kernelOperands, argument)
+        printer.print_op_attributes(self.attributes)

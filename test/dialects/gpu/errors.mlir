@@ -1,0 +1,130 @@
+// RUN: mini-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{there is no address space 'far'; there are workgroup, private}}
+func.func @f(%m: memref<4xf32, #gpu.address_space<far>>) {
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{shared memory is memref<?xi8, #gpu.address_space<workgroup>>, not memref<?xf32>}}
+  %s = gpu.dynamic_shared_memory : memref<?xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{there is no shuffle 'around'; there are xor, up, down, idx}}
+  %r, %ok = gpu.shuffle around %x, %i, %i : f32
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{a shuffle hands on f32 or an integer of 32 bits, not f64}}
+  %r, %ok = gpu.shuffle xor %d, %i, %i : f64
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{the result is i32, the value f32}}
+  %r, %ok = "gpu.shuffle"(%x, %i, %i) <{mode = "xor"}> : (f32, i32, i32) -> (i32, i1)
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{an asynchronous copy goes to shared memory}}
+  nvgpu.device_async_copy %m[%n], %m[%n], 4 : memref<8xf32> to memref<8xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{a copy from f32 to f16}}
+  nvgpu.device_async_copy %m[%n], %h[%n], 4 : memref<8xf32> to memref<8xf16, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{expected 1 indices for memref<8xf32>, got 2}}
+  nvgpu.device_async_copy %m[%n, %n], %t[%n], 4 : memref<8xf32> to memref<8xf32, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{a copy of 12 bytes; it may have 4, 8, 16}}
+  nvgpu.device_async_copy %m[%n], %t[%n], 3 : memref<8xf32> to memref<8xf32, #gpu.address_space<workgroup>>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{there can't be -1 groups under way}}
+  nvgpu.device_async_wait -1
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{there is no product of f64}}
+  %p = nvgpu.mma.sync(%v64, %v64, %v64) : (vector<4xf64>, vector<4xf64>, vector<4xf64>) -> vector<4xf64>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: f32, %d: f64, %i: i32, %n: index, %m: memref<8xf32>, %t: memref<8xf32, #gpu.address_space<workgroup>>, %h: memref<8xf16, #gpu.address_space<workgroup>>, %v: vector<4xf32>, %v64: vector<4xf64>) {
+  // expected-error @below {{b is vector<4xf32>; it must be vector<2xf32>}}
+  %p = nvgpu.mma.sync(%v, %v, %v) : (vector<4xf32>, vector<4xf32>, vector<4xf32>) -> vector<4xf32>
+  func.return
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{the arguments of a gpu.func are not of the types that it states}}
+  "gpu.func"() <{function_type = (f32) -> (), kernel}> ({
+    gpu.return
+  }) {sym_name = "k"} : () -> ()
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{a kernel gives nothing back}}
+  "gpu.func"() <{function_type = () -> (f32), kernel}> ({
+    gpu.return
+  }) {sym_name = "k"} : () -> ()
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{gpu.known_block_size is array<i32: 32, 0, 1>; it must be three positive numbers}}
+  gpu.func @k() kernel attributes {gpu.known_block_size = array<i32: 32, 0, 1>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{gpu.known_grid_size is array<i32: 32>; it must be three positive numbers}}
+  gpu.func @k() kernel attributes {gpu.known_grid_size = array<i32: 32>} {
+    gpu.return
+  }
+}
