@@ -2,8 +2,8 @@
 
     #kernel.cpu<"znver3" has ["fma", "half", "round"], vector_bits = 256, registers = 16, l2 = 524288, threads = 2,
                 gflops = 64, gbytes = 15>
-    #kernel.gpu<"sm_90a", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800, gflops = 67000,
-                gbytes = 4300>
+    #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800,
+                gflops = 67000, tensor_gflops = 494000, gbytes = 4300>
 
 A limit that is left out is a portable one.
 """
@@ -11,7 +11,7 @@ A limit that is left out is a portable one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, StringAttr
@@ -21,7 +21,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .errors import CompileError
+from .errors import CompileError, ConfigError
 
 CPU_FEATURES = ("fma", "half", "round")
 """Products and sums in one rounding; f16 to f32 and back; rounding to a whole number."""
@@ -160,24 +160,62 @@ class CpuAttr(ParametrizedAttribute):
             raise VerifyException(f"there are {self.threads.data} threads; it must be at most {MOST_THREADS}")
 
 
+PRECISIONS = ("fp32", "tf32", "3xtf32", "fp16", "bf16")
+"""How a GPU multiplies in contractions: as floats of 32 bits; rounded to 19 bits, or as sums of three such products; or
+rounded to 16 bits. Sums are always of 32 bits."""
+
+GPUS: dict[str, dict[str, int]] = {
+    "sm_80": {},
+    "sm_90a": {
+        "multiprocessors": 132,
+        "shared": 227 << 10,
+        "l2": 50 << 20,
+        "gflops": 67_000,
+        "tensor_gflops": 494_000,
+        "gbytes": 4_300,
+    },
+    "sm_100a": {
+        "multiprocessors": 148,
+        "shared": 227 << 10,
+        "l2": 126 << 20,
+        "gflops": 75_000,
+        "tensor_gflops": 1_100_000,
+        "gbytes": 7_700,
+    },
+}
+"""What stands for an architecture where its limits are not given: an A100, an H200 and a B200 by their datasheets, the
+H200's memory as it was measured."""
+
+
 @irdl_attr_definition
 class GpuAttr(ParametrizedAttribute):
-    """An NVIDIA GPU. `architecture` is the compiler's name for it.
+    """An NVIDIA GPU. `architecture` is the compiler's name for it, `precision` one of PRECISIONS.
 
     It has so many `multiprocessors`, each with `registers` of 32 bits; a block may have `shared` bytes of shared
     memory; `l2` are bytes of the cache of all. `gflops` are multiplications and additions of 32 bits per nanosecond on
-    the whole device, `gbytes` bytes per nanosecond between it and its memory.
+    the whole device, `tensor_gflops` those of tf32 in its tensor units, which do twice as many of 16 bits; `gbytes` are
+    bytes per nanosecond between it and its memory.
     """
 
     name = "kernel.gpu"
-    LIMITS: ClassVar[tuple[str, ...]] = ("multiprocessors", "shared", "registers", "l2", "gflops", "gbytes")
+    LIMITS: ClassVar[tuple[str, ...]] = (
+        "multiprocessors",
+        "shared",
+        "registers",
+        "l2",
+        "gflops",
+        "tensor_gflops",
+        "gbytes",
+    )
 
     architecture: StringAttr
+    precision: StringAttr
     multiprocessors: IntAttr
     shared: IntAttr
     registers: IntAttr
     l2: IntAttr
     gflops: IntAttr
+    tensor_gflops: IntAttr
     gbytes: IntAttr
 
     @classmethod
@@ -185,52 +223,103 @@ class GpuAttr(ParametrizedAttribute):
         cls,
         *,
         architecture: str = "sm_80",
+        precision: str = "fp32",
         multiprocessors: int = 108,
         shared: int = 163 << 10,
         registers: int = 64 << 10,
         l2: int = 40 << 20,
         gflops: int = 19_500,
+        tensor_gflops: int = 156_000,
         gbytes: int = 1_555,
     ) -> GpuAttr:
         """A target from plain values; unless given, those of an A100 by its datasheet."""
-        ints = (multiprocessors, shared, registers, l2, gflops, gbytes)
-        return cls(StringAttr(architecture), *(IntAttr(value) for value in ints))
+        ints = (multiprocessors, shared, registers, l2, gflops, tensor_gflops, gbytes)
+        return cls(StringAttr(architecture), StringAttr(precision), *(IntAttr(value) for value in ints))
+
+    @classmethod
+    def named(cls, architecture: str, precision: str = "fp32") -> GpuAttr:
+        """The machine that stands for an architecture; raises ConfigError for one that is not known."""
+        if architecture not in GPUS:
+            raise ConfigError(f"there is no GPU architecture '{architecture}'; there are {', '.join(GPUS)}")
+        return cls.of(architecture=architecture, precision=precision, **GPUS[architecture])
 
     @property
     def device(self) -> str:
         """What schedules and rules are looked up by."""
         return "cuda"
 
+    @property
+    def threads(self) -> IntAttr:
+        """How many work on their own in one inference, with scratch of their own: one stream of launches."""
+        return IntAttr(1)
+
     def limits(self) -> dict[str, int]:
         """The numbers, by name."""
-        ints = (self.multiprocessors, self.shared, self.registers, self.l2, self.gflops, self.gbytes)
+        ints = (
+            self.multiprocessors,
+            self.shared,
+            self.registers,
+            self.l2,
+            self.gflops,
+            self.tensor_gflops,
+            self.gbytes,
+        )
         return {key: value.data for key, value in zip(self.LIMITS, ints, strict=True)}
 
     @override
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            architecture = parser.parse_str_literal()
-            return cls.of(architecture=architecture, **_parse_limits(parser, cls.LIMITS)).parameters
+            architecture, precision = parser.parse_str_literal(), "fp32"
+            if parser.parse_optional_keyword("computing"):
+                precision = parser.parse_str_literal()
+            limits = _parse_limits(parser, cls.LIMITS)
+            return cls.of(architecture=architecture, precision=precision, **limits).parameters
 
     @override
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_string_literal(self.architecture.data)
+            if self.precision.data != "fp32":
+                printer.print_string(" computing ")
+                printer.print_string_literal(self.precision.data)
             for key, value in self.limits().items():
                 printer.print_string(f", {key} = {value}")
 
     @override
     def verify(self) -> None:
+        if self.precision.data not in PRECISIONS:
+            raise VerifyException(f"there is no precision '{self.precision.data}'; there are {', '.join(PRECISIONS)}")
         _verify_limits(self.limits())
 
 
-def target_of(module: Operation) -> CpuAttr:
+Target: TypeAlias = CpuAttr | GpuAttr
+
+
+def target_of(module: Operation) -> Target:
     """The module's `kernel.target`, or a portable CPU (128-bit vectors, one thread) where it has none.
 
-    Raises CompileError for what is no CPU: the phases that ask make code for CPUs.
+    Raises CompileError for what is neither CPU nor GPU.
     """
     target = module.attributes.get("kernel.target")
-    if target is not None and not isinstance(target, CpuAttr):
-        raise CompileError(f"the module is for {target}; there are passes for CPUs only")
-    return CpuAttr.of() if target is None else target
+    if target is None:
+        return CpuAttr.of()
+    if not isinstance(target, CpuAttr | GpuAttr):
+        raise CompileError(f"the module is for {target}, which is no machine that there is code for")
+    return target
+
+
+def cpu_of(module: Operation) -> CpuAttr:
+    """The same for phases that make code for CPUs; raises CompileError where the module is for another device."""
+    target = target_of(module)
+    if not isinstance(target, CpuAttr):
+        raise CompileError(f"the module is for {target}; these passes are for CPUs only")
+    return target
+
+
+def gpu_of(module: Operation) -> GpuAttr:
+    """The same for GPUs."""
+    target = target_of(module)
+    if not isinstance(target, GpuAttr):
+        raise CompileError(f"the module is for {target}; these passes are for GPUs only")
+    return target

@@ -35,7 +35,8 @@ BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
 LOOPS = "check-indices,place-weights,share-threads,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
-BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}}
+LAUNCHES = "check-indices,place-weights,lower-kernels-to-gpu"
+BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
 """What a device's modules go through below the arena. Above it targets differ, and with them rules and schedules."""
 PATHS: dict[str, tuple[Level, ...]] = {
     device: (*LEVELS[: LEVELS.index("arena") + 1], *BELOW[device]) for device in BELOW
@@ -101,9 +102,9 @@ def phases(
         "share-threads": {"apart": "true" if profile or poison else None, "watched": "true" if poison else None},
     }
     below = dict(BELOW[device])
-    if poison:
+    if poison and "loops" in below:
         below["loops"] = f"poison-dead,{below['loops']}"
-    if profile:
+    if profile and "loops" in below:
         below["loops"] += ",profile-kernels"
     return (
         Phase("graph", GRAPH if optimize else PLAIN_GRAPH),

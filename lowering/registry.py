@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Dialect
     from xdsl.passes import ModulePass
 
-Level = Literal["graph", "kernels", "buffers", "arena", "loops", "llvm"]
+Level = Literal["graph", "kernels", "buffers", "arena", "loops", "llvm", "launches"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # from the top down; see levels.py
 
 # The passes by the level that they work on; what xDSL brings works on any.
@@ -62,6 +62,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "place-weights": "mini_infer.passes.memory.place_weights:PlaceWeights",
         "share-threads": "mini_infer.passes.memory.share_threads:ShareThreads",
         "lower-kernels": "mini_infer.lowering.kernels_to_loops.lower_kernels:LowerKernels",
+        "lower-kernels-to-gpu": "mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu:LowerKernelsToGpu",
     },
     "loops": {
         "profile-kernels": "mini_infer.lowering.kernels_to_loops.profile_kernels:ProfileKernels",

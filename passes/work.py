@@ -90,19 +90,25 @@ def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int
     products = target.gflops.data / (1 if vectors else target.lanes(32))
     others = products / _SLOWER
     time = more / others + _bytes([*kernel.arguments, *kernel.terminator.operands]) / target.gbytes.data
+    multiplied, other = operations(kernel)
+    return (time + wasted * 2 * multiplied / products + other / others) * 1e-9
+
+
+def operations(kernel: KernelOp) -> tuple[int, int]:
+    """Multiplications that are summed up, and other operations, of a call."""
+    products = others = 0
     for op in kernel.body.block.ops:
         if isinstance(op, UnpackOp | ConstantOp):
             continue
         count = _PRODUCTS.get(type(op))
         if count is not None:
-            time += wasted * 2 * count(op) / products
+            products += count(op)
         elif isinstance(op, ElementwiseOp | ReductionOp):
             elements = max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
             if isinstance(op, PoolOp):
                 elements = prod(shape_of(op.result)) * prod(op.kernel.get_values())
-            steps = _STEPS.get(op.name.removeprefix("graph."), 1)
-            time += elements * steps / others
-    return time * 1e-9
+            others += elements * _STEPS.get(op.name.removeprefix("graph."), 1)
+    return products, others
 
 
 def read_seconds(nbytes: int, target: CpuAttr) -> float:

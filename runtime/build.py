@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import OutOfMemoryError
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.targets import CpuAttr, target_of
+from ..dialects.targets import CpuAttr, cpu_of
 from ..lowering.levels import LEVELS, argument_roles, level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import Observer, Phase, phases, remaining_phases, run_phases
@@ -39,7 +39,7 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
         check_signature(module)
         check_undecided(config, module)
         if level_of(module) != "graph":
-            module.attributes["kernel.target"] = target_of(module).on(host_target().name)
+            module.attributes["kernel.target"] = cpu_of(module).on(host_target().name)
         if level_of(module) == "arena":
             with own_errors():
                 run_phases(ctx, module, remaining_phases(module, "arena"))
@@ -107,7 +107,7 @@ def build_plan(
         config=config,
         memory=memory,
         alignment=memory.alignment,
-        threads=target_of(module).threads.data if stages_of(module) else 1,
+        threads=cpu_of(module).threads.data if stages_of(module) else 1,
         calls=calls,
         profiled=profiled,
         checks=checks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError
-from ..dialects.targets import target_of
+from ..dialects.targets import CpuAttr, target_of
 from ..lowering.levels import LEVELS, Level, level_of
 from .config import EngineConfig
 
@@ -30,7 +30,9 @@ DECIDED_BY: dict[str, Level] = {
 def check_undecided(config: EngineConfig, module: ModuleOp) -> None:
     """Raises ConfigError for an option that could no longer change anything in a module that was read."""
     level, target = level_of(module), target_of(module)
-    as_it_is = {"threads": target.threads.data, "vector_bits": target.vector_bits.data, "compile_threads": 1}
+    as_it_is = {"threads": target.threads.data, "compile_threads": 1}
+    if isinstance(target, CpuAttr):
+        as_it_is["vector_bits"] = target.vector_bits.data
     defaults = type(config)()
     for name, decided in DECIDED_BY.items():
         value = getattr(config, name)

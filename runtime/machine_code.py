@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.targets import target_of
+from ..dialects.targets import cpu_of
 from ..lowering.levels import level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes
@@ -62,7 +62,7 @@ def start_compiling(
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
 
-    machine = machine_of(target_of(module))
+    machine = machine_of(cpu_of(module))
     passes = [each for phase in phases for each in parse_passes(phase.passes)]
     seconds = [0.0] * len(passes)
     with timed(ctx, "split-module"):

@@ -18,7 +18,7 @@ from mini_infer.dialects.graph.structure import KernelOp, YieldOp
 from mini_infer.dialects.graph.values import Array, element_type_of, numpy_dtype, tensor, type_of
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import FormAttr, InterfaceAttr
-from mini_infer.dialects.targets import target_of
+from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering.kernels_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
@@ -168,7 +168,7 @@ def compiled(
     text = emit_llvm_ir(module)
     buffers = len(arrays) + len(kernel.terminator.arguments) - len(shared) + 1
     runtime = runtime_ir(buffers, {"stage_0": buffers} if threads > 1 else {})
-    code = load_object(compile_to_object(text, machine_of(target_of(module)), link=[runtime]))
+    code = load_object(compile_to_object(text, machine_of(cpu_of(module)), link=[runtime]))
     results = [
         (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type)) for value in kernel.terminator.arguments
     ]

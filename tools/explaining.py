@@ -8,7 +8,7 @@ from dataclasses import fields
 from rich.table import Table
 
 from ..passes.kernels.choose_schedule import Choice
-from ..passes.kernels.schedules.schedule import Schedule
+from ..passes.kernels.schedules import AnySchedule
 
 
 def choices_table(choices: Iterable[Choice]) -> Table:
@@ -24,5 +24,5 @@ def choices_table(choices: Iterable[Choice]) -> Table:
     return table
 
 
-def _options(schedule: Schedule) -> str:
+def _options(schedule: AnySchedule) -> str:
     return ", ".join(f"{each.name} = {int(getattr(schedule, each.name))}" for each in fields(schedule))

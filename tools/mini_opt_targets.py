@@ -80,11 +80,11 @@ def _llvm_ir(ctx: Context, module: ModuleOp) -> str:
 
 
 def _assembly(ctx: Context, module: ModuleOp) -> str:
-    from ..dialects.targets import target_of
+    from ..dialects.targets import cpu_of
     from ..runtime.cpu import emit_assembly
     from ..runtime.targets import machine_of
 
-    return emit_assembly(_llvm_ir(ctx, module), machine_of(target_of(module)))
+    return emit_assembly(_llvm_ir(ctx, module), machine_of(cpu_of(module)))
 
 
 def _memory_plan(ctx: Context, module: ModuleOp) -> str:

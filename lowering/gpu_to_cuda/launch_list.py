@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.gpu import LaunchFuncOp
 from ...dialects.graph.base import describe
-from ...dialects.graph.values import numpy_dtype
 from ...dialects.symbols import symbol_named
+from ...passes.memory.analysis.buffers import Places
 
 NODES = "onnx.nodes"
 """On a launch: the names of the ONNX nodes that it computes."""
@@ -58,6 +58,7 @@ def launch_list(module: ModuleOp) -> tuple[Launch, ...]:
 
 
 def _launches(main: FuncOp) -> Iterator[Launch]:
+    places = Places()
     for op in main.body.block.ops:
         if isinstance(op, LaunchFuncOp):
             nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
@@ -69,7 +70,7 @@ def _launches(main: FuncOp) -> Iterator[Launch]:
                 (x, y, z),
                 (block[0], block[1], block[2]),
                 shared,
-                tuple(_argument(value) for value in op.kernelOperands),
+                tuple(_argument(value, places) for value in op.kernelOperands),
                 tuple(each.data for each in cast("ArrayAttr[StringAttr]", nodes)) if nodes is not None else (),
                 cast("IntegerAttr", call).value.data if call is not None else 0,
             )
@@ -85,30 +86,9 @@ def _number(value: SSAValue) -> int:
     return op.value.value.data
 
 
-def _argument(value: SSAValue) -> Argument:
+def _argument(value: SSAValue, places: Places) -> Argument:
     """Where a buffer of main lies."""
-    offset = 0
-    while not isinstance(value, BlockArgument):
-        op = value.owner
-        match op:
-            case memref.ViewOp():
-                offset += _number(op.byte_shift)
-                value = op.source
-            case memref.CastOp():
-                value = op.source
-            case memref.ReinterpretCastOp():
-                offset += _elements(op) * _bytes_of(op.result.type)
-                value = op.source
-            case _:
-                raise CompileError(f"{describe(cast('Operation', op))}: no buffer of main that can be launched on")
-    return Argument(value.index, offset)
-
-
-def _elements(op: memref.ReinterpretCastOp) -> int:
-    (known,) = op.static_offsets.get_values()
-    return _number(op.offsets[0]) if op.offsets else known
-
-
-def _bytes_of(type: Attribute) -> int:
-    element = cast("MemRefType[Attribute]", type).element_type
-    return numpy_dtype(element).itemsize
+    place = places[value]
+    if not isinstance(place.root, BlockArgument):
+        raise CompileError("main: kernels can be launched on arguments of main only")
+    return Argument(place.root.index, place.bytes.offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import MemRefType, UnitAttr
@@ -17,7 +17,7 @@ from ...dialects.kernel import AS_WRITTEN
 from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
-from ...passes.kernels.schedules.schedule import Schedule
+from ...passes.kernels.schedules import AnySchedule
 from .writing.builder import Index, LoopBuilder, define_function, memref_type, strides_of
 from .writing.extents import lifted, skeleton
 
@@ -69,33 +69,32 @@ class _Share:
 
     buffer: tuple[SSAValue, ...]
     thread: SSAValue
-    threads: SSAValue
+    threads: Index
 
 
-S = TypeVar("S", bound=Schedule)
+S = TypeVar("S", bound=AnySchedule)
+
+
+B = TypeVar("B", bound=LoopBuilder)
 
 
 @dataclass
-class KernelInstance:
-    """What a code family needs to write one kernel.
+class Instance(Generic[B]):
+    """A kernel being written, and the share of its work that this code does.
 
     `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with
     an operand is the same value. `thread` of `threads` is the caller's part of the work.
     """
 
     kernel: KernelOp
-    target: CpuAttr
-    schedule: Schedule
+    schedule: AnySchedule
     name: str
-    b: LoopBuilder
+    b: B
     operands: list[SSAValue]
     results: list[SSAValue]
     scratch: SSAValue | None
     thread: SSAValue
-    threads: SSAValue
-    common: CommonFunctions = field(default_factory=CommonFunctions)
-    places: Sequence[SSAValue] = ()  # of `buffers`, and at the end of scratch: see `outlined`
-    helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
+    threads: Index
 
     @property
     def body(self) -> list[Operation]:
@@ -113,31 +112,6 @@ class KernelInstance:
     def buffers(self) -> list[SSAValue]:
         """The distinct memrefs among operands and results, in order."""
         return list(dict.fromkeys((*self.operands, *self.results)))
-
-    def placed(self, scratch: SSAValue | None = None) -> KernelInstance:
-        """The same with the places of its buffers, and of a part of scratch behind them."""
-        buffers = [*self.buffers, *([] if scratch is None else [scratch])]
-        return replace(self, places=[self.b.place(buffer, 0) for buffer in buffers])
-
-    def outlined(
-        self,
-        stem: str,
-        facts: T,
-        key: Hashable,
-        write: Callable[[KernelInstance, T], None],
-        scratch: SSAValue | None = None,
-    ) -> None:
-        """Call what `write(kernel, facts)` writes, once for all kernels whose facts differ in extents only.
-
-        `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
-        """
-        told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads), facts)
-
-        def body(b: LoopBuilder, told: tuple[_Share, T]) -> None:
-            share, facts = told
-            write(replace(self, b=b, places=share.buffer, thread=share.thread, threads=share.threads), facts)
-
-        self.common.call(self.b, stem, key, told, body)
 
     def runs(self, outer: Index, inner: Index, body: Callable[[Index, Index, Index], None]) -> None:
         """`body(item, first, last)` for the parts of `outer` items of `inner` pieces each that this share has.
@@ -168,12 +142,6 @@ class KernelInstance:
             raise CompileError(f"{describe(self.kernel)} @{self.name}: an operand is no window on an argument")
         strides = strides_of(memref_type(buffer)) if view.base is value else view.strides
         return StridedView(buffer, view.offset, view.sizes, strides)
-
-    def helper(self, suffix: str, arguments: Sequence[Attribute]) -> tuple[func.FuncOp, LoopBuilder]:
-        """A function of its own beside the kernel, for a micro-kernel that several loops call."""
-        function, builder = define_function(f"{self.name}_{suffix}", arguments, noinline=True)
-        self.helpers.append(function)
-        return function, builder
 
     def part(self, total: Index) -> tuple[Index, Index]:
         """[first, last): which of `total` items this share of the work has, where a family must know it."""
@@ -213,3 +181,47 @@ class KernelInstance:
                 type = MemRefType(part.element, part.shape)
                 return self.b.insert(memref.ViewOp(self.scratch, self.b.index(at), [], type))
         raise CompileError(f"{where} is no part of the schedule '{self.schedule.name}'")
+
+
+AnyInstance: TypeAlias = Instance[Any]
+
+
+@dataclass
+class KernelInstance(Instance[LoopBuilder]):
+    """What a code family needs to write one kernel for a CPU."""
+
+    target: CpuAttr
+    common: CommonFunctions = field(default_factory=CommonFunctions)
+    places: Sequence[SSAValue] = ()  # of `buffers`, and at the end of scratch: see `outlined`
+    helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
+
+    def placed(self, scratch: SSAValue | None = None) -> KernelInstance:
+        """The same with the places of its buffers, and of a part of scratch behind them."""
+        buffers = [*self.buffers, *([] if scratch is None else [scratch])]
+        return replace(self, places=[self.b.place(buffer, 0) for buffer in buffers])
+
+    def outlined(
+        self,
+        stem: str,
+        facts: T,
+        key: Hashable,
+        write: Callable[[KernelInstance, T], None],
+        scratch: SSAValue | None = None,
+    ) -> None:
+        """Call what `write(kernel, facts)` writes, once for all kernels whose facts differ in extents only.
+
+        `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
+        """
+        told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads), facts)
+
+        def body(b: LoopBuilder, told: tuple[_Share, T]) -> None:
+            share, facts = told
+            write(replace(self, b=b, places=share.buffer, thread=share.thread, threads=share.threads), facts)
+
+        self.common.call(self.b, stem, key, told, body)
+
+    def helper(self, suffix: str, arguments: Sequence[Attribute]) -> tuple[func.FuncOp, LoopBuilder]:
+        """A function of its own beside the kernel, for a micro-kernel that several loops call."""
+        function, builder = define_function(f"{self.name}_{suffix}", arguments, noinline=True)
+        self.helpers.append(function)
+        return function, builder

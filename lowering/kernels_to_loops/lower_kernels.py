@@ -35,7 +35,7 @@ from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.symbols import symbol_named
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
@@ -68,7 +68,7 @@ def _build(
         raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no interface; run choose-schedule first")
     buffers = [*call.ins, *call.outs]
     distinct = [i for i in range(len(buffers)) if sharing[i] == i]
-    types = [_anywhere(buffers[i].type) for i in distinct]
+    types = [anywhere(buffers[i].type) for i in distinct]
     types += [value.type for value in (*call.scratch, *call.status)]
     # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
     function, builder = define_function(name, [*types, INDEX, INDEX], noinline=True)
@@ -96,7 +96,7 @@ def _build(
 
 
 @lru_cache(maxsize=MOST_KNOWN)
-def _anywhere(type: Attribute) -> Attribute:
+def anywhere(type: Attribute) -> Attribute:
     """A buffer's type without its offset: wherever in another buffer it lies, the code is the same.
 
     Equal ones are one object, by which the builder knows what it has made before.
@@ -111,9 +111,9 @@ def _anywhere(type: Attribute) -> Attribute:
     return MemRefType(known.element_type, known.shape, anywhere, known.memory_space)
 
 
-def _without_offset(value: SSAValue, call: CallOp) -> SSAValue:
+def without_offset(value: SSAValue, call: CallOp) -> SSAValue:
     """A buffer under that type."""
-    type = _anywhere(value.type)
+    type = anywhere(value.type)
     if type == value.type:
         return value
     moved = memref.CastOp.get(value, cast("MemRefType[Attribute]", type))
@@ -121,7 +121,7 @@ def _without_offset(value: SSAValue, call: CallOp) -> SSAValue:
     return moved.results[0]
 
 
-def _sharing(call: CallOp) -> tuple[int, ...]:
+def sharing_of(call: CallOp) -> tuple[int, ...]:
     """For each operand and result the first one that is the same buffer."""
     buffers = [*call.ins, *call.outs]
     outs = set(call.outs)
@@ -141,7 +141,7 @@ class LowerKernels(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = target_of(op)
+        target = cpu_of(op)
         main = symbol_named(op, "main")
         if not isinstance(main, func.FuncOp):
             raise CompileError("lower-kernels: the module has no function @main")
@@ -160,9 +160,9 @@ class LowerKernels(ModulePass):
                     continue
                 share = (constants[0], constants[1]) if caller is main else caller.args[-2:]
                 kernel = kernels[inner.callee.string_value()]
-                sharing = _sharing(inner)
+                sharing = sharing_of(inner)
                 buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]
-                key = (kernel.sym_name.data, tuple(_anywhere(value.type) for value in buffers), sharing)
+                key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing)
                 if key not in functions:
                     name = common.fresh(KERNEL + kernel.sym_name.data)
                     built = _build(kernel, inner, name, target, sharing, common)
@@ -170,9 +170,7 @@ class LowerKernels(ModulePass):
                         op.body.block.add_op(function)
                     functions[key] = built[-1]
                 passed = [
-                    _without_offset(value, inner)
-                    for i, value in enumerate([*inner.ins, *inner.outs])
-                    if sharing[i] == i
+                    without_offset(value, inner) for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i
                 ]
                 passed += [*inner.scratch, *inner.status, *share]
                 call = func.CallOp(functions[key].sym_name.data, passed, ())

@@ -35,7 +35,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.extensions.replace import shaped_like
-from ...dialects.targets import target_of
+from ...dialects.targets import cpu_of
 from . import missing, polynomials
 from .math_builder import MathBuilder
 from .types import element_of
@@ -71,7 +71,7 @@ class ExpandMath(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = target_of(op)
+        target = cpu_of(op)
         fused = target.has("fma")
         done = set(_INSTRUCTIONS)
         done.update((_FUSED, _FUSED_VECTOR) if fused else ())

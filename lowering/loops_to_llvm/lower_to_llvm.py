@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.graph.host_code import state_level
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.memory.analysis.buffers import PLAN
 from . import arith_ops, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
@@ -65,7 +65,7 @@ class LowerToLlvm(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         types = Types()
-        target = target_of(op)
+        target = cpu_of(op)
         vector_bits = self.vector_bits or target.vector_bits.data
         extern: dict[str, LLVMFunctionType] = {}
         lowered: list[Operation] = []

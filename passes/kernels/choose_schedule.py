@@ -23,10 +23,9 @@ from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel_attributes import FormAttr
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.targets import Target, target_of
 from ...dialects.xdsl_repairs import kept_in
-from .schedules import names_of_schedules, schedules_for
-from .schedules.schedule import Schedule
+from .schedules import AnySchedule, names_of_schedules, schedules_for
 
 
 @dataclass(frozen=True)
@@ -35,8 +34,8 @@ class Choice:
 
     kernel: str
     form: str
-    candidates: tuple[tuple[Schedule, float], ...]
-    taken: Schedule
+    candidates: tuple[tuple[AnySchedule, float], ...]
+    taken: AnySchedule
 
 
 def choices_of(ctx: Context) -> list[Choice]:
@@ -78,7 +77,7 @@ class ChooseSchedule(ModulePass):
 
 
 def schedule_kernel(
-    kernel: KernelOp, target: CpuAttr, *, forbid: tuple[str, ...] = (), pick: str | None = None
+    kernel: KernelOp, target: Target, *, forbid: tuple[str, ...] = (), pick: str | None = None
 ) -> Choice:
     """Gives a kernel the schedule that is `pick`ed, or the cheapest not forbidden one, and its interface.
 

@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.graph.structure import CallOp
-from ...dialects.targets import target_of
+from ...dialects.targets import CpuAttr, target_of
 from ..statistics import count
 from ..work import MODEL_GRAIN, nanoseconds
 
@@ -36,9 +36,9 @@ class LimitThreads(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_of(op)
-        threads = target.threads.data
-        if threads == 1 or not self.grain:
+        if not isinstance(target, CpuAttr) or target.threads.data == 1 or not self.grain:
             return
+        threads = target.threads.data
         times = {name: nanoseconds(kernel, target) for name, kernel in kernels_of(op).items()}
         calls = (call for call in main_of(op, self.name).body.walk() if isinstance(call, CallOp))
         worth = max(1, sum(times[call.callee.string_value()] for call in calls) // self.grain)

@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.kernel import BarrierOp, CallOp
-from ...dialects.targets import target_of
+from ...dialects.targets import cpu_of
 from ..statistics import count
 from ..work import STAGE_GRAIN, nanoseconds
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, insert_before
@@ -60,7 +60,7 @@ class ShareThreads(ModulePass):
         main = main_of(op, self.name)
         if argument_with_role(main, "arena") is None:
             raise PlanError("share-threads: main has no argument with the role 'arena'; run plan-arena first")
-        target, kernels = target_of(op), kernels_of(op)
+        target, kernels = cpu_of(op), kernels_of(op)
         threads = target.threads.data
         team = add_argument(main, TEAM_TYPE, TEAM)
         constants = IndexConstants(main)

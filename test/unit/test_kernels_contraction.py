@@ -15,7 +15,7 @@ from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.movement import ConcatOp
 from mini_infer.dialects.graph.reduction import SoftmaxOp
 from mini_infer.dialects.graph.unary import ExpOp, ReluOp, TanhOp
-from mini_infer.dialects.targets import target_of
+from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.runtime.build import target_attribute
@@ -205,7 +205,7 @@ def test_the_inner_loop_of_the_widest_tile() -> None:
     m = build([product(28, 64, 64, weight=True), product(56, 96, 96, weight=True)])
     m.module.attributes["kernel.target"] = target_attribute(Target().config(), "x86-64-v4")
     pipelines.run_phases(m.ctx, m.module, pipelines.phases()[1:])
-    text = emit_assembly(emit_llvm_ir(m.module), machine_of(target_of(m.module)))
+    text = emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module)))
     tile = text.partition("\ntile_14x32:")[2].partition("ret")[0]
     loop = re.search(r"^(\.\w+):((?:\n(?!\.L).*)*?)\n\s+j\w+\s+\1\n", tile, re.MULTILINE)
     assert loop is not None

@@ -23,9 +23,10 @@ from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph.base import describe
 from ....dialects.graph.indexing import GatherNdOp, ScatterNdOp
+from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.memory.check_indices import IndexCheck, checks_of
-from ..instance import KernelInstance
+from ..instance import AnyInstance
 from ..writing.arithmetic import convert, is_unsigned
 from ..writing.builder import INDEX, memref_type
 from ..writing.index_expr import Expr, delinearize
@@ -34,7 +35,7 @@ from .rules import element_values
 from .values import Values
 
 
-def note_wrong_indices(k: KernelInstance, status: SSAValue) -> None:
+def note_wrong_indices(k: AnyInstance, status: SSAValue) -> None:
     """Write all checks of a kernel."""
     checks = list(checks_of(k.kernel))
     if memref_type(status).get_shape() != (len(checks),):
@@ -46,12 +47,20 @@ def note_wrong_indices(k: KernelInstance, status: SSAValue) -> None:
         _note(k, v, check, status, place)
 
 
-def _note(k: KernelInstance, v: Values, check: IndexCheck, status: SSAValue, place: int) -> None:
+def positions_checked(kernel: KernelOp) -> int:
+    """How many indices the longest of a kernel's checks looks at."""
+    return max((prod(_shape_checked(check)) for check in checks_of(kernel)), default=0)
+
+
+def _shape_checked(check: IndexCheck) -> tuple[int, ...]:
+    shape = shape_of(check.op.indices)
+    return shape[:-1] if isinstance(check.op, GatherNdOp | ScatterNdOp) else shape
+
+
+def _note(k: AnyInstance, v: Values, check: IndexCheck, status: SSAValue, place: int) -> None:
     b, indices = k.b, check.op.indices
-    shape, element = shape_of(indices), element_type_of_value(indices)
-    last: list[Expr] = []
-    if isinstance(check.op, GatherNdOp | ScatterNdOp):
-        shape, last = shape[:-1], [Expr.of(check.number)]
+    shape, element = _shape_checked(check), element_type_of_value(indices)
+    last = [Expr.of(check.number)] if len(shape) < len(shape_of(indices)) else []
     total = prod(shape)
     if not total:
         return

@@ -22,7 +22,7 @@ from ..elements.movement_rules import wrapped
 from ..elements.reduction_rules import wide
 from ..elements.rules import element_values
 from ..elements.values import Values
-from ..instance import KernelInstance
+from ..instance import AnyInstance
 from ..writing.arithmetic import convert, signless, wide_float
 from ..writing.builder import Index
 from ..writing.index_expr import Expr, delinearize, linear
@@ -32,7 +32,7 @@ from ..writing.reductions import Reduction
 _KINDS = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}
 
 
-def lower_scatter(k: KernelInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
+def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
     """Write a kernel whose result is a scatter's."""
     if k.yielded != [op.result]:
         raise CompileError(f"{describe(op)}: nothing can follow a scatter in its kernel")

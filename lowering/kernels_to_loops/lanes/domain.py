@@ -125,15 +125,15 @@ class Trial:
         return written
 
 
-def domain_for(trial: Trial, shape: Sequence[Sequence[int]], element: Element) -> Domain:
+def domain_for(trial: Trial, shape: Sequence[Sequence[int]], element: Element, *, cuts: bool = True) -> Domain:
     """The loops for elements of a box; `shape` has one list of sizes per group of axes.
 
-    Axes merge inside a group only, and every group keeps at least one axis.
+    Axes merge inside a group only, and every group keeps at least one axis. Without `cuts` conditions stay inside.
     """
     domain = Domain([[size for size in group if size != 1] or [1] for group in shape])
     for _ in range(_MOST_TRIALS):
         written = trial.write(domain, element)
-        if not (_split(domain, written) or _cut(domain, written)):
+        if not (_split(domain, written) or (cuts and _cut(domain, written))):
             break
     _merge(domain, trial.write(domain, element))
     return domain

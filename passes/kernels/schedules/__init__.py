@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.structure import KernelOp
 from ....dialects.kernel_attributes import ScheduleAttr
-from ....dialects.targets import CpuAttr
+from ....dialects.targets import Target
 from ..fusion_rules import FusionRules
 from .schedule import Schedule
+
+AnySchedule: TypeAlias = Schedule[Any]
 
 SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     "cpu": {
@@ -31,16 +33,22 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "rows": ("rows:Rows", "direct:Direct"),
         "windows": ("lrn:Lrn", "windows:Windows"),
     },
+    "cuda": {
+        "contraction": ("elements:Elements",),
+        "map": ("scatter:Scatter", "elements:Elements"),
+        "rows": ("elements:Elements",),
+        "windows": ("elements:Elements",),
+    },
 }
 """For each device and form the ways there are: file and class. Of equally cheap ones the first is taken."""
 
 
 @cache
-def schedules_for(device: str, form: str) -> dict[str, type[Schedule]]:
+def schedules_for(device: str, form: str) -> dict[str, type[AnySchedule]]:
     """The ways of a device to carry a form out, by name."""
     found = [entry.split(":") for entry in SCHEDULES.get(device, {}).get(form, ())]
     return {
-        file: cast("type[Schedule]", getattr(import_module(f".{device}.{file}", __package__), name))
+        file: cast("type[AnySchedule]", getattr(import_module(f".{device}.{file}", __package__), name))
         for file, name in found
     }
 
@@ -52,19 +60,19 @@ def names_of_schedules(device: str) -> tuple[str, ...]:
     return tuple(sorted({entry.partition(":")[0] for entry in entries}))
 
 
-def schedule_class(device: str, name: str) -> type[Schedule]:
+def schedule_class(device: str, name: str) -> type[AnySchedule]:
     """The schedule of that name."""
     form = next(form for form, entries in SCHEDULES[device].items() if any(e.startswith(f"{name}:") for e in entries))
     return schedules_for(device, form)[name]
 
 
-def fusion_rules(target: CpuAttr) -> FusionRules:
+def fusion_rules(target: Target) -> FusionRules:
     """What the target's device says of fusion."""
     module = import_module(f".{target.device}.fusion_rules", __package__)
     return cast("FusionRules", module.rules(target))
 
 
-def schedule_of(kernel: KernelOp, device: str) -> Schedule:
+def schedule_of(kernel: KernelOp, device: str) -> AnySchedule:
     """The schedule that was chosen for a kernel; raises CompileError where there is none that could be read."""
     where, attribute = f"{describe(kernel)} @{kernel.sym_name.data}", kernel.schedule
     if not isinstance(attribute, ScheduleAttr):

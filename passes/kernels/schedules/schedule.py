@@ -1,7 +1,7 @@
 """Schedule: one way to carry a kernel out, as a frozen dataclass of typed options.
 
     @dataclass(frozen=True)
-    class Panels(Schedule):
+    class Panels(Schedule[CpuAttr]):
         name = "panels"
         mr: TileSize                                  <->  #kernel.schedule<"panels", {mr = 6, nr = 16, inline = 1}>
         nr: TileSize
@@ -18,12 +18,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import Annotated, Any, ClassVar, Self, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar, get_args, get_type_hints
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.structure import KernelOp
 from ....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
-from ....dialects.targets import CpuAttr
+from ....dialects.targets import CpuAttr, GpuAttr
 from .scratch import ScratchLayout
 
 
@@ -41,23 +41,25 @@ LARGEST_TILE = 1024
 TileSize: TypeAlias = Annotated[int, Between(1, LARGEST_TILE)]
 Count: TypeAlias = Annotated[int, Between(0, 2**31 - 1)]
 
+Machine = TypeVar("Machine", CpuAttr, GpuAttr)
+
 
 @dataclass(frozen=True)
-class Schedule(ABC):
+class Schedule(ABC, Generic[Machine]):
     """One way to carry a kernel out. Options are fields of type TileSize, Count or bool."""
 
     name: ClassVar[str]
 
     @classmethod
     @abstractmethod
-    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
+    def candidates(cls, kernel: KernelOp, target: Machine) -> Iterator[Self]:
         """The ways of this kind in which the kernel can be carried out on the target: none where it has no code.
 
         Raises CompileError where the kernel's body isn't what its form says, or no way of any kind has code for it.
         """
 
     @abstractmethod
-    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
+    def cost(self, kernel: KernelOp, target: Machine) -> float:
         """Seconds that a call of the kernel takes on one core, as far as the target's limits tell."""
 
     @abstractmethod
@@ -94,7 +96,7 @@ class Schedule(ABC):
 
 
 @cache
-def _hints(kind: type[Schedule]) -> dict[str, Any]:
+def _hints(kind: type[Any]) -> dict[str, Any]:
     """The type of each option."""
     hints = get_type_hints(kind, include_extras=True)
     return {each.name: hints[each.name] for each in fields(kind)}

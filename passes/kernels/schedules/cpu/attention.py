@@ -47,7 +47,7 @@ def attention_sizes(op: AttentionOp) -> AttentionSizes:
 
 
 @dataclass(frozen=True)
-class Attention(Schedule):
+class Attention(Schedule[CpuAttr]):
     """A head at a time, its keys in panels and whole rows of scores."""
 
     name = "attention"

@@ -42,7 +42,7 @@ MOST_COLUMNS = 32
 
 
 @dataclass(frozen=True)
-class Depthwise(Schedule):
+class Depthwise(Schedule[CpuAttr]):
     """A tile of pixels by one register of channels at a time."""
 
     name = "depthwise"

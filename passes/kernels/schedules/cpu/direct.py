@@ -23,7 +23,7 @@ LATENCY = 8
 
 
 @dataclass(frozen=True)
-class Direct(Schedule):
+class Direct(Schedule[CpuAttr]):
     """Element by element."""
 
     name = "direct"

@@ -22,7 +22,7 @@ from ..scratch import ScratchLayout
 
 
 @dataclass(frozen=True)
-class Lrn(Schedule):
+class Lrn(Schedule[CpuAttr]):
     """A pixel at a time, in place: its squares are in scratch before it is written."""
 
     name = "lrn"

@@ -19,7 +19,7 @@ from ..schedule import Schedule
 
 
 @dataclass(frozen=True)
-class Map(Schedule):
+class Map(Schedule[CpuAttr]):
     """Every element of the results on its own."""
 
     name = "map"

@@ -44,7 +44,7 @@ CHEAP = (AddOp, SubOp, MulOp, NegOp, ReluOp, ClipOp, MaxOp, MinOp, AbsOp, HardSi
 
 
 @dataclass(frozen=True)
-class Panels(Schedule):
+class Panels(Schedule[CpuAttr]):
     """Tiles over packed panels, a panel's tiles one after the other."""
 
     name = "panels"

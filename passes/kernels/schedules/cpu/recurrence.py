@@ -35,7 +35,7 @@ TILES_AT_ONCE = 2
 
 
 @dataclass(frozen=True)
-class Recurrence(Schedule):
+class Recurrence(Schedule[CpuAttr]):
     """The input's share of all steps first, then one step after the other."""
 
     name = "recurrence"

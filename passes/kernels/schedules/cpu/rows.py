@@ -30,7 +30,7 @@ SUMMING, KEEPING = 4, 2
 
 
 @dataclass(frozen=True)
-class Rows(Schedule):
+class Rows(Schedule[CpuAttr]):
     """Whole rows at a time."""
 
     name = "rows"

@@ -1,0 +1,133 @@
+"""ThreadBuilder: writes what one thread of a grid does; see dialects/gpu for the operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import MemRefType, UnitAttr, i32
+from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.gpu import (
+    PRIVATE,
+    WORKGROUP,
+    AsyncCopyOp,
+    AsyncGroupOp,
+    AsyncWaitOp,
+    BarrierOp,
+    BlockIdOp,
+    DynamicSharedMemoryOp,
+    MmaOp,
+    RoundToTf32Op,
+    ShuffleOp,
+    ThreadIdOp,
+)
+from ...dialects.graph.values import numpy_dtype
+from ..kernels_to_loops.writing.builder import Index, LoopBuilder
+
+UNROLL = "unroll"
+"""On a loop: its iterations are written out by the compiler, so that private arrays become registers."""
+
+WARP = 32  # threads that run in step and can hand each other values
+ACCESS = 16  # bytes that a thread reads or writes at once, at most; where shared arrays start
+
+_DIMENSIONS = tuple(DimensionAttr(each) for each in (DimensionEnum.X, DimensionEnum.Y, DimensionEnum.Z))
+
+
+class ThreadBuilder(LoopBuilder):
+    """A LoopBuilder with a block's shared memory, a thread's own arrays, and what threads do together.
+
+    `shared_bytes` is how much shared memory has been taken so far.
+    """
+
+    def __init__(self, block: Block) -> None:
+        super().__init__(block)
+        self.shared_bytes = 0
+        self._shared: SSAValue | None = None
+
+    def do(self, op: Operation) -> None:
+        """Append an op without results."""
+        self._at.add_op(op)
+
+    # who this is
+
+    def thread_id(self, dimension: int = 0) -> SSAValue:
+        """The thread's number in its block along x, y or z."""
+        return self.insert(ThreadIdOp(_DIMENSIONS[dimension]))
+
+    def block_id(self, dimension: int = 0) -> SSAValue:
+        """The block's number in the grid along x, y or z."""
+        return self.insert(BlockIdOp(_DIMENSIONS[dimension]))
+
+    # memory
+
+    def shared(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
+        """A dense array in the block's shared memory, from a multiple of 16 bytes on; undefined at first."""
+        if self._shared is None:
+            self._shared = self.insert(DynamicSharedMemoryOp())
+        start = -(-self.shared_bytes // ACCESS) * ACCESS
+        self.shared_bytes = start + prod(shape) * numpy_dtype(element).itemsize
+        type = MemRefType(element, shape, memory_space=WORKGROUP)
+        return self.insert(memref.ViewOp(self._shared, self.index(start), [], type))
+
+    def private(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
+        """An array of the thread's own, of numbers or vectors; undefined at first.
+
+        It lies in registers where every index is a number once loops are unrolled.
+        """
+        return self.insert(memref.AllocaOp.get(element, shape=shape, memory_space=PRIVATE))
+
+    # control flow
+
+    def unrolled(self, count: int, body: Callable[[Index], None]) -> None:
+        """body(i) for i in [0, count): a loop that is written out by the compiler."""
+        self.loop(0, count, lambda i, _: body(i))
+        if count > 1:
+            loop = self._at.last_op
+            assert isinstance(loop, scf.ForOp)
+            loop.attributes[UNROLL] = UnitAttr()
+
+    def barrier(self) -> None:
+        """No thread of the block goes on before all have come here; then all see what any has written."""
+        self.do(BarrierOp())
+
+    # warps
+
+    def from_lane(self, value: SSAValue, offset: Index, mode: str = "xor", width: int = WARP) -> SSAValue:
+        """The value of another lane of the warp, in groups of `width`; see ShuffleOp. All lanes take part."""
+        by = self.constant(offset, i32) if isinstance(offset, int) else offset
+        return self.insert(ShuffleOp(mode, value, by, self.constant(width, i32)))
+
+    def mma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """a b + c of small matrices that a warp holds; see MmaOp."""
+        return self.insert(MmaOp(a, b, c))
+
+    def to_tf32(self, value: SSAValue) -> SSAValue:
+        """Rounded to what a tensor unit reads of 32 bits."""
+        return self.insert(RoundToTf32Op(value))
+
+    # asynchronous copies
+
+    def copy_async(
+        self,
+        source: SSAValue,
+        at: Sequence[Index],
+        destination: SSAValue,
+        to: Sequence[Index],
+        elements: int,
+        valid: Index | None = None,
+    ) -> None:
+        """Begin to copy neighbours from global to shared memory; those from `valid` on become zeros."""
+        only = None if valid is None or valid == elements else self.index(valid)
+        places = [self.index(i) for i in at], [self.index(i) for i in to]
+        self.do(AsyncCopyOp(source, places[0], destination, places[1], elements, only))
+
+    def close_group(self) -> None:
+        """The copies begun since the last group are one."""
+        self.do(AsyncGroupOp())
+
+    def wait_groups(self, pending: int) -> None:
+        """Wait until at most so many of this thread's groups are under way."""
+        self.do(AsyncWaitOp(pending))

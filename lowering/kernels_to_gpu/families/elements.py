@@ -1,0 +1,105 @@
+"""Every element of the results on its own: a thread for each, or for a few neighbours that are 16 bytes together.
+
+    i = block * 256 + thread
+    if i < elements: result[i] = value of the body at i
+
+Results of one shape share a launch. What an element is comes from elements/values.py. Lanes run along the innermost
+axis where all that is read and written along it is contiguous and aligned; conditions (borders of pictures, seams of
+concatenations) are asked by each thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ....passes.kernels.schedules.cuda.elements import Elements
+from ...kernels_to_loops.elements.rules import element_values
+from ...kernels_to_loops.lanes.domain import Canvas, Domain, Element, Trial, domain_for
+from ...kernels_to_loops.writing.arithmetic import bits_of
+from ...kernels_to_loops.writing.builder import Index
+from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linear
+from ...kernels_to_loops.writing.lane_access import NotVectorisable, Vector
+from ..builder import ACCESS
+from ..instance import GpuKernel, Grid
+
+
+def lower(k: GpuKernel) -> None:
+    """Write the kernel's launches: one for each shape of its results."""
+    numbered = sorted(enumerate(k.kernel.terminator.operands), key=lambda pair: shape_of(pair[1]))
+    groups = [(shape, list(group)) for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1]))]
+    for number, (shape, group) in enumerate(groups):
+        if 0 not in shape:
+            _launch(k, shape, [position for position, _ in group], f"part{number}" if len(groups) > 1 else "")
+
+
+def _launch(k: GpuKernel, shape: Sequence[int], numbers: Sequence[int], part: str) -> None:
+    outputs = [k.kernel.terminator.operands[number] for number in numbers]
+
+    def element(canvas: Canvas, index: list[Expr]) -> None:
+        place = delinearize(index[0], shape)
+        computed = [canvas.values.at(value, place) for value in outputs]
+        for value, buffer in zip(computed, canvas.results, strict=True):
+            canvas.values.store(value, buffer, linear(place, buffer.strides))
+
+    types = [k.types[k.results[number]] for number in numbers]
+    trial = Trial(k.kernel, [k.types[i] for i in k.operands], types)
+    domain = domain_for(trial, [shape], element, cuts=False)
+    lanes = _lanes(k, trial, domain, element)
+    sizes = [domain.size(axis) for axis in domain.axes()]
+    sizes[-1] //= lanes
+    total = 1
+    for size in sizes:
+        total *= size
+    block = k.schedule_as(Elements).block
+
+    def write(grid: Grid) -> None:
+        values = element_values(grid.b, k.kernel, grid.operands, on_demand=True)
+        canvas = Canvas(values, [values.line(grid.results[number]) for number in numbers])
+
+        def one(item: Index) -> None:
+            index = grid.b.delinearize(item, sizes)
+            variables = [Var(i, 0, size - 1) for i, size in zip(index, sizes, strict=True)]
+            last = Var(grid.b.mul(index[-1], lanes), 0, sizes[-1] * lanes - 1)
+            vector = Vector(last, lanes, lanes) if lanes > 1 else None
+            with values.scope(), values.vectorised(vector):
+                element(canvas, domain.flat([Expr.of(var) for var in (*variables[:-1], last)]))
+
+        grid.items(total, one)
+
+    k.launch(-(-total // block), block, write, part=part)
+
+
+def _lanes(k: GpuKernel, trial: Trial, domain: Domain, element: Element) -> int:
+    """How many neighbours a thread does: as many as 16 bytes hold of the widest elements, or 1."""
+    axes = domain.axes()
+    values = (*k.kernel.arguments, *k.kernel.terminator.operands)
+    lanes = 8 * ACCESS // max(8, *(bits_of(element_type_of_value(value)) for value in values))
+    size = domain.size(axes[-1])
+    if min(k.aligned) < ACCESS:
+        return 1
+    while lanes > 1 and not (size % lanes == 0 and _run_along(trial, domain, element, lanes)):
+        lanes //= 2
+    return lanes
+
+
+def _run_along(trial: Trial, domain: Domain, element: Element, lanes: int) -> bool:
+    """Whether the innermost axis is read and written in whole vectors that are aligned to their size."""
+    try:
+        written = trial.write(domain, element, vector=len(domain.axes()) - 1, lanes=lanes)
+    except NotVectorisable:
+        return False
+    return all(
+        not values.lanes.one_by_one and all(_is_aligned(place, variables[-1], lanes) for place in values.touched)
+        for variables, values in written
+    )
+
+
+def _is_aligned(place: Expr, along: Var, lanes: int) -> bool:
+    """Whether a place is the same for all lanes, or that of the first is a multiple of `lanes` where it is one's."""
+    step = place.coefficient(along)
+    if step == 0:
+        return True
+    others = [factor for atom, factor in place.terms if atom is not along]
+    return step == 1 and all(each % lanes == 0 for each in (*others, place.constant))

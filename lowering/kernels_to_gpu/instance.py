@@ -1,0 +1,145 @@
+"""GpuKernel: one kernel being written as launches; Grid: one of these launches, as its threads see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from typing_extensions import override
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ...dialects.gpu import FuncOp, ReturnOp
+from ...dialects.graph.structure import KernelOp
+from ...dialects.targets import GpuAttr
+from ...passes.kernels.schedules import AnySchedule
+from ..kernels_to_loops.instance import Instance
+from ..kernels_to_loops.writing.builder import Index
+from .builder import ThreadBuilder
+
+S = TypeVar("S", bound=AnySchedule)
+Sizes = tuple[int, int, int]
+MOST_BLOCKS = 65_535  # of a grid along y and z
+
+
+@dataclass
+class Grid(Instance[ThreadBuilder]):
+    """A launch being written: what every thread of `blocks` x `block` threads does.
+
+    `thread` of `threads` counts the threads of the whole grid, `lane` those of a block, along x.
+    """
+
+    target: GpuAttr
+    blocks: Sizes
+    block: int
+    lane: SSAValue
+
+    @override
+    def part(self, total: Index) -> tuple[Index, Index]:
+        if isinstance(total, int) and isinstance(self.threads, int) and total <= self.threads:
+            return self.b.min(self.thread, total), self.b.min(self.b.add(self.thread, 1), total)
+        return super().part(total)
+
+    @override
+    def items(self, total: Index, body: Callable[[Index], None]) -> None:
+        if not isinstance(total, int) or not isinstance(self.threads, int) or total > self.threads:
+            super().items(total, body)
+        elif total == self.threads:
+            body(self.thread)
+        else:
+            self.b.when(self.b.compare("ult", self.thread, total), lambda: body(self.thread))
+
+
+@dataclass(frozen=True)
+class Written:
+    """A function, its grid, and which of the kernel's buffers are its arguments."""
+
+    function: FuncOp
+    grid: Sizes
+    block: Sizes
+    shared: int
+    arguments: tuple[int, ...]
+
+
+@dataclass
+class GpuKernel:
+    """What a code family needs to write one kernel.
+
+    `types` are those of its distinct buffers; `operands`, `results`, `scratch` and `status` say which of them each is.
+    `aligned` says of each buffer how many bytes its address is a multiple of, up to 16.
+    """
+
+    kernel: KernelOp
+    target: GpuAttr
+    schedule: AnySchedule
+    name: str
+    types: Sequence[Attribute]
+    operands: Sequence[int]
+    results: Sequence[int]
+    scratch: int | None
+    status: int | None
+    aligned: Sequence[int]
+    fresh: Callable[[str], str]
+    launches: list[Written] = field(default_factory=list[Written])
+
+    def schedule_as(self, kind: type[S]) -> S:
+        """The schedule, which is of the kind that the code is for."""
+        assert isinstance(self.schedule, kind)
+        return self.schedule
+
+    def launch(
+        self, blocks: int | Sizes, block: int, write: Callable[[Grid], None], *, part: str = "", launch_bounds: int = 0
+    ) -> None:
+        """One more launch: `write` says what its threads do; `part` names it where a kernel is several.
+
+        What a launch reads of another one's it finds written: launches run one after the other.
+        """
+        sizes = (blocks, 1, 1) if isinstance(blocks, int) else blocks
+        entry = Block(arg_types=self.types)
+        b = ThreadBuilder(entry)
+        at = [entry.args[i] for i in range(len(self.types))]
+        lane, first = b.thread_id(), b.block_id()
+        lane.name_hint, first.name_hint = "thread", "block"
+        grid = Grid(
+            kernel=self.kernel,
+            schedule=self.schedule,
+            name=self.name,
+            b=b,
+            operands=[at[i] for i in self.operands],
+            results=[at[i] for i in self.results],
+            scratch=None if self.scratch is None else at[self.scratch],
+            thread=b.index(b.add(b.mul(first, block), lane)),
+            threads=sizes[0] * block,
+            target=self.target,
+            blocks=sizes,
+            block=block,
+            lane=lane,
+        )
+        write(grid)
+        b.do(ReturnOp([]))
+        used = [i for i, argument in enumerate(entry.args) if argument.uses]
+        for argument in reversed([each for each in entry.args if not each.uses]):
+            entry.erase_arg(argument)
+        for op in (lane.owner, first.owner, grid.thread.owner):
+            _drop_unused(op)
+        name = self.fresh(f"{self.name}_{part}" if part else self.name)
+        function = FuncOp(
+            name,
+            ([self.types[i] for i in used], []),
+            Region(entry),
+            kernel=True,
+            known_block_size=(block, 1, 1),
+            known_grid_size=sizes,
+        )
+        function.location = self.kernel.location
+        self.launches.append(Written(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used)))
+
+
+def _drop_unused(op: object) -> None:
+    """Erase an op that nobody asks, and then what it was made from."""
+    if isinstance(op, Operation) and op.parent is not None and not any(result.uses for result in op.results):
+        sources = [operand.owner for operand in op.operands]
+        op.detach()
+        op.erase()
+        for source in sources:
+            _drop_unused(source)

@@ -1,0 +1,184 @@
+"""lower-kernels-to-gpu: every kernel becomes functions for a GPU, and `main` a list of launches.
+
+before:  func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
+           kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...)
+after:   func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
+           gpu.launch_func @kernels::@conv_0 on a grid of blocks, args(%x, %w, %b : ...)
+         gpu.module @kernels { gpu.func @conv_0(...) kernel { what one thread does } }
+
+A kernel whose schedule needs all of its grid to have finished is several launches; they run one after the other. Calls
+of one kernel on buffers of the same types, sharing and alignment are launches of the same functions. A buffer that a
+call both reads and writes is one argument. How a kernel is written is decided by its schedule alone: the file of that
+name in families/ carries it out. Needs choose-schedule, bufferize and plan-arena to have run. Loops and branches of
+main have no code here: raises CompileError that names the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import cast
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i32
+from xdsl.dialects.func import FuncOp as HostFuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.errors import CompileError
+from ...dialects.gpu import LaunchFuncOp
+from ...dialects.gpu import ModuleOp as GpuModuleOp
+from ...dialects.graph.base import describe, node_name
+from ...dialects.graph.host_code import kernels_of, main_of, state_level
+from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.values import int_attr
+from ...dialects.kernel import BarrierOp, CallOp
+from ...dialects.targets import GpuAttr, gpu_of
+from ...passes.kernels.schedules import schedule_of
+from ...passes.memory.analysis.buffers import IndexConstants, Places
+from ...passes.statistics import count
+from ..gpu_to_cuda.launch_list import CALL, NODES
+from ..kernels_to_loops.elements.index_checks import note_wrong_indices, positions_checked
+from ..kernels_to_loops.lower_kernels import anywhere, sharing_of, without_offset
+from .builder import ACCESS
+from .instance import GpuKernel, Written
+
+MODULE = "kernels"
+CHECK_BLOCK = 128  # threads of a block that looks at indices
+
+Key = tuple[str, tuple[Attribute, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def code_of(schedule: str) -> Callable[[GpuKernel], None]:
+    """What writes the code of a schedule: `lower` of the file that has its name."""
+    module = import_module(f".families.{schedule}", __package__)
+    return cast("Callable[[GpuKernel], None]", module.lower)
+
+
+def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Callable[[str], str]) -> list[Written]:
+    """The launches of a kernel for this call's buffer types."""
+    _, types, sharing, aligned = key
+    distinct = [i for i, first in enumerate(sharing) if first == i]
+    position = {first: number for number, first in enumerate(distinct)}
+    ins, outs = len(call.ins), len(call.ins) + len(call.outs)
+    own = [position[first] for first in sharing]
+    k = GpuKernel(
+        kernel=kernel,
+        target=target,
+        schedule=schedule_of(kernel, target.device),
+        name=kernel.sym_name.data,
+        types=[types[i] for i in distinct],
+        operands=own[:ins],
+        results=own[ins:outs],
+        scratch=own[outs] if call.scratch else None,
+        status=own[-1] if call.status else None,
+        aligned=[aligned[i] for i in distinct],
+        fresh=fresh,
+    )
+    if k.status is not None:
+        _check_indices(k, k.status)
+    code_of(k.schedule.name)(k)
+    return k.launches
+
+
+def _check_indices(k: GpuKernel, status: int) -> None:
+    """A launch in front of the kernel's own that notes indices which are out of range."""
+    positions = positions_checked(k.kernel)
+    if positions:
+        blocks = -(-positions // CHECK_BLOCK)
+        k.launch(
+            blocks, CHECK_BLOCK, lambda grid: note_wrong_indices(grid, grid.b.block.args[status]), part="check_indices"
+        )
+
+
+def _alignment(offset: int) -> int:
+    """How many bytes a place is a multiple of, up to what a thread accesses at once."""
+    return ACCESS if offset == 0 else min(ACCESS, offset & -offset)
+
+
+@dataclass(frozen=True)
+class LowerKernelsToGpu(ModulePass):
+    """Every kernel becomes functions for a GPU, and `main` a list of launches."""
+
+    name = "lower-kernels-to-gpu"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target, main, kernels = gpu_of(op), main_of(op, self.name), kernels_of(op)
+        functions: dict[Key, list[Written]] = {}
+        taken: set[str] = set()
+        constants, places = IndexConstants(main), Places()
+        region = Region(Block())
+        for number, inner in enumerate(_steps(main)):
+            kernel = kernels[inner.callee.string_value()]
+            buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]
+            sharing = _all_sharing(inner)
+            aligned = tuple(_alignment(places[value].bytes.offset) for value in buffers)
+            key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing, aligned)
+            if key not in functions:
+                functions[key] = _build(kernel, inner, key, target, lambda stem: _fresh(stem, taken))
+                region.block.add_ops(each.function for each in functions[key])
+            passed = [without_offset(value, inner) for i, value in enumerate(buffers) if sharing[i] == i]
+            for written in functions[key]:
+                _insert_launch(inner, written, passed, constants, number)
+            Rewriter.erase_op(inner)
+        count(ctx, self.name, "function", len(taken))
+        for kernel in kernels.values():
+            Rewriter.erase_op(kernel)
+        op.body.block.add_op(GpuModuleOp(MODULE, region))
+        op.attributes["gpu.container_module"] = UnitAttr()
+        state_level(op, "launches")
+
+
+def _steps(main: HostFuncOp) -> list[CallOp]:
+    """The calls in main; raises CompileError for what a list of launches can't do."""
+    calls: list[CallOp] = []
+    for op in list(main.body.block.ops):
+        if op.regions:
+            raise CompileError(f"{describe(op)}: loops and branches have no code on a GPU yet")
+        if isinstance(op, BarrierOp):  # launches run one after the other
+            Rewriter.erase_op(op)
+        if isinstance(op, CallOp):
+            calls.append(op)
+    return calls
+
+
+def _fresh(stem: str, taken: set[str]) -> str:
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    taken.add(name)
+    return name
+
+
+def _all_sharing(call: CallOp) -> tuple[int, ...]:
+    """For each buffer of a call the first one that is the same."""
+    own = sharing_of(call)
+    return (*own, *range(len(own), len(own) + len(call.scratch) + len(call.status)))
+
+
+def _insert_launch(
+    call: CallOp, written: Written, passed: Sequence[SSAValue], constants: IndexConstants, number: int
+) -> None:
+    """A launch in front of the call that it belongs to."""
+    shared: Operation | None = None
+    if written.shared:
+        shared = arith.ConstantOp.from_int_and_width(written.shared, i32)
+        Rewriter.insert_op(shared, InsertPoint.before(call))
+    launch = LaunchFuncOp(
+        SymbolRefAttr(MODULE, [written.function.sym_name.data]),
+        [constants[size] for size in written.grid],
+        [constants[size] for size in written.block],
+        kernelOperands=[passed[i] for i in written.arguments],
+        dynamicSharedMemorySize=shared,
+    )
+    nodes = node_name(call)
+    launch.attributes[NODES] = ArrayAttr([StringAttr(nodes)] if nodes else [])
+    launch.attributes[CALL] = int_attr(number)
+    launch.location = call.location
+    Rewriter.insert_op(launch, InsertPoint.before(call))

@@ -1,0 +1,66 @@
+"""How long a launch takes on a GPU: the longest of its arithmetic, its bytes and its waves of blocks, and a start.
+
+A prediction from shapes and the limits that the target states. It ranks candidates, and says what a kernel could take
+at best; it has not been compared with times on hardware.
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+from typing import cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import numpy_dtype
+from .....dialects.targets import GpuAttr
+from ....work import operations
+
+LAUNCH = 2e-6
+"""Seconds between the launches of one CUDA graph: about what is told of kernels in a row; not measured."""
+
+THREADS = 2048
+"""Threads that a multiprocessor holds: of architectures 8.0, 9.0 and 10.0 (CUDA programming guide, table of compute
+capabilities); 12 more have fewer."""
+
+LATENCY = 600e-9
+"""Seconds until what is read from memory is there: some 600 to 800 cycles, as microbenchmarks of A100 and H100 tell."""
+
+IN_FLIGHT = 40
+"""Of a multiprocessor's bytes per nanosecond of latency: what must be on its way to keep the memory busy is bandwidth
+times latency, so few threads with narrow reads reach a part of it only."""
+
+
+def memory_seconds(nbytes: float, target: GpuAttr) -> float:
+    """How long so many bytes take between the device and its memory."""
+    return nbytes / target.gbytes.data * 1e-9
+
+
+def occupied(blocks: int, resident: int, target: GpuAttr) -> float:
+    """Which part of the multiprocessors works on average, where each holds `resident` blocks at a time."""
+    wave = target.multiprocessors.data * max(1, resident)
+    if blocks >= wave:
+        return blocks / (ceil(blocks / wave) * wave)
+    return min(1.0, blocks / target.multiprocessors.data)
+
+
+def arithmetic_seconds(kernel: KernelOp, target: GpuAttr, share: float = 1.0) -> float:
+    """How long the operations of a kernel take where `share` of the device's units for 32 bits work."""
+    products, others = operations(kernel)
+    return (2 * products + others) / (target.gflops.data * share) * 1e-9
+
+
+def bytes_of(kernel: KernelOp) -> int:
+    """What a kernel reads and writes at least."""
+    return sum(_bytes(value) for value in (*kernel.arguments, *kernel.terminator.operands))
+
+
+def _bytes(value: SSAValue) -> int:
+    type = cast("TensorType[Attribute]", value.type)
+    return prod(type.get_shape()) * numpy_dtype(type.element_type).itemsize
+
+
+def limit_seconds(kernel: KernelOp, target: GpuAttr) -> float:
+    """The least that a kernel could take: its products at full speed, or its bytes."""
+    return max(arithmetic_seconds(kernel, target), memory_seconds(bytes_of(kernel), target))

@@ -1,0 +1,69 @@
+"""The elements schedule: a thread for each element of the results, or for the few that are 16 bytes together.
+
+The code for every body whose elements can be written on demand. What a row or a product sums up, each thread reads for
+its own element: schedules that share it between threads are cheaper where there is much of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.base import ContractionOp, ReductionOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import shape_of
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...element_flow import same_place_pairs
+from ...moves import moves_of
+from ..schedule import Schedule, TileSize
+from .cost import LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
+from .scatter import scatter_of
+
+SERIAL = 4
+"""How many times as long products take whose operands every thread reads itself: two reads for each. Chosen."""
+
+BLOCKS = (64, 128, 256)
+
+
+@dataclass(frozen=True)
+class Elements(Schedule[GpuAttr]):
+    """Every element on its own."""
+
+    name = "elements"
+
+    block: TileSize
+    """Threads of a block."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """Blocks of some sizes: small ones where there are few elements, so that more multiprocessors have some."""
+        if scatter_of(kernel) is not None:
+            return
+        for block in BLOCKS:
+            yield cls(block)
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        """Every element of a reduction reads all that it is made of."""
+        elements = sum(prod(shape_of(value)) for value in kernel.terminator.operands)
+        share = occupied(-(-elements // self.block), THREADS // self.block, target)
+        serial = SERIAL if any(isinstance(op, ContractionOp | ReductionOp) for op in kernel.body.block.ops) else 1
+        work = arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial
+        return LAUNCH + max(work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        """In place only over an operand that is read at the place that is written."""
+        one_shape = len({shape_of(value) for value in kernel.terminator.operands}) == 1
+        return InterfaceAttr.of(
+            inplace=same_place_pairs(kernel) if one_shape else [],
+            moves=moves_of(kernel),
+            strided_operands=list(range(len(kernel.arguments))),
+            strided_results=list(range(len(kernel.terminator.arguments))),
+        )

@@ -1,0 +1,47 @@
+"""A GPU's rules of fusion: what rides along saves a launch and the bytes between two."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+from xdsl.ir import Attribute, Operation
+
+from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.base import ElementwiseOp, ReductionOp
+from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....dialects.graph.windows import MaxPoolOp
+from .....dialects.targets import GpuAttr
+from ...fusion_rules import FusionRules
+
+
+def rules(target: GpuAttr) -> FusionRules:
+    """The rules for a target."""
+    del target
+    return CudaFusionRules()
+
+
+class CudaFusionRules(FusionRules):
+    """Sums are in registers when they are complete, so all that follows element by element is done there."""
+
+    @override
+    def reads_views(self, root: Operation) -> bool:
+        return isinstance(root, AttentionOp | MatmulOp)
+
+    @override
+    def writes_transposed(self, root: Operation) -> bool:
+        return isinstance(root, AttentionOp)
+
+    @override
+    def takes_epilogue(self, root: Operation) -> bool:
+        return isinstance(root, MatmulOp | ConvOp | ReductionOp | ElementwiseOp)
+
+    @override
+    def stored_type(self, root: Operation) -> Attribute | None:
+        return None
+
+    @override
+    def takes_prologue(self, root: Operation) -> bool:
+        return False  # each element of the left-hand side would be computed by every block that reads it
+
+    @override
+    def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
+        return False  # the rows between two blocks would be computed twice

@@ -1,0 +1,60 @@
+"""The scatter schedule: a thread for each row that one update replaces, which looks at all updates in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import shape_of
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ..schedule import Schedule, TileSize
+from .cost import LAUNCH, bytes_of, memory_seconds
+
+ScatterOp = ScatterNdOp | ScatterElementsOp
+
+
+def scatter_of(kernel: KernelOp) -> ScatterOp | None:
+    """The scatter that a kernel consists of."""
+    return next((op for op in kernel.body.block.ops if isinstance(op, ScatterNdOp | ScatterElementsOp)), None)
+
+
+def rows_of(op: ScatterOp) -> int:
+    """Into how many pieces the result is divided that one update replaces as a whole."""
+    shape = shape_of(op.result)
+    return prod(shape[: shape_of(op.indices)[-1]]) if isinstance(op, ScatterNdOp) else prod(shape)
+
+
+@dataclass(frozen=True)
+class Scatter(Schedule[GpuAttr]):
+    """Rows of the result on their own, updates in order."""
+
+    name = "scatter"
+
+    block: TileSize = 128
+    """Threads of a block."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """The one there is, where the kernel is a scatter."""
+        if scatter_of(kernel) is not None:
+            yield cls()
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        return LAUNCH + memory_seconds(bytes_of(kernel), target)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        """Over x, where it is read for nothing else."""
+        scatter = scatter_of(kernel)
+        assert scatter is not None
+        inplace = [(i, 0) for i, each in enumerate(kernel.arguments) if each is scatter.x and each.has_one_use()]
+        return InterfaceAttr.of(inplace=inplace, strided_operands=list(range(len(kernel.arguments))))
