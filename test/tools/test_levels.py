@@ -12,14 +12,14 @@ from typer.testing import CliRunner, Result
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import BlobStore
-from mini_infer.lowering.levels import LEVELS
 from mini_infer.lowering.module_text import own_errors, read_module
-from mini_infer.lowering.pipelines import parse_passes, run_passes
+from mini_infer.lowering.pipelines import PATHS, parse_passes, run_passes
 from mini_infer.lowering.registry import LEVEL_OF_PASS
 from mini_infer.runtime.decided import DECIDED_BY
 from mini_infer.tools.cli import app
 from mini_infer.tools.mini_opt import main
 
+LEVELS = PATHS["cpu"]
 MODEL = """
 func.func @main(%x: tensor<4x16xf32> {{graph.name = "x"}}) -> (tensor<4x8xf32> {{graph.name = "y"}}) {{
   %w = graph.weight #graph.blob<"w.bin", 0, 512, "{digest}"> : tensor<16x8xf32>
@@ -60,6 +60,18 @@ def test_a_level_goes_on_to_the_same_code(level: str, model: Path, tmp_path: Pat
     stopped = lowered(model, level, tmp_path / "stopped")
     resumed = lowered(stopped, "llvm", tmp_path / "resumed")
     assert without_file_names(resumed) == without_file_names(direct)
+
+
+@pytest.mark.parametrize("level", PATHS["cuda"])
+def test_a_level_of_a_gpu_goes_on_to_the_same_launches(level: str, model: Path, tmp_path: Path) -> None:
+    model.write_text(
+        f'builtin.module attributes {{kernel.target = #kernel.gpu<"sm_90a">}} {{{model.read_text()}}}', encoding="utf-8"
+    )
+    direct = lowered(model, "launches", tmp_path / "direct")
+    stopped = lowered(model, level, tmp_path / "stopped")
+    resumed = lowered(stopped, "launches", tmp_path / "resumed")
+    assert without_file_names(resumed) == without_file_names(direct)
+    assert "gpu.launch_func" in direct.read_text()
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -322,7 +334,7 @@ def test_an_unstated_level_is_the_graph_level_or_refused(
     stopped = unstated(lowered(model, level, tmp_path))
     message = (
         f"the module does not state its level, and at the graph level {fact}; write builtin.module attributes "
-        '{mini_infer.level = "..."} with one of graph, kernels, buffers, arena, loops, llvm'
+        '{mini_infer.level = "..."} with one of graph, kernels, buffers, arena, loops, llvm, launches'
     )
     with pytest.raises(mi.InvalidModelError) as raised:
         mi.compile(stopped)
