@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.graph.blobs import MiniContext
-from ..lowering.levels import LEVELS, level_of
-from ..lowering.pipelines import Observer, collection_paused, parse_passes
+from ..lowering.levels import level_of
+from ..lowering.pipelines import PATHS, Observer, collection_paused, parse_passes
 from ..passes.memory.report.memory_report import MemoryPlan
 from ..passes.statistics import pass_statistics
 from . import build
 from .build import build_plan, engine_phases, import_model
 from .compilers import Compilers
 from .config import EngineConfig
+from .device import device_named
 from .engine import Engine
 from .limits import give_back_memory, memory_for
 from .memory_check import CheckedEngine
@@ -54,8 +55,9 @@ def build_engine(
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
     """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
-    start = -1 if module is None or level_of(module) == "graph" else LEVELS.index(level_of(module))
-    phases = [phase for phase in engine_phases(config) if LEVELS.index(phase.level) > start]
+    path = PATHS[device_named(config.device).kind]
+    start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
+    phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
     return [each.name for phase in phases for each in parse_passes(phase.passes)]
 
 

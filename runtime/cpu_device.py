@@ -9,13 +9,20 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.errors import InvalidInputError
-from .device import Array, Code, Device, Memory, Session, Wrong
+from ..dialects.errors import ConfigError, InvalidInputError
+from .device import Array, Code, Compilation, Device, Memory, Session, Wrong
 from .host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
 from .specs import TensorSpec, check_placed
 from .storage import Tensor
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ..dialects.graph.blobs import MiniContext
+    from ..dialects.targets import CpuAttr, GpuAttr
+    from ..lowering.pipelines import Observer, Phase
+    from .compilers import Compilers
+    from .config import EngineConfig
     from .plan import InferencePlan
 
 ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
@@ -96,6 +103,32 @@ class CpuSession(Session):
 
 class Cpu(Device):
     """This machine's. Who only holds tensors imports no compiler with it."""
+
+    @override
+    def target(
+        self, config: EngineConfig, machine: str = "", scheduled: CpuAttr | GpuAttr | None = None
+    ) -> CpuAttr | GpuAttr:
+        from ..dialects.targets import CpuAttr
+        from .targets import host_target, target_attribute
+
+        if scheduled is None:
+            return target_attribute(config, machine)
+        if not isinstance(scheduled, CpuAttr):
+            raise ConfigError(f"the module is for {scheduled}, and the device is 'cpu'")
+        return scheduled.on(machine or host_target().name)
+
+    @override
+    def start_compiling(
+        self,
+        ctx: MiniContext,
+        module: ModuleOp,
+        phases: Sequence[Phase],
+        observer: Observer | None,
+        compilers: Compilers | None,
+    ) -> Compilation:
+        from .machine_code import start_compiling
+
+        return start_compiling(ctx, module, phases, observer, compilers)
 
     @override
     def allocate(self, nbytes: int, alignment: int) -> Memory:

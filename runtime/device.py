@@ -6,17 +6,27 @@ A device is one file with the device as DEVICE, and a line in _HOMES. One whose 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from ..dialects.errors import ConfigError
+from .limits import memory_bytes
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ..dialects.graph.blobs import MiniContext
+    from ..dialects.targets import CpuAttr, GpuAttr
+    from ..lowering.gpu_to_cuda.launch_list import Launch
+    from ..lowering.pipelines import Observer, Phase
+    from .compilers import Compilers
+    from .config import EngineConfig
     from .plan import InferencePlan
-    from .specs import TensorSpec
+    from .specs import KernelCall, TensorSpec
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
@@ -93,8 +103,47 @@ class Session(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Compilation:
+    """What becomes of a module on its way to a device's code."""
+
+    calls: tuple[KernelCall, ...]
+    objects: Callable[[], Sequence[bytes]]
+    """Waits for what `Device.load` takes. Raises CompileError."""
+    launches: tuple[Launch, ...] = ()
+    threads: int = 1
+    profiled: bool = False
+
+
 class Device(Protocol):
     """Where tensors lie and plans run."""
+
+    kind: str = "cpu"
+    """Whose passes make its code: a key of pipelines.BELOW."""
+
+    def target(
+        self, config: EngineConfig, machine: str = "", scheduled: CpuAttr | GpuAttr | None = None
+    ) -> CpuAttr | GpuAttr:
+        """What code is made for: the device, or a `machine` named as its compiler names it.
+
+        With `scheduled` the code's schedules are there already, for that. Raises ConfigError.
+        """
+        ...
+
+    def start_compiling(
+        self,
+        ctx: MiniContext,
+        module: ModuleOp,
+        phases: Sequence[Phase],
+        observer: Observer | None,
+        compilers: Compilers | None,
+    ) -> Compilation:
+        """Takes a module at the arena level, or below, through the phases that are left. Raises CompileError."""
+        ...
+
+    def memory_bytes(self) -> int:
+        """Bytes that a plan may hope for, with its inputs and outputs."""
+        return memory_bytes()
 
     def allocate(self, nbytes: int, alignment: int) -> Memory:
         """Zeroed bytes, of which the first lies at a multiple of `alignment`; raises MemoryError."""

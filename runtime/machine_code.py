@@ -1,38 +1,40 @@
-"""Machine code of a module on loops: in parts, which others may compile while Python lowers the next."""
+"""Machine code of a module on an arena: in parts, which others may compile while Python lowers the next."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.targets import cpu_of
-from ..lowering.levels import level_of
+from ..dialects.targets import target_of
+from ..lowering.levels import argument_roles, level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
-from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes
+from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
 from ..passes.memory.share_threads import STAGE
 from ..passes.statistics import pass_statistics, take, timed
 from .compilers import Compilers
 from .cpu import code_of, part_of
-from .device import Code, Device
+from .device import Compilation
 from .llvm_worker import Part
+from .signature import checked_dimensions, entry_of, kernel_calls, specs_of
 from .targets import machine_of
 
 
 @dataclass(frozen=True)
-class CodeParts:
+class _Parts:
     """Parts that are being compiled, and the functions that they have of each other."""
 
     parts: Sequence[Part]
     shared: frozenset[str]
     compilers: Compilers
 
-    def load(self, ctx: MiniContext, device: Device) -> Code:
+    def objects(self, ctx: MiniContext) -> Sequence[bytes]:
         """The code of all. Raises CompileError where LLVM refuses a part, or one calls what it may not."""
         start = time.perf_counter()
         results = self.compilers.results()
@@ -43,8 +45,7 @@ class CodeParts:
                 take(seconds, f"LLVM: {step}", getattr(result, step))
             waited -= 0 if result.beside else result.parse + result.optimize + result.generate
         take(statistics.seconds, "LLVM: other processes", waited)
-        with timed(ctx, "load"):
-            return device.load([code_of(*each, self.shared) for each in zip(results, self.parts, strict=True)])
+        return [code_of(*each, self.shared) for each in zip(results, self.parts, strict=True)]
 
 
 def start_compiling(
@@ -52,13 +53,32 @@ def start_compiling(
     module: ModuleOp,
     phases: Sequence[Phase],
     observer: Observer | None,
-    compilers: Compilers,
-    pointers: int,
-) -> CodeParts:
+    compilers: Compilers | None,
+) -> Compilation:
     """Takes a module, which is `main` alone afterwards, to LLVM; part by part, each of which is then compiled.
 
-    `main` takes so many buffers. `phases` are those that are left, and the observer is told of them when all is done.
+    `phases` are those that are left; of LLVM's the observer is told when all is done.
     """
+    # Loops are many ops: LLVM's own verifier judges what comes of them, which is far faster.
+    run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
+    profiled, calls = "times" in argument_roles(entry_of(module)), kernel_calls(module)
+    pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
+    pointers += 2 + bool(checked_dimensions(module)) + profiled
+    left = [phase for phase in phases if phase.level == "llvm"]
+    parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers)
+    threads = target_of(module).threads.data if stages_of(module) else 1
+    return Compilation(calls, partial(parts.objects, ctx), threads=threads, profiled=profiled)
+
+
+def _start_parts(
+    ctx: MiniContext,
+    module: ModuleOp,
+    phases: Sequence[Phase],
+    observer: Observer | None,
+    compilers: Compilers,
+    pointers: int,
+) -> _Parts:
+    """The parts of a module on loops (or of all at once), of which `main` takes so many buffers."""
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
 
@@ -79,7 +99,7 @@ def start_compiling(
     if observer is not None:
         for each, taken in zip(passes, seconds, strict=True):
             observer(PassRun(each.name, taken), module)
-    return CodeParts(parts, frozenset[str]().union(*(piece.shared for piece in split)), compilers)
+    return _Parts(parts, frozenset[str]().union(*(piece.shared for piece in split)), compilers)
 
 
 def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:

@@ -17,6 +17,7 @@ from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
+    from ..lowering.gpu_to_cuda.launch_list import Launch
     from .config import EngineConfig
 
 
@@ -39,6 +40,8 @@ class InferencePlan(Stationary):
     checks: tuple[CheckedDimension, ...]
     weights: Memory
     code: Code
+    launches: tuple[Launch, ...] = ()
+    """What a GPU does for an inference, in order; a CPU is called once."""
 
     @override
     def __repr__(self) -> str:

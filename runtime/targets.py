@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..dialects.errors import ConfigError
 from ..dialects.targets import CpuAttr
+from .config import EngineConfig
 from .cpu import Machine, binding, emit_assembly, target_machine
 
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -76,6 +77,20 @@ def cpu_target(name: str) -> CpuTarget:
     """
     host = host_target()
     return host if name in ("", host.name) else _named(name)
+
+
+def target_attribute(config: EngineConfig, cpu_name: str = "") -> CpuAttr:
+    """What code is generated for: this machine or the CPU named, with the configuration's threads and vectors."""
+    cpu = cpu_target(cpu_name)
+    cpu = cpu.narrowed(config.vector_bits or cpu.vector_bits)
+    return CpuAttr.of(
+        cpu=cpu.name,
+        features=sorted(cpu.features),
+        vector_bits=cpu.vector_bits,
+        registers=cpu.registers,
+        l2=cpu.l2_bytes,
+        threads=config.thread_count,
+    )
 
 
 def plainest_cpu() -> str:

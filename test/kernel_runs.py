@@ -26,10 +26,9 @@ from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.share_threads import ShareThreads
-from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu import compile_to_object, emit_assembly, load_object
-from mini_infer.runtime.targets import host_target, machine_of
+from mini_infer.runtime.targets import host_target, machine_of, target_attribute
 
 Result: TypeAlias = "SSAValue | Sequence[SSAValue]"
 

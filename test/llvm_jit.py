@@ -19,10 +19,9 @@ from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
-from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu import LoadedCode, compile_to_object, emit_assembly, load_object
-from mini_infer.runtime.targets import machine_of
+from mini_infer.runtime.targets import machine_of, target_attribute
 
 
 @cache

@@ -16,12 +16,18 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pytest
 from typing_extensions import override
+from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.errors import InvalidInputError
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.targets import CpuAttr, GpuAttr
+from mini_infer.lowering.pipelines import Observer, Phase
 from mini_infer.runtime import device
+from mini_infer.runtime.compilers import Compilers
+from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu_device import DEVICE as CPU
 from mini_infer.runtime.cpu_device import ENTRY
-from mini_infer.runtime.device import Array, Code, Device, Memory, Session
+from mini_infer.runtime.device import Array, Code, Compilation, Device, Memory, Session
 from mini_infer.runtime.host_memory import aligned_bytes
 from mini_infer.runtime.plan import InferencePlan
 from mini_infer.runtime.remote_session import RemoteSession
@@ -88,6 +94,23 @@ class Toy(Device):
         if not isinstance(memory, ToyMemory):
             raise InvalidInputError(f"{type(memory).__name__} is no memory of the toy's")
         return memory
+
+    @override
+    def target(
+        self, config: EngineConfig, machine: str = "", scheduled: CpuAttr | GpuAttr | None = None
+    ) -> CpuAttr | GpuAttr:
+        return CPU.target(config, machine, scheduled)
+
+    @override
+    def start_compiling(
+        self,
+        ctx: MiniContext,
+        module: ModuleOp,
+        phases: Sequence[Phase],
+        observer: Observer | None,
+        compilers: Compilers | None,
+    ) -> Compilation:
+        return CPU.start_compiling(ctx, module, phases, observer, compilers)
 
     @override
     def load(self, objects: Sequence[bytes]) -> Code:

@@ -42,7 +42,7 @@ def check_results(ctx: Context, module: ModuleOp) -> str:
     own = cast("MiniContext", ctx)
     for label, optimize, cpu in (("unfused", False, plainest_cpu()), ("fused", True, "")):
         config = EngineConfig(threads=1, enable_graph_optimization=optimize)
-        plan = build_plan(module.clone(), own, config, cpu=cpu)
+        plan = build_plan(module.clone(), own, config, machine=cpu)
         results[label] = plan.create_execution_context().run(inputs)
     lines: list[str] = []
     wrong: list[str] = []

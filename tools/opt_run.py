@@ -186,8 +186,8 @@ class OptRun:
     def _transform(self, module: ModuleOp) -> None:
         self._verify(module)
         if self.options.host or self.options.cpu:
-            from ..runtime.build import target_attribute
             from ..runtime.config import EngineConfig
+            from ..runtime.targets import target_attribute
 
             module.attributes["kernel.target"] = target_attribute(EngineConfig(), self.options.cpu or "")
         phases = self._phases(module)

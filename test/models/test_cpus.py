@@ -44,7 +44,7 @@ def calls_of(module: ModuleOp, ctx: MiniContext, cpu: str, *, fused: bool = True
     whole = patch.object(split_module, "PART_OPS", 10**9)
     with whole, patch.object(DEVICE, "load") as loaded, everything_shared():
         config = EngineConfig(threads=2, enable_graph_optimization=fused)
-        build.build_plan(module, ctx, config, cpu=cpu)
+        build.build_plan(module, ctx, config, machine=cpu)
     ((code,),) = loaded.call_args[0]
     return undefined_symbols(code)
 

@@ -15,8 +15,8 @@ from kernel_cases import CASES
 from kernel_variants import ByHand, Memory, on_other_memory
 
 from mini_infer.dialects.kernel_attributes import InterfaceAttr
-from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.targets import target_attribute
 
 THREADS = (2, 3, 5)
 # With these, vectors of every width leave a tail, and there are shares that differ, or are empty.

@@ -18,9 +18,8 @@ from mini_infer.dialects.graph.unary import ExpOp, ReluOp, TanhOp
 from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
-from mini_infer.runtime.build import target_attribute
 from mini_infer.runtime.cpu import emit_assembly
-from mini_infer.runtime.targets import machine_of
+from mini_infer.runtime.targets import machine_of, target_attribute
 
 ROWS, DEPTHS, COLUMNS = (1, 2, 3, 7, 14, 15, 197), (1, 3, 64, 1000), (1, 15, 16, 31, 32, 33, 100)
 

@@ -18,7 +18,7 @@ from mini_infer.runtime import build, machine_code
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu import Machine, compile_to_object
 from mini_infer.runtime.linking import undefined_symbols
-from mini_infer.runtime.targets import cpu_target, host_target
+from mini_infer.runtime.targets import cpu_target, host_target, target_attribute
 from mini_infer.tools.mini_opt import main as mini_opt
 
 BASE = "x86_64-linux-gnu:x86-64"  # no fma, no f16, no rounding to whole numbers
@@ -230,6 +230,6 @@ def test_assembly_is_of_the_code_that_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bits", [128, 256, None])
 def test_code_has_vectors_of_the_width_asked_for(bits: int | None) -> None:
     cpu = "x86_64-linux-gnu:x86-64-v4"
-    asked, wanted = build.target_attribute(EngineConfig(vector_bits=bits), cpu), cpu_target(cpu).narrowed(bits or 512)
+    asked, wanted = target_attribute(EngineConfig(vector_bits=bits), cpu), cpu_target(cpu).narrowed(bits or 512)
     assert asked.vector_bits.data == wanted.vector_bits == (bits or 512)
     assert asked.registers.data == wanted.registers

@@ -18,9 +18,10 @@ from rich.table import Table
 
 from ...dialects.errors import MiniInferError
 from ...lowering.pipelines import GRAPH, KERNELS, parse_passes, run_passes
-from ...runtime.build import build_plan, import_model, target_attribute
+from ...runtime.build import build_plan, import_model
 from ...runtime.config import EngineConfig
 from ...runtime.context import ExecutionContext
+from ...runtime.targets import target_attribute
 from ..demo_model import resnet50
 
 CLOSING = "verify-arena,insert-barriers"
