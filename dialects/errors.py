@@ -30,5 +30,9 @@ class OutOfMemoryError(MiniInferError):
     """A model, or its plan, needs more memory than there is."""
 
 
+class DeviceError(MiniInferError):
+    """A device, or its driver, reports a fault."""
+
+
 class CompileError(MiniInferError):
     """Turning the IR into machine code failed."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .dialects.errors import (
         CompileError,
         ConfigError,
+        DeviceError,
         InvalidInputError,
         InvalidModelError,
         MiniInferError,
@@ -42,6 +43,7 @@ _HOME = {
     "Buffer": "passes.planning",
     "CompileError": "dialects.errors",
     "ConfigError": "dialects.errors",
+    "DeviceError": "dialects.errors",
     "Engine": "runtime.engine",
     "EngineConfig": "runtime.config",
     "ExecutionContext": "runtime.context",
@@ -70,6 +72,7 @@ __all__ = [
     "Buffer",
     "CompileError",
     "ConfigError",
+    "DeviceError",
     "Engine",
     "EngineConfig",
     "ExecutionContext",

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import OutOfMemoryError
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.targets import CpuAttr, GpuAttr
+from ..dialects.targets import target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
@@ -21,7 +21,7 @@ from .compilers import Compilers
 from .config import EngineConfig
 from .decided import check_undecided
 from .device import Device, device_named
-from .limits import in_gigabytes
+from .limits import in_gigabytes, memory_for
 from .plan import InferencePlan
 from .signature import check_signature, checked_dimensions, entry_of, specs_of, weight_segment
 from .specs import TensorSpec
@@ -37,9 +37,7 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
         check_signature(module)
         check_undecided(config, module)
         if level_of(module) != "graph":
-            scheduled = module.attributes.get("kernel.target", CpuAttr.of())
-            assert isinstance(scheduled, CpuAttr | GpuAttr)
-            module.attributes["kernel.target"] = device_named(config.device).target(config, scheduled=scheduled)
+            module.attributes["kernel.target"] = device_named(config.place).target(config, scheduled=target_of(module))
         if level_of(module) == "arena":
             with own_errors():
                 run_phases(ctx, module, remaining_phases(module, "arena"))
@@ -60,7 +58,7 @@ def plan_memory(
     One that has kernels already keeps the target that they were scheduled for: their scratch is for its threads.
     """
     if level_of(module) == "graph":
-        module.attributes["kernel.target"] = device_named(config.device).target(config, machine)
+        module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
     if level_of(module) != "arena":
         run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
     return memory_plan(module)
@@ -81,7 +79,8 @@ def build_plan(
     Of what begins below the arena, no tensors are known. Whether code for another machine runs here is the caller's to
     know: unknown instructions end the process.
     """
-    device = device_named(config.device)
+    device = device_named(config.place)
+    device.open()
     path = PATHS[device.kind]
     below = path[max(path.index(level_of(module)), path.index("arena")) + 1 :]
     started_below = level_of(module) not in path[: path.index("arena") + 1]
@@ -92,11 +91,13 @@ def build_plan(
     if config.max_workspace_size is None:
         _check_memory(device, memory, inputs, outputs)
     left = [phase for phase in engine_phases(config) if phase.level in below]
-    compilation = device.start_compiling(ctx, module, left, observer, compilers)
+    compilation = device.start_compiling(ctx, module, config, left, observer, compilers)
     check_signature(module)
     checks = checked_dimensions(module)
     with timed(ctx, "weights"):
-        weights = device.hold(weight_segment(module, ctx))
+        segment = weight_segment(module, ctx)
+        with memory_for(f"{segment.nbytes} bytes of weights"):
+            weights = device.hold(segment)
     objects = compilation.objects()
     with timed(ctx, "load"):
         code = device.load(objects)
@@ -142,5 +143,5 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         capacity=config.max_workspace_size,
         disable_inplace=tuple(config.disable_inplace),
         poison=config.check_memory,
-        device=device_named(config.device).kind,
+        device=device_named(config.place).kind,
     )

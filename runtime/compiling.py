@@ -40,6 +40,7 @@ def build_engine(
 ) -> Engine:
     """Compiles `model`; `progress` is told of every step."""
     start = time.perf_counter()
+    device_named(config.place).open()
     steps = Steps(("import", *pass_names(config), "machine code"), progress)
     with collection_paused(), memory_for("compiling the model"):
         module, ctx = import_model(model, config)
@@ -55,7 +56,7 @@ def build_engine(
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
     """The passes that a configuration runs, in order: on that module, or on one at the graph level."""
-    path = PATHS[device_named(config.device).kind]
+    path = PATHS[device_named(config.place).kind]
     start = 0 if module is None or level_of(module) == "graph" else path.index(level_of(module)) + 1
     phases = [phase for phase in engine_phases(config) if phase.level in path[start:]]
     return [each.name for phase in phases for each in parse_passes(phase.passes)]

@@ -9,23 +9,33 @@ from numbers import Integral
 from typing import Any, cast
 
 from ..dialects.errors import ConfigError
-from ..dialects.targets import MOST_THREADS
+from ..dialects.targets import GPUS, MOST_THREADS, PRECISIONS
 from .device import device_named
 
 VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # more would wait for parts
+EMULATORS = ("interpreter", "compiled")
+CPU_OPTIONS = ("threads", "compile_threads", "vector_bits")
+GPU_OPTIONS = ("precision", "gpu")
 
 
 @dataclass(frozen=True)
 class EngineConfig:
     """Options of `compile`.
 
-    device: "cpu". device_id: which device of that kind; 0.
+    device: "cpu", "cuda", an NVIDIA GPU through CuPy, or "cuda-emulated", the same kernels without one.
+    device_id: which device of that kind, from 0 on.
     threads: most threads of one inference; None means the cores that this process may run on, and more than those are
-        never used. A model, and each step of it, gets no more than its work is worth: plan.threads tells.
+        never used. A model, and each step of it, gets no more than its work is worth: plan.threads tells. CPU only.
     compile_threads: processes that compile, this one included; None means as many as there are cores. The code is the
-        same however many they are.
+        same however many they are. CPU only.
+    precision: of products on a GPU: "fp32", or, faster, of numbers rounded to "tf32", "fp16" or "bf16", or of three
+        products "3xtf32", which together are nearly "fp32". Sums are of 32 bits.
+    gpu: the GPU that code is made for, such as "sm_90a"; None means the one that there is, or where there is none, and
+        none is needed, "sm_80".
+    emulator: how "cuda-emulated" runs kernels: "interpreter" checks every access, "compiled" runs their CUDA text as
+        C++; None means "interpreter".
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
     shapes: whole shapes by input name, where dimensions have no names.
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
@@ -38,9 +48,9 @@ class EngineConfig:
     planner: strategy of plan-arena, such as "auto" or "greedy-by-size".
     disable_inplace: graph ops, such as ("add", "mul"), whose kernels write no result over an operand.
     check_memory: run every inference on poisoned memory and compare it, bit for bit, with one that reuses no byte; for
-        finding mistakes of mini_infer, many times slower.
+        finding mistakes of mini_infer, many times slower. CPU only.
     beam_width: partial plans that the planner "beam" keeps; None means 8.
-    vector_bits: width of the vectors in generated code; None means the widest that the host has.
+    vector_bits: width of the vectors in generated code; None means the widest that the host has. CPU only.
     """
 
     device: str = "cpu"
@@ -59,11 +69,13 @@ class EngineConfig:
     vector_bits: int | None = None
     disable_inplace: Sequence[str] = ()
     check_memory: bool = False
+    precision: str = "fp32"
+    gpu: str | None = None
+    emulator: str | None = None
 
     def __post_init__(self) -> None:
-        device_named(self.device)
-        if self.device_id != 0:
-            raise ConfigError(f"there is no {self.device} device {self.device_id}, only 0")
+        _check_integer("device_id", self.device_id, 0)
+        self._check_device(device_named(self.place).kind)
         for name in ("threads", "compile_threads"):
             if getattr(self, name) is not None:
                 _check_integer(name, getattr(self, name), 1)
@@ -90,6 +102,21 @@ class EngineConfig:
             for size in shape:
                 _check_integer(f"shapes: a dimension of '{name}'", size, 0)
 
+    def _check_device(self, kind: str) -> None:
+        """Raises ConfigError for an option that the device hasn't got."""
+        if self.precision not in PRECISIONS:
+            raise ConfigError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}")
+        if self.gpu is not None and self.gpu not in GPUS:
+            raise ConfigError(f"gpu is {self.gpu!r}; it must be one of {', '.join(GPUS)}")
+        if self.emulator not in (None, *EMULATORS):
+            raise ConfigError(f"emulator is {self.emulator!r}; it must be one of {', '.join(EMULATORS)}")
+        foreign = GPU_OPTIONS if kind == "cpu" else CPU_OPTIONS
+        if not self.device.startswith("cuda-emulated"):
+            foreign = (*foreign, "emulator")
+        for name in foreign:
+            if getattr(self, name) != getattr(type(self), name):
+                raise ConfigError(f"{name}={getattr(self, name)!r} does nothing on the device '{self.device}'")
+
     def _check_planning(self) -> None:
         from ..passes.planning import STRATEGIES
 
@@ -112,6 +139,11 @@ class EngineConfig:
         if unknown := sorted(set(options) - known):
             raise ConfigError(f"there is no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
         return cls(**options)
+
+    @property
+    def place(self) -> str:
+        """The device's name with its number, such as "cuda:1"; that of number 0 goes without."""
+        return f"{self.device}:{self.device_id}" if self.device_id else self.device.removesuffix(":0")
 
     @property
     def thread_count(self) -> int:

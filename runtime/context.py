@@ -13,7 +13,7 @@ from ..dialects.graph.indexing import out_of_range
 from .device import Array, Wrong
 from .host_memory import as_array
 from .specs import Stationary, TensorSpec, check_placed
-from .storage import Storage, Tensor
+from .storage import Storage, Tensor, lies_on_gpu
 
 if TYPE_CHECKING:
     from .plan import InferencePlan
@@ -47,6 +47,9 @@ class ExecutionContext(Stationary):
 
     def bind_input(self, name: str, memory: object) -> None:
         """Read input `name` from this memory in the following runs: a Tensor, a numpy array or DLPack memory.
+
+        What comes from CuPy, PyTorch or JAX on the plan's GPU is used where it lies; what is still being written to it
+        on CUDA's default stream is waited for.
 
         Raises InvalidInputError where shape or type are wrong, the elements don't lie row-major without gaps, or the
         memory is not on the plan's device: `Tensor.to` copies it there.
@@ -163,6 +166,8 @@ def checked(spec: TensorSpec, value: Any) -> Array:
 def _converted(spec: TensorSpec, value: Any) -> Array:
     """An array from what is not a numpy array."""
     try:
+        if lies_on_gpu(value):
+            value = Tensor.from_dlpack(value)
         if isinstance(value, Tensor):
             return value.to("cpu").numpy()
         if hasattr(value, "__array__"):
@@ -185,7 +190,7 @@ def _index(names: tuple[str, ...], name: str, kind: str) -> int:
 
 
 def _arena_storage(plan: InferencePlan, arena: object | None) -> Storage:
-    device = plan.config.device
+    device = plan.config.place
     if arena is None:
         return Storage.allocate(plan.arena_bytes, plan.alignment, device)
     storage = arena if isinstance(arena, Storage) else Storage.borrow(arena, device)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ..dialects.graph.blobs import MiniContext
-    from ..dialects.targets import CpuAttr, GpuAttr
+    from ..dialects.targets import Target
     from ..lowering.pipelines import Observer, Phase
     from .compilers import Compilers
     from .config import EngineConfig
@@ -105,9 +105,7 @@ class Cpu(Device):
     """This machine's. Who only holds tensors imports no compiler with it."""
 
     @override
-    def target(
-        self, config: EngineConfig, machine: str = "", scheduled: CpuAttr | GpuAttr | None = None
-    ) -> CpuAttr | GpuAttr:
+    def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
         from ..dialects.targets import CpuAttr
         from .targets import host_target, target_attribute
 
@@ -122,6 +120,7 @@ class Cpu(Device):
         self,
         ctx: MiniContext,
         module: ModuleOp,
+        config: EngineConfig,
         phases: Sequence[Phase],
         observer: Observer | None,
         compilers: Compilers | None,

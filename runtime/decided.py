@@ -15,6 +15,8 @@ DECIDED_BY: dict[str, Level] = {
     "enable_graph_optimization": "kernels",
     "threads": "kernels",
     "vector_bits": "kernels",
+    "precision": "kernels",
+    "gpu": "kernels",
     "check_memory": "buffers",
     "disable_inplace": "buffers",
     "enable_memory_planning": "buffers",
@@ -30,9 +32,11 @@ DECIDED_BY: dict[str, Level] = {
 def check_undecided(config: EngineConfig, module: ModuleOp) -> None:
     """Raises ConfigError for an option that could no longer change anything in a module that was read."""
     level, target = level_of(module), target_of(module)
-    as_it_is = {"threads": target.threads.data, "compile_threads": 1}
+    as_it_is: dict[str, object] = {"threads": target.threads.data, "compile_threads": 1}
     if isinstance(target, CpuAttr):
         as_it_is["vector_bits"] = target.vector_bits.data
+    else:
+        as_it_is |= {"gpu": target.architecture.data, "precision": target.precision.data}
     defaults = type(config)()
     for name, decided in DECIDED_BY.items():
         value = getattr(config, name)

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..dialects.errors import ConfigError
+from ..dialects.errors import ConfigError, InvalidInputError
 from .limits import memory_bytes
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ..dialects.graph.blobs import MiniContext
-    from ..dialects.targets import CpuAttr, GpuAttr
+    from ..dialects.targets import Target
     from ..lowering.gpu_to_cuda.launch_list import Launch
     from ..lowering.pipelines import Observer, Phase
     from .compilers import Compilers
@@ -30,8 +30,17 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
-_HOMES = {"cpu": "cpu_device"}
+_HOMES = {"cpu": "cpu_device", "cuda": "cuda_device"}
 """The file of each device, which has the device as DEVICE; imported when it is first used."""
+
+
+class Placed(NamedTuple):
+    """Where a tensor lies among bytes: from byte `offset` on, with strides in bytes."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int
+    strides: tuple[int, ...]
 
 
 class Memory(Protocol):
@@ -66,6 +75,10 @@ class Memory(Protocol):
     def read(self, offset: int, data: Array) -> None:
         """Fill a contiguous uint8 array of the host from byte `offset`."""
         ...
+
+    def array(self, place: Placed) -> Any:
+        """An array over a tensor's bytes that speaks DLPack; None where no library has any on the device."""
+        return None
 
 
 class Code(Protocol):
@@ -121,9 +134,14 @@ class Device(Protocol):
     kind: str = "cpu"
     """Whose passes make its code: a key of pipelines.BELOW."""
 
-    def target(
-        self, config: EngineConfig, machine: str = "", scheduled: CpuAttr | GpuAttr | None = None
-    ) -> CpuAttr | GpuAttr:
+    def numbered(self, number: int) -> Device:
+        """Another device of the kind. Raises ConfigError where there is only one."""
+        raise ConfigError(f"there is no {self.kind} device {number}, only 0")
+
+    def open(self) -> None:
+        """Raises ConfigError, which says what to do, where nothing can be run on the device."""
+
+    def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
         """What code is made for: the device, or a `machine` named as its compiler names it.
 
         With `scheduled` the code's schedules are there already, for that. Raises ConfigError.
@@ -134,6 +152,7 @@ class Device(Protocol):
         self,
         ctx: MiniContext,
         module: ModuleOp,
+        config: EngineConfig,
         phases: Sequence[Phase],
         observer: Observer | None,
         compilers: Compilers | None,
@@ -153,6 +172,10 @@ class Device(Protocol):
         """The caller's memory, which is on this device, without a copy. Raises InvalidInputError."""
         ...
 
+    def place(self, memory: object) -> tuple[Memory, Placed]:
+        """The caller's DLPack memory, which is on this device, without a copy. Raises InvalidInputError."""
+        raise InvalidInputError(f"the device takes no {type(memory).__name__}")
+
     def hold(self, data: Array) -> Memory:
         """Bytes of the host for code to read: a copy of them, unless code can read them where they are."""
         memory = self.allocate(data.nbytes, DEFAULT_ALIGNMENT)
@@ -169,7 +192,12 @@ class Device(Protocol):
 
 
 def device_named(name: str) -> Device:
-    """A device by its name; raises ConfigError for one that is not there."""
-    if name not in [*_HOMES]:
+    """A device by its name, with a number behind a colon where there are several, such as "cuda:1".
+
+    Raises ConfigError for one that is not there.
+    """
+    kind, colon, number = name.partition(":")
+    if kind not in [*_HOMES] or (colon and not (number.isascii() and number.isdecimal())):
         raise ConfigError(f"device '{name}' is not supported; there is {', '.join(map(repr, _HOMES))}")
-    return import_module(f".{_HOMES[name]}", __package__).DEVICE
+    device: Device = import_module(f".{_HOMES[kind]}", __package__).DEVICE
+    return device.numbered(int(number)) if colon and int(number) else device

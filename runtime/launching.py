@@ -1,40 +1,81 @@
-"""Code of devices that run a list of launches: a module on an arena becomes that list, and objects with the kernels."""
+"""Devices that run a list of launches: a module on an arena becomes that list, and objects with the kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp
+from typing_extensions import override
 
-from ..dialects.graph.blobs import MiniContext
-from ..lowering.gpu_to_cuda.launch_list import Launch, launch_list
-from ..lowering.pipelines import Observer, Phase, run_phases
-from ..passes.statistics import timed
-from .device import Compilation
+from ..dialects.errors import ConfigError, UnsupportedError
+from .device import Compilation, Device
 from .specs import KernelCall
 
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
-def compile_launches(
-    ctx: MiniContext,
-    module: ModuleOp,
-    phases: Sequence[Phase],
-    observer: Observer | None,
-    objects: Callable[[ModuleOp], Sequence[bytes]],
-    *,
-    profiled: bool = False,
-) -> Compilation:
-    """Takes a module through the phases that are left; `objects` makes of its kernels what the device loads."""
-    run_phases(ctx, module, phases, observer)
-    launches = launch_list(module)
-    with timed(ctx, "kernels"):
-        made = objects(module)
-    calls = tuple(KernelCall(launch.kernel, first_node(launch)) for launch in launches)
-    return Compilation(calls, lambda: made, launches, profiled=profiled)
+    from ..dialects.graph.blobs import MiniContext
+    from ..dialects.targets import GpuAttr, Target
+    from ..lowering.gpu_to_cuda.launch_list import Launch
+    from ..lowering.pipelines import Observer, Phase
+    from .compilers import Compilers
+    from .config import EngineConfig
+
+USUAL_GPU = "sm_80"
+"""What code is made for where nobody says, and there is no GPU: those after it run it too."""
 
 
-def first_node(launch: Launch) -> str:
-    """The ONNX node that a launch begins with, or ""."""
-    return launch.nodes[0] if launch.nodes else ""
+class LaunchDevice(Device):
+    """A GPU, or what stands for one."""
+
+    kind = "cuda"
+    profiles = False
+    """Whether its sessions take the times of launches."""
+
+    @abstractmethod
+    def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
+        """What `load` takes, of a module at the launches level. Raises CompileError."""
+
+    def present(self, precision: str) -> GpuAttr:
+        """The GPU that there is; another where there is none, as planning needs none."""
+        from ..dialects.targets import GpuAttr
+
+        return GpuAttr.named(USUAL_GPU, precision)
+
+    @override
+    def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
+        from ..dialects.targets import GpuAttr
+
+        if isinstance(scheduled, GpuAttr):
+            return scheduled
+        if scheduled is not None:
+            raise ConfigError(f"the module is for {scheduled}, and the device is '{config.device}'")
+        named = machine or config.gpu
+        return GpuAttr.named(named, config.precision) if named else self.present(config.precision)
+
+    @override
+    def start_compiling(
+        self,
+        ctx: MiniContext,
+        module: ModuleOp,
+        config: EngineConfig,
+        phases: Sequence[Phase],
+        observer: Observer | None,
+        compilers: Compilers | None,
+    ) -> Compilation:
+        from ..lowering.gpu_to_cuda.launch_list import launch_list
+        from ..lowering.pipelines import run_phases
+        from ..passes.statistics import timed
+
+        if config.enable_profiling and not self.profiles:
+            raise UnsupportedError(f"enable_profiling is not supported on the device '{config.device}'")
+        run_phases(ctx, module, phases, observer)
+        launches = launch_list(module)
+        with timed(ctx, "kernels"):
+            made = self.objects(module, config)
+        calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in launches)
+        return Compilation(calls, lambda: made, launches, profiled=config.enable_profiling)
 
 
 def describe_launch(launch: Launch) -> str:

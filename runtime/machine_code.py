@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.targets import target_of
+from ..dialects.targets import cpu_of
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
@@ -66,7 +66,7 @@ def start_compiling(
     pointers += 2 + bool(checked_dimensions(module)) + profiled
     left = [phase for phase in phases if phase.level == "llvm"]
     parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers)
-    threads = target_of(module).threads.data if stages_of(module) else 1
+    threads = cpu_of(module).threads.data if stages_of(module) else 1
     return Compilation(calls, partial(parts.objects, ctx), threads=threads, profiled=profiled)
 
 

@@ -67,7 +67,7 @@ class InferencePlan(Stationary):
 
     def session(self, arena: Memory) -> Session:
         """What runs the code with that arena."""
-        return device_named(self.config.device).session(self, arena)
+        return device_named(self.config.place).session(self, arena)
 
     def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""

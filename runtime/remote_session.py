@@ -11,8 +11,9 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, Memory, Session, Wrong, device_named
 from .host_memory import bytes_of
+from .limits import memory_for
 from .specs import TensorSpec, check_placed
-from .storage import Tensor
+from .storage import Tensor, lies_on_gpu
 
 if TYPE_CHECKING:
     from .plan import InferencePlan
@@ -26,7 +27,7 @@ class RemoteSession(Session):
     """
 
     def __init__(self, plan: InferencePlan, arena: Memory, launch: Callable[[Sequence[int]], None]) -> None:
-        self._name = plan.config.device
+        self._name = plan.config.place
         self._device = device_named(self._name)
         self._launch = launch
         self._specs = (*plan.inputs, *plan.outputs)
@@ -37,10 +38,18 @@ class RemoteSession(Session):
         self._staged: list[Memory] = []
 
     def _zeroed(self, nbytes: int) -> Memory:
-        return self._device.allocate(nbytes, DEFAULT_ALIGNMENT)
+        with memory_for(f"{nbytes} bytes of an inference's"):
+            return self._device.allocate(nbytes, DEFAULT_ALIGNMENT)
+
+    def _stage(self) -> list[Memory]:
+        """Memory on the device for inputs and outputs that come from the host and go there."""
+        self._staged = self._staged or [self._zeroed(spec.nbytes) for spec in self._specs]
+        return self._staged
 
     @override
     def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
+        if lies_on_gpu(memory):
+            memory = Tensor.from_dlpack(memory)
         if not isinstance(memory, Tensor) or memory.device != self._name:
             where = f"a tensor on '{memory.device}'" if isinstance(memory, Tensor) else type(memory).__name__
             raise InvalidInputError(f"the memory for '{spec.name}' must be a tensor on '{self._name}', got {where}")
@@ -61,11 +70,11 @@ class RemoteSession(Session):
 
     @override
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
-        self._staged = self._staged or [self._zeroed(spec.nbytes) for spec in self._specs]
-        for memory, array in zip(self._staged, inputs, strict=False):
+        staged = self._stage()
+        for memory, array in zip(staged, inputs, strict=False):
             memory.write(0, bytes_of(array))
-        wrong = self._run([memory.address for memory in self._staged])
-        for memory, array in zip(self._staged[len(inputs) :], outputs, strict=True):
+        wrong = self._run([memory.address for memory in staged])
+        for memory, array in zip(staged[len(inputs) :], outputs, strict=True):
             memory.read(0, bytes_of(array))
         return wrong
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..dialects.errors import ConfigError, InvalidInputError
-from .device import DEFAULT_ALIGNMENT, Array, Memory, device_named
+from .device import DEFAULT_ALIGNMENT, Array, Memory, Placed, device_named
 from .host_memory import HostMemory, as_array, bytes_of, spanned_bytes
 from .limits import memory_for
+
+_DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # kinds of device: plain and pinned memory; a GPU's own and managed
 
 
 @dataclass(eq=False)
@@ -32,6 +34,9 @@ class Storage:
     device: str = "cpu"
     owned: bool = True
 
+    def __post_init__(self) -> None:
+        self.device = self.device.removesuffix(":0")
+
     @classmethod
     def allocate(cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu") -> Storage:
         """New zeroed memory of `capacity` bytes; raises ConfigError for an alignment that is no power of two, and for a
@@ -45,7 +50,10 @@ class Storage:
 
     @classmethod
     def borrow(cls, memory: object, device: str = "cpu") -> Storage:
-        """The caller's memory, without a copy: on the CPU a contiguous numpy array or anything that speaks DLPack."""
+        """The caller's memory, without a copy: a contiguous numpy array, or anything on the device that speaks DLPack.
+
+        Raises InvalidInputError for other memory.
+        """
         return cls(device_named(device).borrow(memory), device, owned=False)
 
     def set_external(self, memory: object) -> None:
@@ -169,6 +177,23 @@ class Tensor:
         data, start = spanned_bytes(given)
         return cls(Storage(HostMemory(data), owned=False), given.shape, given.dtype, start, given.strides)
 
+    @classmethod
+    def from_dlpack(cls, memory: object) -> Tensor:
+        """A tensor over the memory of a DLPack producer, on the CPU or a GPU: of PyTorch's, CuPy's or JAX's.
+
+        Raises InvalidInputError for memory of another kind, and ConfigError without CuPy for a GPU's.
+        """
+        if isinstance(memory, Tensor):
+            return memory.pinned()
+        kind, number = _dlpack_device(memory)
+        if kind in _DLPACK_HOST:
+            return cls.from_array(memory)
+        if kind not in _DLPACK_CUDA:
+            raise InvalidInputError(f"DLPack memory on a device of kind {kind}, which is neither a CPU nor CUDA's")
+        device = f"cuda:{number}" if number else "cuda"
+        bytes_there, place = device_named(device).place(memory)
+        return cls(Storage(bytes_there, device, owned=False), place.shape, place.dtype, place.offset, place.strides)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the elements, without what strides skip."""
@@ -241,7 +266,7 @@ class Tensor:
 
         Raises ConfigError for a device that is not there.
         """
-        if device == self.device:
+        if device.removesuffix(":0") == self.device:
             return self
         low, high = self._check_bounds()
         storage = Storage.allocate(high - low, device=device)
@@ -281,10 +306,30 @@ class Tensor:
         return _check_bounds(self.storage, self.offset, self.shape, self.dtype, self.strides)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        return self._exported().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        return self.numpy().__dlpack_device__()
+        return self._exported().__dlpack_device__()
+
+    def _exported(self) -> Any:
+        """An array over the same bytes that speaks DLPack; raises as `numpy`."""
+        self._check_bounds()
+        array = self.storage.memory.array(Placed(self.shape, self.dtype, self.offset, self.strides))
+        return self.numpy() if array is None else array
+
+
+def lies_on_gpu(memory: object) -> bool:
+    """Whether this is DLPack memory of a GPU, of another library's."""
+    if isinstance(memory, Tensor | np.ndarray) or not hasattr(memory, "__dlpack_device__"):
+        return False
+    return _dlpack_device(memory)[0] in _DLPACK_CUDA
+
+
+def _dlpack_device(memory: object) -> tuple[int, int]:
+    if not hasattr(memory, "__dlpack_device__"):
+        raise InvalidInputError(f"expected DLPack memory, got {type(memory).__name__}")
+    kind, number = cast("Any", memory).__dlpack_device__()
+    return int(kind), int(number)
 
 
 def _check_bounds(

@@ -67,7 +67,7 @@ class WatchedPlan:
         compilers: Compilers | None = None,
     ) -> WatchedPlan:
         """As build_plan, of a configuration with `check_memory`; raises UnsupportedError where a device can't watch."""
-        if not isinstance(device_named(config.device), Cpu):
+        if not isinstance(device_named(config.place), Cpu):
             raise UnsupportedError(f"check_memory is not supported on the device '{config.device}'")
         stages = _Stages(observer)
         plan = build_plan(module, ctx, config, stages, compilers=compilers)

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.errors import InvalidInputError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.targets import CpuAttr, GpuAttr
+from mini_infer.dialects.targets import Target
 from mini_infer.lowering.pipelines import Observer, Phase
 from mini_infer.runtime import device
 from mini_infer.runtime.compilers import Compilers
@@ -96,9 +96,7 @@ class Toy(Device):
         return memory
 
     @override
-    def target(
-        self, config: EngineConfig, machine: str = "", scheduled: CpuAttr | GpuAttr | None = None
-    ) -> CpuAttr | GpuAttr:
+    def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
         return CPU.target(config, machine, scheduled)
 
     @override
@@ -106,11 +104,12 @@ class Toy(Device):
         self,
         ctx: MiniContext,
         module: ModuleOp,
+        config: EngineConfig,
         phases: Sequence[Phase],
         observer: Observer | None,
         compilers: Compilers | None,
     ) -> Compilation:
-        return CPU.start_compiling(ctx, module, phases, observer, compilers)
+        return CPU.start_compiling(ctx, module, config, phases, observer, compilers)
 
     @override
     def load(self, objects: Sequence[bytes]) -> Code:

@@ -211,7 +211,7 @@ def test_memory_is_not_checked_on_other_devices(toy: Toy) -> None:
 
 
 def test_a_device_that_is_not_there() -> None:
-    with pytest.raises(mi.ConfigError, match=r"^device 'tpu' is not supported; there is 'cpu'$"):
+    with pytest.raises(mi.ConfigError, match=r"^device 'tpu' is not supported; there is 'cpu', 'cuda'"):
         mi.Storage.allocate(8, device="tpu")
 
 

@@ -87,7 +87,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"device": "cuda"}, "device 'cuda' is not supported; there is 'cpu'"),
+        ({"device": "tpu"}, "device 'tpu' is not supported; there is 'cpu', 'cuda'"),
         ({"device_id": 1}, "there is no cpu device 1, only 0"),
         ({"threads": 0}, "threads is 0; it must be an integer of at least 1"),
         ({"threads": "two"}, "threads is 'two'; it must be an integer of at least 1"),
@@ -114,6 +114,15 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"shapes": [1, 2]}, r"shapes is \[1, 2\]; it must be a mapping from names of inputs to shapes"),
         ({"shapes": {"x": 4}}, "shapes: 'x' is 4; it must be a sequence of sizes"),
         ({"shapes": {"x": "4"}}, "shapes: 'x' is '4'; it must be a sequence of sizes"),
+        ({"precision": "tf32"}, "precision='tf32' does nothing on the device 'cpu'"),
+        ({"gpu": "sm_90a"}, "gpu='sm_90a' does nothing on the device 'cpu'"),
+        ({"device": "cuda", "threads": 2}, "threads=2 does nothing on the device 'cuda'"),
+        ({"device": "cuda", "vector_bits": 256}, "vector_bits=256 does nothing on the device 'cuda'"),
+        ({"device": "cuda", "emulator": "compiled"}, "emulator='compiled' does nothing on the device 'cuda'"),
+        ({"device": "cuda", "precision": "fp8"}, "precision is 'fp8'; it must be one of fp32, tf32, 3xtf32, fp16, bf"),
+        ({"device": "cuda", "gpu": "sm_20"}, "gpu is 'sm_20'; it must be one of sm_80, sm_90a, sm_100a"),
+        ({"device": "cuda:x"}, "device 'cuda:x' is not supported"),
+        ({"device_id": -1}, "device_id is -1; it must be an integer of at least 0"),
         ({"beam_width": 3}, "beam_width does nothing with planner='auto'"),
         (
             {"planner": "pools", "enable_memory_planning": False},
