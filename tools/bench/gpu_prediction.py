@@ -1,0 +1,73 @@
+"""What a model is predicted to take on a GPU, kernel by kernel, and how far that is from what the machine could do.
+
+    python -m mini_infer.tools.bench.gpu_prediction resnet50.onnx --gpu sm_90a --precision tf32
+
+A prediction from shapes and the limits that the target states, not a measurement: the costs are those that
+choose-schedule ranks candidates by. The limit of a kernel is its products at full speed, or its bytes, without the
+launch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.graph.structure import KernelOp
+from ...dialects.targets import GpuAttr
+from ...lowering.pipelines import phases, remaining_phases, run_phases
+from ...passes.kernels.schedules import schedule_of
+from ...passes.kernels.schedules.cuda.cost import limit_seconds
+from ...passes.memory.analysis.host import calls_of
+from ...runtime.build import import_model
+from ...runtime.config import EngineConfig
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="An ONNX model.")],
+    gpu: Annotated[str, typer.Option(help="Architecture, such as sm_90a.")] = "sm_90a",
+    precision: Annotated[str, typer.Option(help="fp32, tf32, 3xtf32, fp16 or bf16.")] = "fp32",
+    rows: Annotated[int, typer.Option(help="Kernels to show, those furthest from their limit first.")] = 20,
+) -> None:
+    """Prints a model's kernels with predicted times and limits, and their sums."""
+    module, ctx = import_model(model, EngineConfig())
+    target = GpuAttr.named(gpu, precision)
+    module.attributes["kernel.target"] = target
+    run_phases(ctx, module, remaining_phases(module, "arena", phases(device=target.device)))
+    calls = Counter(call.callee.string_value() for call in calls_of(main_of(module)))
+    kernels = kernels_of(module)
+    figures = {name: _figures(kernels[name], target) for name in calls}
+    table = Table(
+        title=f"{model.stem if model.stem != 'model' else model.parent.name} on {gpu}, {precision}: predicted"
+    )
+    for title in ("kernel", "schedule"):
+        table.add_column(title)
+    for title in ("calls", "us each", "limit us each", "us lost in all"):
+        table.add_column(title, justify="right")
+    lost = {name: calls[name] * (figures[name][0] - figures[name][1]) for name in calls}
+    for name in sorted(calls, key=lambda each: -lost[each])[:rows]:
+        predicted, limit = figures[name]
+        schedule = schedule_of(kernels[name], target.device)
+        options = ", ".join(f"{key} {number}" for key, number in schedule.attribute().numbers().items())
+        numbers = (f"{each * 1e6:.2f}" for each in (predicted, limit, lost[name]))
+        table.add_row(name, f"{schedule.name} {options}".strip(), str(calls[name]), *numbers)
+    total, limit = (sum(calls[name] * figures[name][i] for name in calls) for i in (0, 1))
+    table.caption = (
+        f"{sum(calls.values())} calls: predicted {total * 1e6:.0f} us, limit {limit * 1e6:.0f} us; "
+        "a prediction, not measured"
+    )
+    Console().print(table)
+
+
+def _figures(kernel: KernelOp, target: GpuAttr) -> tuple[float, float]:
+    """Seconds that a kernel is predicted to take, and the least it could."""
+    return schedule_of(kernel, target.device).cost(kernel, target), limit_seconds(kernel, target)
+
+
+if __name__ == "__main__":
+    typer.run(predict)
