@@ -88,7 +88,7 @@ def mini_opt(
     ] = None,
     to: Annotated[Level | None, typer.Option(help="Run the compiler's own passes, down to this level.")] = None,
     target: Annotated[
-        Literal["mlir", "llvm-ir", "asm", "memory-plan", "check"],
+        Literal["mlir", "llvm-ir", "asm", "cuda", "memory-plan", "check"],
         typer.Option("--target", "-t", help="The form of the output."),
     ] = "mlir",
     host: Annotated[

@@ -87,6 +87,12 @@ def _assembly(ctx: Context, module: ModuleOp) -> str:
     return emit_assembly(_llvm_ir(ctx, module), machine_of(cpu_of(module)))
 
 
+def _cuda(ctx: Context, module: ModuleOp) -> str:
+    from ..lowering.gpu_to_cuda.cuda_text import cuda_text
+
+    return cuda_text(module)
+
+
 def _memory_plan(ctx: Context, module: ModuleOp) -> str:
     from ..passes.memory.report.memory_report import memory_plan
     from .reports import plan_table
@@ -100,11 +106,12 @@ def _check(ctx: Context, module: ModuleOp) -> str:
     return check_results(ctx, module)
 
 
-TargetName = Literal["mlir", "llvm-ir", "asm", "memory-plan", "check"]
+TargetName = Literal["mlir", "llvm-ir", "asm", "cuda", "memory-plan", "check"]
 TARGETS: dict[TargetName, Target] = {
     "mlir": Target(_mlir, None),
     "llvm-ir": Target(_llvm_ir, "llvm"),
     "asm": Target(_assembly, "llvm"),
+    "cuda": Target(_cuda, None),
     "memory-plan": Target(_memory_plan, "arena"),
     "check": Target(_check, None),
 }

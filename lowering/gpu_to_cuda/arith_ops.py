@@ -1,0 +1,266 @@
+"""arith operations, on numbers and lane by lane on vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, IntegerOverflowAttr
+from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, VectorType
+from xdsl.ir import Attribute, Operation
+
+from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, unary
+from .kernel_text import Handler, KernelText, fail
+from .types import element_of, is_half, is_truth
+
+Rule: TypeAlias = "Callable[[KernelText, Operation, Sequence[Expression]], Expression]"
+
+_INTEGER = {"addi": "+", "subi": "-", "muli": "*"}
+_WRAPPING = {"+": "wrapping_add", "-": "wrapping_sub", "*": "wrapping_mul"}
+_TRUTH = {"addi": "!=", "subi": "!=", "muli": "&&", "andi": "&&", "ori": "||", "xori": "!="}
+_BITS = {"andi": "&", "ori": "|", "xori": "^"}
+_SIGNED = {"divsi": "/", "remsi": "%", "shrsi": ">>", "shli": "<<"}
+_FUNCTIONS = {
+    "divui": "divu",
+    "remui": "remu",
+    "shrui": "shru",
+    "minsi": "smaller",
+    "maxsi": "larger",
+    "minui": "minu",
+    "maxui": "maxu",
+    "floordivsi": "floor_div",
+    "ceildivsi": "ceil_div",
+    "ceildivui": "ceil_divu",
+}
+_FLOAT = {"addf": "+", "subf": "-", "mulf": "*", "divf": "/"}
+_FLOAT_FUNCTIONS = {"maximumf": "maximum", "minimumf": "minimum"}
+_LIBRARY = {"maxnumf": "fmax", "minnumf": "fmin", "remf": "fmod"}
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_OPPOSITE = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
+
+
+def elementwise(kernel: KernelText, op: Operation, rule: Rule, *, repeated: bool = False) -> None:
+    """Defines the result of an operation on numbers, or lane by lane; `repeated`: the rule writes operands twice."""
+    operands = [kernel.atom(each) if repeated else kernel.value(each) for each in op.operands]
+    kernel.define(op.results[0], by_lane(kernel, op, operands, lambda parts: rule(kernel, op, parts)), op)
+
+
+def by_lane(
+    kernel: KernelText, op: Operation, operands: Sequence[Value], rule: Callable[[Sequence[Expression]], Expression]
+) -> Value:
+    """What `rule` makes of operands that are numbers; of vectors, of their lanes."""
+    if not isinstance(op.results[0].type, VectorType):
+        return rule([each for each in operands if isinstance(each, Expression)])
+    parts = [kernel.lanes(value) for value in op.operands]
+    return Lanes(at=lambda lane: rule([part(lane) for part in parts]))
+
+
+def widened(value: Expression, type: Attribute) -> Expression:
+    """16-bit floats as float, on which they are computed."""
+    return call("to_f32", value) if is_half(type) else value
+
+
+def rounded(value: Expression, type: Attribute) -> Expression:
+    """A float as a 16-bit one, where that is the type."""
+    if not is_half(type):
+        return value
+    return call("to_bf16" if isinstance(element_of(type), BFloat16Type) else "to_f16", value)
+
+
+def in_f32(op: Operation, operands: Sequence[Expression]) -> list[Expression]:
+    """The operands, 16-bit floats widened."""
+    return [widened(each, operand.type) for each, operand in zip(operands, op.operands, strict=True)]
+
+
+def _short(op: Operation) -> str:
+    return op.name.partition(".")[2]
+
+
+def _narrow(kernel: KernelText, op: Operation, value: Expression) -> Expression:
+    """C computes on int at least: back to the type of narrow integers."""
+    kind = kernel.types.spelled(element_of(op.results[0].type))
+    return call(kind, value) if kind in ("i8", "i16") else value
+
+
+def _integer(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    kind = op.results[0].type
+    if is_truth(kind):
+        return binary(_TRUTH[_short(op)], *x)
+    symbol = _INTEGER[_short(op)]
+    flags = op.properties.get("overflowFlags")
+    if isinstance(element_of(kind), IndexType) or (isinstance(flags, IntegerOverflowAttr) and flags.data):
+        return _narrow(kernel, op, binary(symbol, *x))
+    return call(_WRAPPING[symbol], *x)
+
+
+def _bits(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    table = _TRUTH if is_truth(op.results[0].type) else _BITS
+    return _narrow(kernel, op, binary(table[_short(op)], *x))
+
+
+def _signed(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    if is_truth(op.results[0].type):
+        fail(op, "there is no such arithmetic on truth values")
+    return _narrow(kernel, op, binary(_SIGNED[_short(op)], *x))
+
+
+def _function(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    if is_truth(op.results[0].type):
+        fail(op, "there is no such arithmetic on truth values")
+    return call(_FUNCTIONS[_short(op)], *x)
+
+
+def _float(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    return rounded(binary(_FLOAT[_short(op)], *in_f32(op, x)), op.results[0].type)
+
+
+def _float_function(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    return rounded(call(_FLOAT_FUNCTIONS[_short(op)], *in_f32(op, x)), op.results[0].type)
+
+
+def _library(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    suffix = "" if isinstance(element_of(op.results[0].type), Float64Type) else "f"
+    return rounded(call(_LIBRARY[_short(op)] + suffix, *in_f32(op, x)), op.results[0].type)
+
+
+def _negative(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    return rounded(unary("-", *in_f32(op, x)), op.results[0].type)
+
+
+def _unsigned(kernel: KernelText, value: Expression, type: Attribute) -> Expression:
+    """An integer read as one without a sign."""
+    kind = kernel.types.spelled(element_of(type))
+    return call({"bool": "int", "i8": "u8", "i16": "u16", "int": "u32", "i64": "u64"}[kind], value)
+
+
+def _read_signed(kernel: KernelText, value: Expression, type: Attribute) -> Expression:
+    """An integer read as one with a sign: the true value of one bit is -1."""
+    return unary("-", call("int", value)) if is_truth(type) else value
+
+
+def _cmpi(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    name, kind = CMPI_COMPARISON_OPERATIONS[predicate.value.data], op.operands[0].type
+    if name in ("eq", "ne"):
+        return binary(_COMPARISONS[name], *x)
+    read = _unsigned if name[0] == "u" else _read_signed
+    return binary(_COMPARISONS[name[1:]], *(read(kernel, each, kind) for each in x))
+
+
+def _cmpf(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    name = CMPF_COMPARISON_OPERATIONS[predicate.value.data]
+    a, b = in_f32(op, x)
+    match name:
+        case "false" | "true":
+            return Expression(name, number=int(name == "true"))
+        case "ord" | "uno":
+            symbol, join = ("==", "&&") if name == "ord" else ("!=", "||")
+            first = binary(symbol, a, a)
+            return first if a == b else binary(join, first, binary(symbol, b, b))
+        case "one":
+            return binary("||", binary("<", a, b), binary(">", a, b))
+        case "ueq":
+            return unary("!", _in_parens(binary("||", binary("<", a, b), binary(">", a, b))))
+        case "une":
+            return binary("!=", a, b)
+        case _ if name[0] == "u":
+            return unary("!", _in_parens(binary(_OPPOSITE[name[1:]], a, b)))
+        case _:
+            return binary(_COMPARISONS[name[1:]], a, b)
+
+
+def _in_parens(value: Expression) -> Expression:
+    return Expression(f"({value.text})", depends=value.depends)
+
+
+def _compare_floats(kernel: KernelText, op: Operation) -> None:
+    predicate = op.properties["predicate"]
+    assert isinstance(predicate, IntegerAttr)
+    name = CMPF_COMPARISON_OPERATIONS[predicate.value.data]
+    elementwise(kernel, op, _cmpf, repeated=name in ("ord", "uno", "one", "ueq"))
+
+
+def _select(kernel: KernelText, op: Operation) -> None:
+    """Both values are there, whichever is taken: memory is not read, nor other lanes asked, under a condition."""
+    for each in op.operands[1:]:
+        value = kernel.value(each)
+        if any(not space.startswith("=") for space in value.depends):
+            kernel.atom(each)
+    elementwise(kernel, op, lambda _, __, x: conditional(x[0], x[1], x[2]))
+
+
+def _cast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    """Between a 16-bit float and anything else by way of float."""
+    source, target = op.operands[0].type, op.results[0].type
+    before = "float" if is_half(source) else kernel.types.spelled(element_of(source))
+    after = "float" if is_half(target) else kernel.types.spelled(element_of(target))
+    value, name = widened(x[0], source), _short(op)
+    if name in ("extsi", "index_cast", "sitofp") and is_truth(source):
+        value, before = _read_signed(kernel, value, source), "int"
+    elif name in ("extui", "uitofp", "index_castui") and not is_truth(source):
+        value, before = _unsigned(kernel, value, source), ""
+    elif name in ("trunci", "index_cast") and is_truth(target):
+        return binary("!=", Expression(f"({binary('&', value, literal(1)).text})", depends=value.depends), literal(0))
+    elif name in ("fptosi", "fptoui") and is_truth(target):
+        return binary("!=", call("int", value), literal(0))
+    elif name == "fptoui":
+        value = _unsigned(kernel, value, target)
+    elif name == "fptosi" and after in ("i8", "i16"):
+        value = call("int", value)
+    return rounded(value if before == after else call(after, value), target)
+
+
+def _bitcast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    kind, source = (kernel.types.spelled(element_of(each.type)) for each in (op.results[0], op.operands[0]))
+    return x[0] if kind == source else call(f"bits_as<{kind}>", x[0])
+
+
+def _constant(kernel: KernelText, op: Operation) -> None:
+    result = op.results[0]
+    value = kernel.types.constant(op.properties["value"], result.type)
+    several = isinstance(value, Lanes) and value.at is None
+    kernel.define(result, value, op, many=not several)
+
+
+def _simple(rule: Rule, repeated: bool = False) -> Handler:
+    return lambda kernel, op: elementwise(kernel, op, rule, repeated=repeated)
+
+
+def _named(names: Sequence[str] | dict[str, str], handler: Handler) -> dict[str, Handler]:
+    return {f"arith.{name}": handler for name in names}
+
+
+HANDLERS: dict[str, Handler] = {
+    **_named(_INTEGER, _simple(_integer)),
+    **_named(_BITS, _simple(_bits)),
+    **_named(_SIGNED, _simple(_signed)),
+    **_named(_FUNCTIONS, _simple(_function)),
+    **_named(_FLOAT, _simple(_float)),
+    **_named(_FLOAT_FUNCTIONS, _simple(_float_function)),
+    **_named(_LIBRARY, _simple(_library)),
+    **_named(
+        (
+            "extsi",
+            "extui",
+            "trunci",
+            "sitofp",
+            "uitofp",
+            "fptosi",
+            "fptoui",
+            "extf",
+            "truncf",
+            "index_cast",
+            "index_castui",
+        ),
+        _simple(_cast),
+    ),
+    "arith.negf": _simple(_negative),
+    "arith.cmpi": _simple(_cmpi),
+    "arith.cmpf": _compare_floats,
+    "arith.select": _select,
+    "arith.bitcast": _simple(_bitcast),
+    "arith.constant": _constant,
+}

@@ -1,0 +1,174 @@
+"""CUDA C++ for the kernels of a module at the launches level: one translation unit that includes nothing.
+
+before:  gpu.func @scale(%x: memref<64xf32>, %y: memref<64xf32>) kernel ... {
+           %i = gpu.thread_id x
+           %0 = memref.load %x[%i] : memref<64xf32>
+           %1 = arith.mulf %0, %two : f32
+           memref.store %1, %y[%i] : memref<64xf32>
+after:   // /layer1/Mul
+         extern "C" __global__ void __launch_bounds__(64) scale(const float* __restrict__ x, float* __restrict__ y) {
+           const int thread = threadIdx.x;
+           y[thread] = x[thread] * 2.0f;
+         }
+
+A closed table says what each operation becomes; one that is not in it is an error. `#line` directives give the ONNX
+node that a statement computes in place of the file, and keep the numbers of the lines. What is fused with what is said
+by the IR: compile without contraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp as HostFuncOp
+from xdsl.ir import SSAValue
+from xdsl.utils.hints import isa
+
+from ...dialects.errors import CompileError
+from ...dialects.gpu import FuncOp
+from ...dialects.gpu import ModuleOp as KernelsOp
+from ...dialects.graph.base import node_name
+from ...dialects.symbols import symbol_named
+from . import arith_ops, control_flow, gpu_ops, math_ops, memref_ops, vector_ops
+from .kernel_text import Handler, KernelText, NodeMark, Place, memref_type
+from .launch_list import Launch, launch_list
+from .names import prelude
+from .types import Types
+
+HANDLERS: dict[str, Handler] = {
+    **arith_ops.HANDLERS,
+    **math_ops.HANDLERS,
+    **memref_ops.HANDLERS,
+    **vector_ops.HANDLERS,
+    **control_flow.HANDLERS,
+    **gpu_ops.HANDLERS,
+}
+_WIDE = 2**31  # elements from which on an int is too small for an index
+_STORES = {"memref.store": 1, "vector.store": 1, "nvgpu.device_async_copy": -1}
+
+
+def cuda_text(module: ModuleOp) -> str:
+    """The prelude and all kernels. Raises CompileError for an operation that has no text, naming it."""
+    kernels = [each for inner in module.ops if isinstance(inner, KernelsOp) for each in inner.body.block.ops]
+    functions = [each for each in kernels if isinstance(each, FuncOp)]
+    if not functions:
+        raise CompileError("the module holds no kernels for a GPU")
+    types = Types(any(_is_wide(each) for each in functions))
+    main = symbol_named(module, "main")
+    launches = launch_list(module) if isinstance(main, HostFuncOp) else ()
+    lines: list[str | NodeMark] = []
+    lines += prelude().splitlines()
+    for function in functions:
+        mine = [each for each in launches if each.kernel == function.sym_name.data]
+        _kernel(function, mine, types, lines)
+    return "\n".join([*_numbered(lines), ""])
+
+
+def _is_wide(function: FuncOp) -> bool:
+    values = [*function.body.block.args, *(result for op in function.walk() for result in op.results)]
+    shapes = [each.type.get_shape() for each in values if isa(each.type, MemRefType)]
+    return any(prod(shape) >= _WIDE for shape in shapes)
+
+
+def _kernel(function: FuncOp, launches: Sequence[Launch], types: Types, lines: list[str | NodeMark]) -> None:
+    name = function.sym_name.data
+    kernel = KernelText(types, HANDLERS, lines)
+    kernel.written.update(_written(function))
+    apart = _apart(function, launches, kernel.written)
+    parameters: list[str] = []
+    for argument in function.body.block.args:
+        variable = kernel.name(argument, "y" if argument in kernel.written else "x")
+        strides = memref_ops.strides_of(function, argument)
+        kernel.put(argument, Place(variable, strides, kernel.space_of(argument)))
+        restrict = "__restrict__ " if argument.index in apart else ""
+        parameters.append(f"{kernel.pointer_type(argument)}* {restrict}{variable}")
+    nodes = list(dict.fromkeys((*(node for each in launches for node in each.nodes), *_nodes(function))))
+    lines += ["", *_comment(nodes or [name])]
+    if nodes:
+        lines.append(NodeMark(nodes[0]))
+        kernel.starts_at(nodes[0])
+    lines.append(_head(function, parameters))
+    kernel.block(function.body.block)
+    lines.append("}")
+
+
+def _head(function: FuncOp, parameters: Sequence[str]) -> str:
+    size = function.known_block_size
+    bounds = "" if size is None else f" __launch_bounds__({prod(size.get_values())})"
+    return f'extern "C" __global__ void{bounds} {function.sym_name.data}({", ".join(parameters)}) {{'
+
+
+def _nodes(function: FuncOp) -> Iterable[str]:
+    return (node for op in function.walk() if (node := node_name(op)))
+
+
+def _comment(nodes: Sequence[str]) -> list[str]:
+    """The nodes on lines of comments that fit a page."""
+    lines: list[str] = []
+    line = "//"
+    for position, node in enumerate(nodes):
+        text = f" {_plain(node)}{',' if position + 1 < len(nodes) else ''}"
+        if len(line) + len(text) > 100 and line != "//":
+            lines.append(line)
+            line = "//"
+        line += text
+    return [*lines, f"{line}." if line.endswith("\\") else line]
+
+
+def _plain(name: str) -> str:
+    """A name on one line."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
+
+
+def _written(function: FuncOp) -> set[SSAValue]:
+    """The buffers that are stored to, and those that they are views of."""
+    written: set[SSAValue] = set()
+    for op in function.walk():
+        if op.name not in _STORES:
+            continue
+        position = _STORES[op.name]
+        buffer = op.operands[position] if position > 0 else gpu_ops.destination(op)
+        while True:
+            written.add(buffer)
+            owner = buffer.owner
+            if not memref_ops.is_view(owner):
+                break
+            buffer = owner.operands[0]
+    return written
+
+
+def _apart(function: FuncOp, launches: Sequence[Launch], written: set[SSAValue]) -> set[int]:
+    """The arguments whose bytes nothing else writes to, in any launch, nor read if they are written themselves."""
+    if not launches:
+        return set()
+    arguments = function.body.block.args
+    spans = [_span(each) for each in arguments]
+    apart = set(range(len(arguments)))
+    for launch in launches:
+        places = [(at.root, at.offset, at.offset + span) for at, span in zip(launch.arguments, spans, strict=True)]
+        for i, (root, start, end) in enumerate(places):
+            for j, (other, first, last) in enumerate(places[:i]):
+                met = root == other and start < last and first < end
+                if met and (arguments[i] in written or arguments[j] in written):
+                    apart -= {i, j}
+    return apart
+
+
+def _span(argument: SSAValue) -> int:
+    """Bytes from the first element of a buffer to behind its last."""
+    type = memref_type(argument)
+    strides = [each for each in memref_ops.strides_of(None, argument) if isinstance(each, int)]
+    steps = [(size - 1) * stride for size, stride in zip(type.get_shape(), strides, strict=True) if size]
+    return (sum(steps) + 1) * memref_ops.bytes_of(type.element_type)
+
+
+def _numbered(lines: Sequence[str | NodeMark]) -> Iterable[str]:
+    """The lines, with directives that say which node follows and leave their numbers as they are."""
+    for number, line in enumerate(lines, start=1):
+        if isinstance(line, NodeMark):
+            name = _plain(line.node).replace("\\", "\\\\").replace('"', '\\"')
+            yield f'#line {number + 1} "{name}"'
+        else:
+            yield line

@@ -1,0 +1,172 @@
+"""C++ expressions under construction: their text, how tightly they bind, and what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import TypeAlias
+
+
+class Level(IntEnum):
+    """How tightly the outermost operator of a text binds, from the loosest on."""
+
+    ANY = 0
+    CONDITIONAL = 1
+    OR = 2
+    AND = 3
+    BIT_OR = 4
+    BIT_XOR = 5
+    BIT_AND = 6
+    EQUALITY = 7
+    RELATION = 8
+    SHIFT = 9
+    SUM = 10
+    PRODUCT = 11
+    UNARY = 12
+    CALL = 13
+    ATOM = 14
+
+
+BINARY = {
+    "||": Level.OR,
+    "&&": Level.AND,
+    "|": Level.BIT_OR,
+    "^": Level.BIT_XOR,
+    "&": Level.BIT_AND,
+    "==": Level.EQUALITY,
+    "!=": Level.EQUALITY,
+    "<": Level.RELATION,
+    "<=": Level.RELATION,
+    ">": Level.RELATION,
+    ">=": Level.RELATION,
+    "<<": Level.SHIFT,
+    ">>": Level.SHIFT,
+    "+": Level.SUM,
+    "-": Level.SUM,
+    "*": Level.PRODUCT,
+    "/": Level.PRODUCT,
+    "%": Level.PRODUCT,
+}
+# Operands of these stand in parentheses unless they are products or tighter: few know how they bind.
+_UNFAMILIAR = {"|", "^", "&", "<<", ">>"}
+
+NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One number. Text that is evaluated where it stands, once."""
+
+    text: str
+    level: Level = Level.ATOM
+    depends: frozenset[str] = NOTHING
+    """The memory spaces that it reads, and "=name" for a variable that a loop changes."""
+    number: int | None = None
+    """The integer that it is known to be."""
+
+    def bound(self, level: Level) -> str:
+        """The text as an operand of an operator of that level."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """A vector: all of it as one expression, or each lane by itself, given the text of the lane's number, or both."""
+
+    whole: Expression | None = None
+    at: Callable[[str], Expression] | None = None
+
+    @property
+    def depends(self) -> frozenset[str]:
+        """As that of an Expression."""
+        return self.sample.depends
+
+    @property
+    def sample(self) -> Expression:
+        """What tells how long a text is and what it depends on."""
+        if self.whole is not None:
+            return self.whole
+        assert self.at is not None
+        return self.at("lane")
+
+
+Value: TypeAlias = "Expression | Lanes"
+
+
+def depends_of(parts: Iterable[Expression | Lanes]) -> frozenset[str]:
+    """What any of the parts depends on."""
+    return NOTHING.union(*(part.depends for part in parts))
+
+
+def with_depends(value: Expression, depends: frozenset[str]) -> Expression:
+    """`value`, which depends on more."""
+    return replace(value, depends=value.depends | depends)
+
+
+def literal(value: int) -> Expression:
+    """An int."""
+    if value == -(2**31):
+        return Expression("(-2147483647 - 1)", number=value)
+    return Expression(str(value), Level.UNARY if value < 0 else Level.ATOM, number=value)
+
+
+def binary(operator: str, a: Expression, b: Expression) -> Expression:
+    """`a operator b`; operators of one level bind to the left."""
+    level = BINARY[operator]
+    least = Level.PRODUCT if operator in _UNFAMILIAR else level
+    # A chain such as a & b & c is clear; a / b * c and a - (b + c) are what they look like.
+    first = a.bound(level if a.level == level else least)
+    second = b.bound(Level(max(least, level + 1)))
+    return Expression(f"{first} {operator} {second}", level, a.depends | b.depends)
+
+
+def unary(operator: str, a: Expression) -> Expression:
+    """`-a` or `!a`."""
+    text = a.bound(Level.CALL)
+    return Expression(f"{operator}{text}", Level.UNARY, a.depends)
+
+
+def call(function: str, *arguments: Expression) -> Expression:
+    """`function(a, b)`, which a conversion such as `float(a)` is too."""
+    text = ", ".join(each.text for each in arguments)
+    return Expression(f"{function}({text})", Level.CALL, depends_of(arguments))
+
+
+def conditional(condition: Expression, a: Expression, b: Expression) -> Expression:
+    """`condition ? a : b`"""
+    second, third = a.bound(Level.OR), b.bound(Level.CONDITIONAL)
+    depends = depends_of((condition, a, b))
+    return Expression(f"{condition.bound(Level.OR)} ? {second} : {third}", Level.CONDITIONAL, depends)
+
+
+def subscript(base: str, index: Expression, depends: frozenset[str]) -> Expression:
+    """`base[index]`, an element of memory or a lane."""
+    return Expression(f"{base}[{index.text}]", Level.CALL, index.depends | depends)
+
+
+def total(terms: Iterable[tuple[Expression, int | Expression]], constant: int) -> Expression:
+    """The sum of indices times strides, plus a constant."""
+    result: Expression | None = None
+    for index, stride in terms:
+        if isinstance(stride, Expression) and stride.number is not None:
+            stride = stride.number
+        if isinstance(stride, int) and index.number is not None:
+            constant += index.number * stride
+            continue
+        if stride == 0:
+            continue
+        factor = literal(stride) if isinstance(stride, int) else stride
+        part = index if stride == 1 else binary("*", index, factor)
+        if result is None:
+            result = part
+        else:
+            result = Expression(f"{result.text} + {part.bound(Level.SUM)}", Level.SUM, depends_of((result, part)))
+    if result is None:
+        return literal(constant)
+    if result.level < Level.SUM:
+        result = replace(result, text=f"({result.text})", level=Level.ATOM)
+    if constant:
+        sign, size = ("+", constant) if constant > 0 else ("-", -constant)
+        result = Expression(f"{result.text} {sign} {size}", Level.SUM, result.depends)
+    return result

@@ -1,0 +1,382 @@
+"""The text of one kernel under construction: statements, and what the values of the IR are in it.
+
+A value that is used once, further down in the same block, is written where it is used, as long as the line stays
+short; anything else becomes a variable. What reads memory is written before anything that may change that memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, MemRefType, StringAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ...dialects.errors import CompileError
+from ...dialects.gpu import AddressSpaceAttr
+from ...dialects.graph.base import describe, node_name
+from .expressions import Expression, Lanes, Level, Value, call, subscript, total
+from .names import Names
+from .types import Types, braces, lanes_of
+
+LONGEST = 64  # characters of an expression that is written into another
+GLOBAL, SHARED, WARP = "global", "workgroup", "warp"
+"""What an expression may depend on, beside private arrays by name: memory, and the other lanes of the warp."""
+
+Handler: TypeAlias = "Callable[[KernelText, Operation], None]"
+
+
+def fail(op: Operation, fact: str) -> NoReturn:
+    """Raises a CompileError that names the node, the operation, its kernel and the fact."""
+    parent = op.parent_op()
+    while parent is not None and "sym_name" not in parent.attributes:
+        parent = parent.parent_op()
+    place = "" if parent is None else f" in @{cast('StringAttr', parent.attributes['sym_name']).data}"
+    raise CompileError(f"{describe(op)}{place}: {fact}")
+
+
+def integers_of(op: Operation, name: str) -> tuple[int, ...]:
+    """A property of `op` that is a list of integers."""
+    return cast("DenseArrayBase[IntegerType]", op.properties[name]).get_values()
+
+
+def memref_type(value: SSAValue) -> MemRefType[Attribute]:
+    """The type of a buffer."""
+    type: Attribute = value.type
+    assert isinstance(type, MemRefType)
+    return cast("MemRefType[Attribute]", type)
+
+
+@dataclass(frozen=True)
+class NodeMark:
+    """In place of a line: what follows computes this ONNX node."""
+
+    node: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """A buffer: `offset` elements behind a pointer, and how far apart its elements are."""
+
+    pointer: str
+    strides: tuple[int | Expression, ...]
+    space: str
+    offset: tuple[tuple[Expression, int | Expression], ...] = ()
+    constant: int = 0
+    array: tuple[int, ...] = ()
+    """The dimensions of a C array that all of it is."""
+
+    def element(self, indices: Sequence[Expression]) -> Expression:
+        """An element of it, which can be read, written, and taken the address of."""
+        depends = frozenset((self.space,))
+        if self.array:
+            text = self.pointer
+            for index in indices or (Expression("0"),):
+                part = subscript(text, index, depends)
+                text, depends = part.text, part.depends
+            return Expression(text, Level.CALL, depends)
+        return subscript(self.start, self.distance(indices), depends)
+
+    def distance(self, indices: Sequence[Expression] = ()) -> Expression:
+        """How many elements an element lies behind the pointer."""
+        inside = zip(indices, self.strides, strict=True) if indices else ()
+        return total((*self.offset, *inside), self.constant)
+
+    @property
+    def start(self) -> str:
+        """The pointer, where the buffer is an array too."""
+        return f"(&{self.pointer}{'[0]' * len(self.array)})" if self.array else self.pointer
+
+    def address(self, indices: Sequence[Expression]) -> str:
+        """A pointer to an element of it."""
+        element = self.element(indices)
+        zero = f"{self.pointer}[0]"
+        return self.pointer if element.text == zero else f"&{element.text}"
+
+
+class KernelText:
+    """Appends statements to `lines`."""
+
+    def __init__(self, types: Types, handlers: Mapping[str, Handler], lines: list[str | NodeMark]) -> None:
+        self.types = types
+        self.names = Names()
+        self.lines = lines
+        self.written: set[SSAValue] = set()
+        """The buffers that are written to, by way of any view of them."""
+        self.where: dict[tuple[str, str], str] = {}
+        """The variables that say which thread or block this is, by "thread" or "block" and dimension."""
+        self._handlers = handlers
+        self._values: dict[SSAValue, Value] = {}
+        self._places: dict[SSAValue, Place] = {}
+        self._repeatable: set[SSAValue] = set()
+        self._pending: dict[SSAValue, Operation] = {}
+        self._indent = "  "
+        self._node = ""
+
+    # values
+
+    def value(self, value: SSAValue) -> Value:
+        """What a value of the IR is, to be written now and only here."""
+        self._pending.pop(value, None)
+        return self._values[value]
+
+    def scalar(self, value: SSAValue) -> Expression:
+        """A number, to be written now and only here."""
+        found = self.value(value)
+        assert isinstance(found, Expression)
+        return found
+
+    def atom(self, value: SSAValue) -> Value:
+        """A value that may be written several times, or where it may not be evaluated: a variable or a number."""
+        found = self.value(value)
+        if value in self._repeatable or (isinstance(found, Expression) and found.level == Level.ATOM):
+            return found
+        assert isinstance(value.owner, Operation), "an argument of a block is a variable"
+        return self._declare(value, found, value.owner)
+
+    def scalar_atom(self, value: SSAValue) -> Expression:
+        """A number that may be written several times."""
+        found = self.atom(value)
+        assert isinstance(found, Expression)
+        return found
+
+    def unread(self, value: SSAValue) -> Expression:
+        """A number that may be written once, but anywhere: it reads no memory."""
+        found = self.scalar(value)
+        return self.scalar_atom(value) if any(not each.startswith("=") for each in found.depends) else found
+
+    def lanes(self, value: SSAValue) -> Callable[[str], Expression]:
+        """A vector's lanes, each to be written once."""
+        found = self.value(value)
+        if isinstance(found, Expression):
+            return lambda _: found
+        if found.at is None:
+            assert isinstance(value.owner, Operation)
+            found = self._declare(value, found, value.owner)
+        assert isinstance(found, Lanes) and found.at is not None
+        return found.at
+
+    def whole(self, value: SSAValue) -> Expression:
+        """A number, or a vector as one expression."""
+        found = self.value(value)
+        if isinstance(found, Expression):
+            return found
+        if found.whole is not None:
+            return found.whole
+        assert found.at is not None
+        sample, other = found.at("lane"), found.at("0")
+        if sample.text == other.text:
+            return call(f"splat<{lanes_of(value.type)}>", sample)
+        if isinstance(value.owner, Operation):
+            made = self._declare(value, found, value.owner)
+            assert isinstance(made, Lanes) and made.whole is not None
+            return made.whole
+        raise AssertionError("an argument of a block is a variable")
+
+    def define(self, result: SSAValue, value: Value, op: Operation, *, many: bool = False) -> None:
+        """Says what a result is: written where it is used, or a variable. `many`: it may be written several times."""
+        self._values[result] = value
+        if many:
+            self._repeatable.add(result)
+        if many or (isinstance(value, Expression) and value.level == Level.ATOM):
+            return
+        users = list(result.uses)
+        if len(users) == 1:
+            user = users[0].operation
+            same = user.parent_block() is op.parent_block()
+            if same and len(value.sample.text if isinstance(value, Lanes) else value.text) <= LONGEST:
+                self._pending[result] = op
+                return
+        if users:
+            self._declare(result, value, op)
+
+    def variable(self, value: SSAValue, name: str, *, changes: bool = False) -> None:
+        """Says that a value is a variable; `changes`: one that a loop assigns to."""
+        depends = frozenset((f"={name}",)) if changes else frozenset[str]()
+        text = Expression(name, Level.ATOM, depends)
+        self._repeatable.add(value)
+        if lanes_of(value.type) is None:
+            self._values[value] = text
+        else:
+            self._values[value] = Lanes(whole=text, at=lambda lane: Expression(f"{name}[{lane}]", Level.CALL, depends))
+
+    def _declare(self, result: SSAValue, value: Value, op: Operation) -> Value:
+        self._pending.pop(result, None)
+        name = self.name(result)
+        self.declare(name, result.type, value, constant=True, op=op)
+        self.variable(result, name)
+        return self._values[result]
+
+    def name(self, value: SSAValue, wish: str = "value") -> str:
+        """A free name for a value: its own, or one after the operation that it comes from."""
+        if value.name_hint:
+            return self.names.take(value.name_hint)
+        owner = value.owner
+        if isinstance(owner, Operation):
+            wish = _NAMES.get(owner.name) or owner.name.rpartition(".")[2]
+        return self.names.take(wish)
+
+    def declare(
+        self, name: str, type: Attribute, value: Value | None, *, constant: bool = False, op: Operation | None = None
+    ) -> None:
+        """A variable, with its first value where there is one."""
+        spelled = self.types.spelled(type)
+        if isinstance(value, Lanes) and value.whole is None:
+            assert value.at is not None
+            if value.at("lane").text == value.at("0").text:
+                value = Lanes(whole=call(f"splat<{lanes_of(type)}>", value.at("0")))
+        if value is None or (isinstance(value, Lanes) and value.whole is None):
+            self.line(f"{spelled} {name};", op)
+            if value is not None:
+                self.assign(name, type, value)
+            return
+        text = value.text if isinstance(value, Expression) else value.sample.text
+        self.line(f"{'const ' if constant else ''}{spelled} {name} = {text};", op)
+
+    def assign(self, target: str, type: Attribute, value: Value, op: Operation | None = None) -> None:
+        """`target = value;`, lane by lane where there is no other way."""
+        whole = value if isinstance(value, Expression) else value.whole
+        if whole is not None:
+            if whole.text != target:
+                self.line(f"{target} = {whole.text};", op)
+        else:
+            assert isinstance(value, Lanes) and value.at is not None
+            self.line(f"EACH_LANE({lanes_of(type)}) {target}[lane] = {value.at('lane').text};", op)
+
+    def vector(self, op: Operation, lanes: Sequence[Expression]) -> Lanes:
+        """A vector of given lanes, of the type of the result of `op`."""
+        return braces(self.types.spelled(op.results[0].type), list(lanes))
+
+    # buffers
+
+    def place(self, buffer: SSAValue) -> Place:
+        """Where a buffer lies."""
+        return self._places[buffer]
+
+    def put(self, buffer: SSAValue, place: Place) -> None:
+        """Says where a buffer lies."""
+        self._places[buffer] = place
+
+    def pointer(self, buffer: SSAValue, text: str, op: Operation | None) -> str:
+        """A variable that points to the first element of a buffer, which `text` does."""
+        name = self.name(buffer, "buffer")
+        self.line(f"{self.pointer_type(buffer)}* const {name} = {text};", op)
+        return name
+
+    def pointer_type(self, buffer: SSAValue) -> str:
+        """What a pointer into a buffer points to."""
+        kind = self.types.stored(memref_type(buffer).element_type)
+        return kind if buffer in self.written else f"const {kind}"
+
+    # statements
+
+    def line(self, text: str, op: Operation | None = None) -> None:
+        """A statement, which belongs to the node of `op`."""
+        node = node_name(op) if op is not None else ""
+        if node and node != self._node:
+            self._node = node
+            self.lines.append(NodeMark(node))
+        self.lines.append(f"{self._indent}{text}")
+
+    def starts_at(self, node: str) -> None:
+        """What follows computes `node`, which has been said already."""
+        self._node = node
+
+    def changed(self, *spaces: str) -> None:
+        """Writes down what has read memory that is about to change: of these spaces, or any."""
+        for value, op in list(self._pending.items()):
+            reads = {each for each in self._values[value].depends if not each.startswith("=")}
+            if reads and (not spaces or reads.intersection(spaces)):
+                self._declare(value, self._values[value], op)
+
+    def block(self, block: Block) -> Operation:
+        """Writes a block's operations but the terminator, which is returned."""
+        last = block.last_op
+        assert last is not None, "every block ends with a terminator"
+        for op in block.ops:
+            if op is last:
+                break
+            handler = self._handlers.get(op.name)
+            if handler is None:
+                fail(op, "this operation has no text in CUDA C++")
+            handler(self, op)
+        return last
+
+    @contextmanager
+    def braces(self, head: str, op: Operation | None = None) -> Generator[None]:
+        """`head {` ... `}` with names of its own."""
+        self.line(f"{head} {{", op)
+        with self._inside():
+            yield
+
+    @contextmanager
+    def otherwise(self) -> Generator[None]:
+        """`} else {` ... `}`, behind braces."""
+        self.lines[-1] = f"{self._indent}}} else {{"
+        with self._inside():
+            yield
+
+    @contextmanager
+    def _inside(self) -> Generator[None]:
+        outer, self._indent = self._indent, self._indent + "  "
+        with self.names.scope():
+            yield
+        self._indent = outer
+        self.line("}")
+
+    def space_of(self, buffer: SSAValue) -> str:
+        """The memory space of a buffer that is no private one."""
+        space = memref_type(buffer).memory_space
+        return space.space.data if isinstance(space, AddressSpaceAttr) else GLOBAL
+
+
+_NAMES = {
+    "arith.addf": "sum",
+    "arith.addi": "sum",
+    "arith.subf": "difference",
+    "arith.subi": "difference",
+    "arith.mulf": "product",
+    "arith.muli": "product",
+    "arith.divf": "quotient",
+    "arith.divsi": "quotient",
+    "arith.divui": "quotient",
+    "arith.remsi": "rest",
+    "arith.remui": "rest",
+    "arith.cmpf": "holds",
+    "arith.cmpi": "holds",
+    "arith.andi": "both",
+    "arith.ori": "either",
+    "arith.select": "chosen",
+    "arith.maximumf": "most",
+    "arith.maxsi": "most",
+    "arith.minimumf": "least",
+    "arith.minsi": "least",
+    "arith.bitcast": "bits",
+    "arith.extf": "wide",
+    "arith.truncf": "narrow",
+    "arith.extsi": "wide",
+    "arith.extui": "wide",
+    "arith.trunci": "narrow",
+    "arith.index_cast": "index",
+    "arith.sitofp": "number",
+    "arith.fptosi": "whole",
+    "arith.negf": "negated",
+    "math.fma": "sum",
+    "math.exp": "power",
+    "math.sqrt": "root",
+    "vector.fma": "sum",
+    "vector.load": "lanes",
+    "vector.broadcast": "all",
+    "memref.load": "element",
+    "memref.view": "buffer",
+    "memref.subview": "part",
+    "memref.reinterpret_cast": "window",
+    "memref.alloca": "local",
+    "gpu.shuffle": "other",
+    "nvgpu.mma.sync": "tile",
+    "scf.for": "result",
+    "scf.if": "result",
+    "scf.while": "result",
+}

@@ -1,0 +1,40 @@
+"""The maths library: the functions that operations of the math dialect become."""
+
+from __future__ import annotations
+
+# By their names for f64; those for f32 end with an f.
+FUNCTIONS = {
+    "absf": "fabs",
+    "ceil": "ceil",
+    "copysign": "copysign",
+    "floor": "floor",
+    "fma": "fma",
+    "round": "round",
+    "roundeven": "rint",
+    "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+    "trunc": "trunc",
+    "acos": "acos",
+    "acosh": "acosh",
+    "asin": "asin",
+    "asinh": "asinh",
+    "atan": "atan",
+    "atan2": "atan2",
+    "atanh": "atanh",
+    "cbrt": "cbrt",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "exp": "exp",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "log": "log",
+    "log10": "log10",
+    "log1p": "log1p",
+    "log2": "log2",
+    "powf": "pow",
+    "sin": "sin",
+    "sinh": "sinh",
+    "tan": "tan",
+    "tanh": "tanh",
+}

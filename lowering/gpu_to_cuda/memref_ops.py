@@ -1,0 +1,209 @@
+"""memref operations: elements by their addresses, and views, which are pointers and offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+from typing import TypeGuard, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, IntAttr, NoneAttr, StridedLayoutAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from .expressions import Expression, Lanes, binary, literal
+from .kernel_text import SHARED, Handler, KernelText, Place, fail, integers_of, memref_type
+from .types import element_of, lanes_of
+
+VIEWS = (
+    "memref.view",
+    "memref.subview",
+    "memref.reinterpret_cast",
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.assume_alignment",
+)
+
+
+def bytes_of(element: Attribute) -> int:
+    """Bytes of one element in memory."""
+    lanes = lanes_of(element) or 1
+    return lanes * max(1, cast("FixedBitwidthType", element_of(element)).bitwidth // 8)
+
+
+def is_view(owner: Operation | Block) -> TypeGuard[Operation]:
+    """Whether a buffer comes from an operation that shows its first operand's bytes."""
+    return isinstance(owner, Operation) and owner.name in VIEWS
+
+
+def strides_of(op: Operation | None, value: SSAValue, given: Sequence[Expression] = ()) -> tuple[int | Expression, ...]:
+    """The strides of a buffer in elements: those that its type tells, and those `given` for the others."""
+    known = memref_type(value).get_strides()
+    rest = iter(given)
+    strides = [] if known is None else [next(rest, None) if each is None else each for each in known]
+    if known is None or None in strides:
+        assert op is not None
+        fail(op, f"the strides of {value.type} are not known")
+    return tuple(each for each in strides if each is not None)
+
+
+def indices_of(kernel: KernelText, values: Sequence[SSAValue]) -> list[Expression]:
+    """Indices, to be written once."""
+    return [kernel.scalar(each) for each in values]
+
+
+def _load(kernel: KernelText, op: Operation) -> None:
+    buffer, *indices = op.operands
+    element = kernel.place(buffer).element(indices_of(kernel, indices))
+    result = op.results[0]
+    if lanes_of(result.type) is not None:
+        lane = element.text
+        at = Lanes(whole=element, at=lambda i: Expression(f"{lane}[{i}]", element.level, element.depends))
+        kernel.define(result, at, op)
+    elif kernel.types.stored(result.type) != kernel.types.spelled(result.type):
+        kernel.define(result, binary("!=", element, literal(0)), op)
+    else:
+        kernel.define(result, element, op)
+
+
+def _store(kernel: KernelText, op: Operation) -> None:
+    value, buffer, *indices = op.operands
+    stored, place = kernel.value(value), kernel.place(buffer)
+    element = place.element(indices_of(kernel, indices))
+    kernel.changed(place.space)
+    kernel.assign(element.text, value.type, stored, op)
+
+
+def _view(kernel: KernelText, op: Operation) -> None:
+    """Bytes become elements of another type."""
+    source, shift, *_ = op.operands
+    place, result = kernel.place(source), op.results[0]
+    moved = replace(place, offset=(*place.offset, (kernel.unread(shift), 1)))
+    distance = moved.distance()
+    start = moved.start if distance.number == 0 else f"{moved.start} + {distance.text}"
+    text = f"reinterpret_cast<{kernel.pointer_type(result)}*>({start})"
+    kernel.put(result, Place(kernel.pointer(result, text, op), strides_of(op, result), place.space))
+
+
+def _moved(kernel: KernelText, op: Operation, place: Place) -> None:
+    """A view of the same elements: a pointer of its own where it is used several times and a sum leads to it."""
+    result = op.results[0]
+    if place.offset and len(list(result.uses)) > 1:
+        text = f"{place.start} + {place.distance().text}"
+        place = Place(kernel.pointer(result, text, op), place.strides, place.space)
+    kernel.put(result, place)
+
+
+def _mixed(
+    kernel: KernelText, op: Operation, name: str, dynamic: Iterator[SSAValue]
+) -> list[tuple[Expression, int] | int]:
+    """The mixed list `static_<name>`, its dynamic entries taken from the operands that are left."""
+    return [
+        (kernel.unread(next(dynamic)), 1) if each == DYNAMIC_INDEX else each
+        for each in integers_of(op, f"static_{name}")
+    ]
+
+
+def _subview(kernel: KernelText, op: Operation) -> None:
+    for name in ("sizes", "strides"):
+        if DYNAMIC_INDEX in integers_of(op, f"static_{name}"):
+            fail(op, f"its {name} must be static")
+    place, result = _flat(kernel, op.operands[0]), op.results[0]
+    terms, constant = list(place.offset), place.constant
+    for offset, stride in zip(_mixed(kernel, op, "offsets", iter(op.operands[1:])), place.strides, strict=True):
+        if not isinstance(offset, int):
+            terms.append((offset[0], stride))
+        elif isinstance(stride, int):
+            constant += offset * stride
+        elif offset:
+            terms.append((stride, offset))
+    made = replace(place, offset=tuple(terms), constant=constant, strides=strides_of(op, result))
+    _moved(kernel, op, made)
+
+
+def _reinterpret_cast(kernel: KernelText, op: Operation) -> None:
+    source, *rest = op.operands
+    place, result, dynamic = _flat(kernel, source), op.results[0], iter(rest)
+    ((offset,), _, strides) = (_mixed(kernel, op, name, dynamic) for name in ("offsets", "sizes", "strides"))
+    given = [each[0] for each in strides if not isinstance(each, int)]
+    constant = place.constant - _start(op, source)
+    terms = list(place.offset)
+    if isinstance(offset, int):
+        constant += offset
+    else:
+        terms.append(offset)
+    made = replace(place, offset=tuple(terms), constant=constant, strides=strides_of(op, result, given))
+    _moved(kernel, op, made)
+
+
+def _start(op: Operation, source: SSAValue) -> int:
+    """Where the first element lies in the buffer, from whose start the offsets of a reinterpret_cast count.
+
+    Of a buffer that doesn't say where it lies, they count from its first element, which is all its pointer tells.
+    """
+    layout = memref_type(source).layout
+    if isinstance(layout, NoneAttr):
+        return 0
+    if not isinstance(layout, StridedLayoutAttr):
+        fail(op, f"the layout of its source {source.type} must be strided")
+    return layout.offset.data if isinstance(layout.offset, IntAttr) else 0
+
+
+def _flat(kernel: KernelText, buffer: SSAValue) -> Place:
+    """Where a buffer lies, by a pointer to its first element."""
+    place = kernel.place(buffer)
+    return replace(place, pointer=place.start, array=()) if place.array else place
+
+
+def _same_elements(kernel: KernelText, op: Operation) -> None:
+    """Casts, and other shapes of a contiguous buffer."""
+    source, result = op.operands[0], op.results[0]
+    place = _flat(kernel, source)
+    kept = [each for each in place.strides if isinstance(each, Expression)]
+    _moved(kernel, op, replace(place, strides=strides_of(op, result, kept)))
+
+
+def _dim(kernel: KernelText, op: Operation) -> None:
+    source, axis = op.operands
+    known = kernel.scalar(axis).number
+    if known is None:
+        fail(op, "the dimension asked for must be a constant")
+    kernel.define(op.results[0], literal(memref_type(source).get_shape()[known]), op, many=True)
+
+
+def _alloca(kernel: KernelText, op: Operation) -> None:
+    """An array of the thread's own: registers, where all its indices are known once loops are unrolled."""
+    result = op.results[0]
+    shape = tuple(memref_type(result).get_shape()) or (1,)
+    if op.operands or prod(shape) < 1:
+        fail(op, "the size of a private array must be static")
+    name = kernel.name(result)
+    whole = any(use.operation.name in ("vector.load", "vector.store") for use in result.uses)
+    kind = kernel.types.stored(memref_type(result).element_type)
+    sizes = "".join(f"[{size}]" for size in shape)
+    kernel.line(f"{'alignas(16) ' if whole else ''}{kind} {name}{sizes};", op)
+    strides = memref_type(result).get_strides()
+    kernel.put(result, Place(name, tuple(each or 0 for each in strides or ()), f"private {name}", array=shape))
+
+
+def _shared_memory(kernel: KernelText, op: Operation) -> None:
+    name = kernel.names.take("shared")
+    kernel.line(f"SHARED_MEMORY({name});", op)
+    kernel.put(op.results[0], Place(name, (1,), SHARED))
+
+
+HANDLERS: dict[str, Handler] = {
+    "memref.load": _load,
+    "memref.store": _store,
+    "memref.view": _view,
+    "memref.subview": _subview,
+    "memref.reinterpret_cast": _reinterpret_cast,
+    "memref.cast": _same_elements,
+    "memref.collapse_shape": _same_elements,
+    "memref.expand_shape": _same_elements,
+    "memref.assume_alignment": _same_elements,
+    "memref.dim": _dim,
+    "memref.alloca": _alloca,
+    "memref.prefetch": lambda kernel, op: None,
+    "gpu.dynamic_shared_memory": _shared_memory,
+}

@@ -1,0 +1,147 @@
+"""How types and constants are spelled in C++.
+
+Integers are of no signedness in the IR: they are kept in signed types, and functions of the prelude read them
+otherwise. 16-bit floats are structures of their bits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    i1,
+)
+from xdsl.ir import Attribute
+
+from ...dialects.errors import CompileError
+from .expressions import Expression, Lanes, Level, Value, call, depends_of, literal, unary
+
+_INTEGERS = {1: "bool", 8: "i8", 16: "i16", 32: "int", 64: "i64"}
+
+
+def element_of(type: Attribute) -> Attribute:
+    """The element type of a vector type; any other type itself."""
+    return cast("VectorType[Attribute]", type).element_type if isinstance(type, VectorType) else type
+
+
+def lanes_of(type: Attribute) -> int | None:
+    """Lanes of a vector of one dimension; None for a scalar."""
+    if not isinstance(type, VectorType):
+        return None
+    shape = cast("VectorType[Attribute]", type).get_shape()
+    if len(shape) != 1:
+        raise CompileError(f"{type}: only vectors of one dimension have a text in CUDA C++")
+    return shape[0]
+
+
+def is_half(type: Attribute) -> bool:
+    """Whether values are 16-bit floats."""
+    return isinstance(element_of(type), Float16Type | BFloat16Type)
+
+
+def is_truth(type: Attribute) -> bool:
+    """Whether values are truth values."""
+    return element_of(type) == i1
+
+
+class Types:
+    """Spells types; `wide` says that an index needs 64 bits."""
+
+    def __init__(self, wide: bool) -> None:
+        self.index = "i64" if wide else "int"
+
+    def spelled(self, type: Attribute) -> str:
+        """The C++ type of a value; raises CompileError where there is none."""
+        match type:
+            case IndexType():
+                return self.index
+            case IntegerType() if type.width.data in _INTEGERS:
+                return _INTEGERS[type.width.data]
+            case Float16Type():
+                return "f16"
+            case BFloat16Type():
+                return "bf16"
+            case Float32Type():
+                return "float"
+            case Float64Type():
+                return "double"
+            case VectorType():
+                return f"vec<{self.spelled(element_of(type))}, {lanes_of(type)}>"
+            case _:
+                raise CompileError(f"{type} has no counterpart in CUDA C++")
+
+    def stored(self, type: Attribute) -> str:
+        """The type in memory, where truth values are bytes."""
+        return "u8" if type == i1 else self.spelled(type)
+
+    def constant(self, value: Attribute, type: Attribute) -> Value:
+        """A number, or a vector of numbers."""
+        element = element_of(type)
+        if isinstance(value, IntegerAttr | FloatAttr):
+            return self.number(cast("FloatAttr", value).value.data, element)
+        assert isinstance(value, DenseIntOrFPElementsAttr)
+        numbers = [self.number(cast("float", each), element) for each in value.get_values()]
+        if value.is_splat():
+            return Lanes(at=lambda _: numbers[0])
+        return braces(self.spelled(type), numbers)
+
+    def number(self, value: float, element: Attribute) -> Expression:
+        """A number of a scalar type."""
+        match element:
+            case Float64Type():
+                number = _float(value, repr(float(value)), "")
+                return number if math.isfinite(value) else call("double", number)
+            case Float32Type():
+                return _float(value, str(np.float32(value)), "f")
+            case Float16Type() | BFloat16Type():
+                kind = np.float16 if isinstance(element, Float16Type) else ml_dtypes.bfloat16
+                bits = int(np.array(value, kind).view(np.uint16))
+                return Expression(f"{self.spelled(element)}{{{bits:#06x}}}")
+            case _ if is_truth(element):
+                return Expression("true" if value else "false", number=int(value != 0))
+            case _:
+                return self._integer(int(value), self.spelled(element))
+
+    def _integer(self, value: int, type: str) -> Expression:
+        if type == "int":
+            return literal(_signed(value, 32))
+        if type == "i64":
+            value = _signed(value, 64)
+            text = f"{value}LL" if value != -(2**63) else "(-9223372036854775807LL - 1)"
+            return Expression(text, Level.UNARY if value < 0 else Level.ATOM, number=value)
+        value = _signed(value, int(type[1:]))
+        return Expression(f"{type}({value})", Level.CALL, number=value)
+
+
+def braces(type: str, lanes: list[Expression]) -> Lanes:
+    """`vec<float, 2>{a, b}`"""
+    text = f"{type}{{{', '.join(each.text for each in lanes)}}}"
+    return Lanes(whole=Expression(text, Level.CALL, depends_of(lanes)))
+
+
+def _signed(value: int, bits: int) -> int:
+    """The number of a signed type with the low bits of `value`."""
+    return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+
+
+def _float(value: float, text: str, suffix: str) -> Expression:
+    if math.isnan(value):
+        return call("not_a_number")
+    if math.isinf(value):
+        return call("infinity") if value > 0 else unary("-", call("infinity"))
+    if "." not in text and "e" not in text:
+        text += ".0"
+    return Expression(text + suffix, Level.UNARY if text.startswith("-") else Level.ATOM)
