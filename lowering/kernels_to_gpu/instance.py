@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from typing_extensions import override
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from ...dialects.gpu import FuncOp, ReturnOp
 from ...dialects.graph.structure import KernelOp
@@ -117,11 +118,13 @@ class GpuKernel:
         )
         write(grid)
         b.do(ReturnOp([]))
+        for op in reversed(list(entry.ops)):
+            if is_side_effect_free(op) and not any(result.uses for result in op.results):
+                op.detach()
+                op.erase()
         used = [i for i, argument in enumerate(entry.args) if argument.uses]
         for argument in reversed([each for each in entry.args if not each.uses]):
             entry.erase_arg(argument)
-        for op in (lane.owner, first.owner, grid.thread.owner):
-            _drop_unused(op)
         name = self.fresh(f"{self.name}_{part}" if part else self.name)
         function = FuncOp(
             name,
@@ -133,13 +136,3 @@ class GpuKernel:
         )
         function.location = self.kernel.location
         self.launches.append(Written(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used)))
-
-
-def _drop_unused(op: object) -> None:
-    """Erase an op that nobody asks, and then what it was made from."""
-    if isinstance(op, Operation) and op.parent is not None and not any(result.uses for result in op.results):
-        sources = [operand.owner for operand in op.operands]
-        op.detach()
-        op.erase()
-        for source in sources:
-            _drop_unused(source)

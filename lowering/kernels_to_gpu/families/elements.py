@@ -55,7 +55,7 @@ def _launch(k: GpuKernel, shape: Sequence[int], numbers: Sequence[int], part: st
     block = k.schedule_as(Elements).block
 
     def write(grid: Grid) -> None:
-        values = element_values(grid.b, k.kernel, grid.operands, on_demand=True)
+        values = element_values(grid.b, k.kernel, grid.operands)
         canvas = Canvas(values, [values.line(grid.results[number]) for number in numbers])
 
         def one(item: Index) -> None:
