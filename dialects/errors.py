@@ -36,3 +36,7 @@ class DeviceError(MiniInferError):
 
 class CompileError(MiniInferError):
     """Turning the IR into machine code failed."""
+
+
+class KernelError(MiniInferError):
+    """An emulated kernel did what no GPU promises to do right: threads race, bytes are read that nobody wrote, ..."""

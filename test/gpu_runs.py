@@ -1,0 +1,70 @@
+"""For tests of GPU code: kernels written as text are run by the interpreter on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from mini_infer.dialects.gpu import FuncOp
+from mini_infer.dialects.graph.values import Array
+from mini_infer.lowering.registry import dialect_factories
+from mini_infer.runtime.emulated.checks import Place
+from mini_infer.runtime.emulated.interpreter import Kernel
+
+ALIGNMENT = 256  # bytes, of each array
+
+
+@cache
+def context() -> Context:
+    """Knows all dialects."""
+    made = Context()
+    for name, factory in dialect_factories().items():
+        made.register_dialect(name, factory)
+    return made
+
+
+def parse(text: str) -> ModuleOp:
+    """A verified module."""
+    module = Parser(context(), text).parse_module()
+    module.verify()
+    return module
+
+
+def kernel_function(arguments: str, body: str) -> FuncOp:
+    """A kernel of these arguments; `body` uses %tid and %bid, which are its thread and block, and %s for each array."""
+    module = parse(f"""
+gpu.module @kernels {{
+  gpu.func @tested({arguments}) kernel {{
+    %tid = gpu.thread_id x
+    %bid = gpu.block_id x
+    {body}
+    gpu.return
+  }}
+}}""")
+    function = next(op for op in module.walk() if isinstance(op, FuncOp))
+    assert isinstance(function, FuncOp)
+    return function
+
+
+def run(
+    function: FuncOp | Kernel,
+    arrays: Sequence[Array],
+    *,
+    threads: int,
+    blocks: int = 1,
+    shared: int = 0,
+    checked: bool = True,
+    unwritten: Sequence[int] = (),
+) -> None:
+    """Run a kernel on arrays, which it may write to; the bytes of those `unwritten` may not be read at first."""
+    kernel = function if isinstance(function, Kernel) else Kernel(function)
+    places = [
+        Place(array.reshape(-1).view(np.uint8), 0, np.zeros(array.nbytes, np.uint8) if number in unwritten else None)
+        for number, array in enumerate(arrays)
+    ]
+    kernel.run((blocks, 1, 1), (threads, 1, 1), shared, places, checked=checked)

@@ -1,0 +1,249 @@
+"""What the interpreter of GPU code refuses: each fault is found, and the code without it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from gpu_runs import kernel_function, run
+
+from mini_infer.dialects.errors import KernelError
+from mini_infer.dialects.graph.values import Array
+from mini_infer.runtime.emulated.checks import Place
+from mini_infer.runtime.emulated.interpreter import Kernel
+
+X = "memref<64xf32>"
+SHARED = "memref<64xf32, #gpu.address_space<workgroup>>"
+COMMON = f"""
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c31 = arith.constant 31 : index
+    %c32 = arith.constant 32 : index
+    %c63 = arith.constant 63 : index
+    %c64 = arith.constant 64 : index
+    %one = arith.constant 1.0 : f32
+    %bytes = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+    %s = memref.view %bytes[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to {SHARED}
+    %back = arith.subi %c63, %tid : index
+    %mirror = arith.subi %c31, %tid : index
+    %first = arith.cmpi ult, %tid, %c32 : index
+    %only = arith.cmpi eq, %tid, %c0 : index
+    %block0 = arith.cmpi eq, %bid, %c0 : index
+"""
+LOAD = f"%v = memref.load %x[%tid] : {X}\n"
+STORE = f"memref.store %v, %y[%tid] : {X}\n"
+PUT = f"memref.store %v, %s[%tid] : {SHARED}\n"
+GET = f"%w = memref.load %s[%back] : {SHARED}\nmemref.store %w, %y[%tid] : {X}\n"
+BARRIER = "gpu.barrier\n"
+COPY = f"nvgpu.device_async_copy %x[%tid], %s[%tid], 1 : {X} to {SHARED}\n"
+GROUP = "nvgpu.device_async_create_group\n"
+WAIT = "nvgpu.device_async_wait 0\n"
+SHUFFLE = """%off = arith.constant 1 : i32
+    %width = arith.constant 32 : i32
+    %u, %valid = gpu.shuffle xor %v, %off, %width : f32
+"""
+
+
+def when(condition: str, body: str) -> str:
+    return f"scf.if %{condition} {{\n{body}}}\n"
+
+
+def every_other(body: str) -> str:
+    odd = "%c2 = arith.constant 2 : index\n%rest = arith.remui %tid, %c2 : index\n"
+    return f"{odd}%even = arith.cmpi eq, %rest, %c0 : index\n{when('even', body)}"
+
+
+def behind(offset: int) -> str:
+    """A window that starts so many elements behind the start."""
+    window = f"memref<64xf32, strided<[1], offset: {offset}>>"
+    cast = f"%p = memref.reinterpret_cast %x to offset: [{offset}], sizes: [64], strides: [1] : {X} to {window}\n"
+    return f"{cast}%v = memref.load %p[%tid] : {window}\n{STORE}"
+
+
+PRIVATE = "memref<4xf32, #gpu.address_space<private>>"
+OWN = f"%p = memref.alloca() : {PRIVATE}\n"
+TAKE = f"%v = memref.load %p[%c1] : {PRIVATE}\n"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Code that is wrong, what is said of it, and the same code mended."""
+
+    wrong: str
+    message: str
+    right: str
+    threads: int = 64
+    blocks: int = 1
+    unwritten: tuple[int, ...] = ()
+
+
+def indexed(index: str) -> str:
+    return f"%i = arith.addi %tid, %{index} : index\n%v = memref.load %x[%i] : {X}\n{STORE}"
+
+
+def vector_at(factor: str, shift: str) -> str:
+    return f"""%j = arith.muli %tid, %{factor} : index
+    %i = arith.addi %j, %{shift} : index
+    %v = vector.load %x[%i] : {X}, vector<4xf32>
+    vector.store %v, %y[%j] : {X}, vector<4xf32>
+    """
+
+
+def store_at(index: str) -> str:
+    return f"{LOAD}memref.store %v, %y[%{index}] : {X}\n"
+
+
+FAULTS = {
+    "an index beyond the end": Fault(
+        indexed("c1"), r"index 64 is outside of dimension 0 of 64; .*thread \(63, 0, 0\)", indexed("c0")
+    ),
+    "a negative index": Fault(
+        f"%i = arith.subi %tid, %c1 : index\n%v = memref.load %x[%i] : {X}\n{STORE}",
+        r"index -1 is outside .*thread \(0, 0, 0\)",
+        indexed("c0"),
+    ),
+    "an index beyond the end behind a branch": Fault(
+        when("first", indexed("c63")), r"index 64 is outside .*thread \(1, 0, 0\)", when("first", indexed("c31"))
+    ),
+    "a vector over the end": Fault(
+        vector_at("c4", "c4"), r"index 64 with 4 lanes is outside", vector_at("c4", "c0"), threads=16
+    ),
+    "a vector between its places": Fault(
+        vector_at("c4", "c1"), r"byte 4 is no multiple of 16", vector_at("c4", "c0"), threads=15
+    ),
+    "a window over the end of its buffer": Fault(
+        behind(32), r"byte 256 is outside of the argument's 256 bytes", behind(0)
+    ),
+    "no barrier between writing and reading": Fault(
+        LOAD + PUT + GET,
+        r"reads bytes of shared memory that thread \d+ of block 0.* writes too",
+        LOAD + PUT + BARRIER + GET,
+    ),
+    "no barrier between reading and writing again": Fault(
+        LOAD + PUT + BARRIER + GET + PUT, r"shared memory that thread", LOAD + PUT + BARRIER + GET + BARRIER + PUT
+    ),
+    "a barrier that only some reach": Fault(
+        LOAD + PUT + when("first", BARRIER), r"some threads of the block don't get here", LOAD + PUT + BARRIER
+    ),
+    "a barrier in a loop that ends early for some": Fault(
+        f"scf.for %k = %c0 to %tid step %c1 {{\n{BARRIER}}}",
+        r"don't get here",
+        f"scf.for %k = %c0 to %c4 step %c1 {{\n{BARRIER}}}",
+    ),
+    "a warp's words through shared memory without a barrier": Fault(
+        LOAD + PUT + GET.replace("%back", "%mirror"), r"with no barrier between", LOAD + SHUFFLE, threads=32
+    ),
+    "shared memory that nobody wrote": Fault(
+        LOAD + when("first", PUT) + BARRIER + GET,
+        r"reads bytes of shared memory that nobody wrote",
+        LOAD + PUT + BARRIER + GET,
+    ),
+    "two threads write one place": Fault(store_at("c0"), r"global memory that thread", LOAD + when("only", STORE)),
+    "two blocks write one place": Fault(
+        LOAD + when("only", STORE),
+        r"writes bytes of global memory that thread 0 of block 1",
+        LOAD + when("only", when("block0", STORE)),
+        blocks=2,
+    ),
+    "a block reads what another writes": Fault(
+        LOAD + when("block0", f"memref.store %v, %x[%tid] : {X}\n"), r"global memory that thread", LOAD, blocks=3
+    ),
+    "global memory that nobody wrote": Fault(
+        f"%v = memref.load %y[%tid] : {X}\nmemref.store %v, %y[%tid] : {X}\n",
+        r"reads bytes of global memory that nobody wrote",
+        LOAD + STORE + f"%z = memref.load %y[%tid] : {X}\n",
+        unwritten=(1,),
+    ),
+    "a copy that nobody waits for": Fault(
+        COPY + GROUP + BARRIER + GET, r"still being copied", COPY + GROUP + WAIT + BARRIER + GET
+    ),
+    "a copy that is in no group": Fault(
+        COPY + WAIT + BARRIER + GET, r"still being copied", COPY + GROUP + WAIT + BARRIER + GET
+    ),
+    "a wait for too few groups": Fault(
+        COPY + GROUP + "nvgpu.device_async_wait 1\n" + BARRIER + GET,
+        r"still being copied",
+        COPY + GROUP + GROUP + "nvgpu.device_async_wait 1\n" + BARRIER + GET,
+    ),
+    "a copy read by others without a barrier": Fault(
+        COPY + GROUP + WAIT + GET, r"with no barrier between", COPY + GROUP + WAIT + BARRIER + GET
+    ),
+    "a store where a copy goes": Fault(LOAD + COPY + PUT, r"still being copied", LOAD + COPY + GROUP + WAIT + PUT),
+    "a copy over what others still read": Fault(
+        LOAD + PUT + BARRIER + GET + COPY + GROUP + WAIT,
+        r"no barrier between",
+        LOAD + PUT + BARRIER + GET + BARRIER + COPY + GROUP + WAIT,
+    ),
+    "a shuffle that some lanes miss": Fault(
+        LOAD + every_other(SHUFFLE), r"some threads of the warp take no part", LOAD + when("first", SHUFFLE)
+    ),
+    "a private array that nobody wrote": Fault(
+        OWN + TAKE + STORE,
+        r"element 1 of a private array was not written",
+        OWN + f"memref.store %one, %p[%c1] : {PRIVATE}\n" + TAKE + STORE,
+    ),
+}
+
+
+def execute(body: str, fault: Fault, checked: bool = True) -> list[Array]:
+    arrays = [np.arange(64, dtype=np.float32), np.zeros(64, np.float32)]
+    function = kernel_function(f"%x: {X}, %y: {X}", COMMON + body)
+    run(
+        function,
+        arrays,
+        threads=fault.threads,
+        blocks=fault.blocks,
+        shared=256,
+        checked=checked,
+        unwritten=fault.unwritten,
+    )
+    return arrays
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_is_found(name: str) -> None:
+    fault = FAULTS[name]
+    with pytest.raises(KernelError, match=fault.message) as caught:
+        execute(fault.wrong, fault)
+    assert str(caught.value).startswith("tested: ")
+    assert " block (" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_code_without_the_fault_runs(name: str) -> None:
+    fault = FAULTS[name]
+    checked, unchecked = (execute(fault.right, fault, checked) for checked in (True, False))
+    for a, b in zip(checked, unchecked, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_status_may_be_written_by_several_threads() -> None:
+    kernel = Kernel(kernel_function("%x: memref<1xf32>", COMMON + "memref.store %one, %x[%c0] : memref<1xf32>"))
+    data = np.zeros(4, np.uint8)
+    kernel.run((2, 1, 1), (64, 1, 1), 256, [Place(data, is_status=True)])
+    assert data.view(np.float32)[0] == 1
+    with pytest.raises(KernelError):
+        kernel.run((2, 1, 1), (64, 1, 1), 256, [Place(data)])
+
+
+def test_memory_that_may_only_be_read() -> None:
+    kernel = Kernel(kernel_function(f"%y: {X}", COMMON + "%v = arith.constant 2.0 : f32\n" + STORE))
+    data = np.zeros(256, np.uint8)
+    data.flags.writeable = False
+    with pytest.raises(KernelError, match="memory that may only be read"):
+        kernel.run((1, 1, 1), (64, 1, 1), 256, [Place(data)])
+
+
+def test_races_between_batches_of_blocks_are_found() -> None:
+    """More blocks than are run at once."""
+    wide = "memref<1024xf32>"
+    body = f"""%v = memref.load %x[%tid] : {wide}
+    %k = arith.remui %bid, %c64 : index
+    {when("only", f"memref.store %v, %y[%k] : {X}")}"""
+    function = kernel_function(f"%x: {wide}, %y: {X}", COMMON + body)
+    arrays = [np.zeros(1024, np.float32), np.zeros(64, np.float32)]
+    run(function, arrays, threads=1024, blocks=64, shared=256)
+    with pytest.raises(KernelError, match=r"global memory that block 0, counted flat, writes too, in the same launch"):
+        run(function, arrays, threads=1024, blocks=65, shared=256)
