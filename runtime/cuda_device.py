@@ -105,7 +105,7 @@ class Cuda(LaunchDevice):
 
     @override
     def numbered(self, number: int) -> Device:
-        return _numbered(number)
+        return gpu_numbered(number)
 
     @override
     def open(self) -> None:
@@ -172,8 +172,9 @@ class Cuda(LaunchDevice):
 
 
 @cache
-def _numbered(number: int) -> Cuda:
+def gpu_numbered(number: int) -> Cuda:
+    """One of several GPUs."""
     return Cuda(number)
 
 
-DEVICE = _numbered(0)
+DEVICE = gpu_numbered(0)

@@ -133,6 +133,8 @@ class Device(Protocol):
 
     kind: str = "cpu"
     """Whose passes make its code: a key of pipelines.BELOW."""
+    access_bytes: int = 1
+    """What code takes inputs and outputs to be aligned to, beside the size of their elements."""
 
     def numbered(self, number: int) -> Device:
         """Another device of the kind. Raises ConfigError where there is only one."""

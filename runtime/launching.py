@@ -30,6 +30,7 @@ class LaunchDevice(Device):
     """A GPU, or what stands for one."""
 
     kind = "cuda"
+    access_bytes = 16  # the most that a thread reads at once
     profiles = False
     """Whether its sessions take the times of launches."""
 

@@ -55,8 +55,10 @@ class RemoteSession(Session):
             raise InvalidInputError(f"the memory for '{spec.name}' must be a tensor on '{self._name}', got {where}")
         check_placed(spec, memory.dtype, memory.shape, "the memory for ")
         address = memory.storage.address + memory.offset
-        if not memory.is_contiguous or address % spec.dtype.alignment:
-            raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and aligned")
+        aligned = max(spec.dtype.alignment, self._device.access_bytes)
+        if not memory.is_contiguous or address % aligned:
+            where = f"aligned to {aligned} bytes"
+            raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and {where}")
         if written and not memory.storage.writable:
             raise InvalidInputError(f"the memory for '{spec.name}' is read-only")
         # As it is now, whatever becomes of the caller's tensor and of its storage.

@@ -1,0 +1,298 @@
+"""A stand-in for CuPy: notes what is called, and does it late, on memory of the host, when a stream is waited for.
+
+It has what runtime/cuda.py calls, with CuPy's signatures. What a kernel does is told by its name. Memory is full of
+garbage at first, and work that nobody waits for is not done: whoever forgets to clear, or to wait, gets wrong numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from mini_infer.runtime import cuda, cuda_device
+from mini_infer.runtime.device import Array
+
+ALIGNED = 512
+LEGACY = 0  # CUDA's default stream
+
+
+def array_at(address: int, shape: Sequence[int], dtype: Any) -> Array:
+    """What lies at an address."""
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    found: Array = np.frombuffer(cast("Any", (ctypes.c_char * count).from_address(address)), dtype)
+    return found.reshape(shape)
+
+
+class CUDARuntimeError(RuntimeError):
+    """CuPy's."""
+
+
+class CUDADriverError(RuntimeError):
+    """CuPy's."""
+
+
+class Stream:
+    """What is put on it is done when it is waited for."""
+
+    def __init__(self, fake: FakeCupy, ptr: int) -> None:
+        self.fake, self.ptr = fake, ptr
+        self.waiting: list[Callable[[], object]] = []
+        self.capture: list[Callable[[], object]] | None = None
+        fake.streams[ptr] = self
+
+    def put(self, work: Callable[[], object]) -> None:
+        (self.waiting if self.capture is None else self.capture).append(work)
+
+    def record(self, event: Event | None = None) -> Event:
+        found = Event(self.fake) if event is None else event
+        found.stream = self
+        self.put(found.reach)
+        return found
+
+    def wait_event(self, event: Event) -> None:
+        assert event.stream is not None, "the event was never recorded"
+        self.fake.note("wait_event", self.ptr, event.stream.ptr)
+        self.put(event.stream.synchronize)
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        self.fake.note("begin_capture", self.ptr)
+        assert self.ptr != LEGACY and self.capture is None
+        self.capture = []
+
+    def end_capture(self) -> SimpleNamespace:
+        self.fake.note("end_capture", self.ptr)
+        assert self.capture is not None
+        work, self.capture = self.capture, None
+
+        def launch(stream: Stream | None = None) -> None:
+            assert stream is not None
+            self.fake.note("graph.launch", stream.ptr)
+            stream.waiting += work
+
+        return SimpleNamespace(launch=launch)
+
+    def synchronize(self) -> None:
+        if self.ptr != LEGACY:
+            self.fake.note("synchronize", self.ptr)
+        if self.capture is not None:
+            raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported")
+        work, self.waiting = self.waiting, []
+        for each in work:
+            each()
+
+
+class Event:
+    """A point in a stream; what it counts as milliseconds is how many were reached before."""
+
+    def __init__(self, fake: FakeCupy) -> None:
+        self.fake, self.time = fake, -1
+        self.stream: Stream | None = None
+
+    def reach(self) -> None:
+        self.fake.reached += 1
+        self.time = self.fake.reached
+
+
+class Pointer:
+    """CuPy's MemoryPointer."""
+
+    def __init__(self, owner: Array, ptr: int, device_id: int) -> None:
+        self.owner, self.ptr, self.device_id = owner, ptr, device_id
+
+    def __add__(self, offset: int) -> Pointer:
+        return Pointer(self.owner, self.ptr + offset, self.device_id)
+
+
+class GpuArray:
+    """CuPy's ndarray, and any other library's on a GPU."""
+
+    def __init__(
+        self, shape: Sequence[int], dtype: Any, *, memptr: Pointer, strides: Sequence[int] | None = None
+    ) -> None:
+        self.shape, self.dtype, self.data = tuple(shape), np.dtype(dtype), memptr
+        self.size, self.itemsize = int(np.prod(self.shape)), self.dtype.itemsize
+        self.strides = tuple(strides if strides is not None else np.empty(self.shape, self.dtype).strides)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, self.data.device_id)
+
+    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> GpuArray:
+        return self
+
+    def seen(self) -> Array:
+        """The elements, by the host."""
+        return np.lib.stride_tricks.as_strided(array_at(self.data.ptr, [1], self.dtype), self.shape, self.strides)
+
+
+class FakeCupy:
+    """What was called, names with arguments, and what kernels do with the addresses that they are given."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.kernels: dict[str, Callable[..., object]] = {}
+        self.devices, self.reached, self.capability = 2, 0, "90"
+        self.streams: dict[int, Stream] = {}
+        self.null = Stream(self, LEGACY)
+        self.thread = threading.local()
+        self.refused: str | None = None
+        """A kernel that can't be launched."""
+
+    def note(self, name: str, *arguments: Any) -> None:
+        self.calls.append((name, *arguments))
+
+    def names(self) -> list[str]:
+        """What was called, in order."""
+        return [str(name) for name, *_ in self.calls]
+
+    def of(self, name: str) -> list[tuple[Any, ...]]:
+        """The arguments of each call of one name."""
+        return [tuple(arguments) for called, *arguments in self.calls if called == name]
+
+    def array(self, values: Array) -> GpuArray:
+        """Another library's array, on GPU 0, which its default stream has yet to write."""
+        pointer = self._pointer(values.nbytes)
+        found = GpuArray(values.shape, values.dtype, memptr=pointer)
+        self.null.put(lambda: array_at(pointer.ptr, values.shape, values.dtype).__setitem__(..., values))
+        return found
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        """Puts this where cupy and cupyx are imported from."""
+        modules = {"cupy": ModuleType("cupy"), "cupyx": ModuleType("cupyx")}
+        vars(modules["cupy"]).update(cuda=self._cuda(), ndarray=GpuArray, from_dlpack=self._from_dlpack)
+        vars(modules["cupyx"]).update(empty_pinned=self._empty_pinned)
+        for name, module in modules.items():
+            patch.setitem(sys.modules, name, module)
+        patch.setattr(cuda_device, "DEVICE", cuda_device.Cuda(0))
+
+    def _pointer(self, size: int) -> Pointer:
+        owner = np.full(size + ALIGNED, 0xEE, np.uint8)
+        return Pointer(owner, owner.ctypes.data + -owner.ctypes.data % ALIGNED, getattr(self.thread, "device", 0))
+
+    def _alloc(self, size: int) -> Pointer:
+        self.note("alloc", size)
+        if size > 1 << 40:
+            raise MemoryError
+        return self._pointer(size)
+
+    def _from_dlpack(self, array: Any, *, device: object = None, copy: bool | None = None) -> GpuArray:
+        if array.__dlpack_device__()[0] != 2:
+            raise RuntimeError("not CUDA memory")
+        found: GpuArray = array.__dlpack__(stream=LEGACY)
+        return found
+
+    def _empty_pinned(self, shape: int, dtype: Any = float, order: str = "C") -> Array:
+        self.note("empty_pinned", shape)
+        return np.full(shape, 0xEE, dtype)
+
+    def _stream(self, null: bool = False, non_blocking: bool = False, ptds: bool = False) -> Stream:
+        self.note("Stream", non_blocking)
+        return Stream(self, len(self.streams))
+
+    def _memset(self, ptr: int, value: int, size: int, stream: int) -> None:
+        self.note("memsetAsync", ptr, value, size, stream)
+        self.streams[stream].put(lambda: ctypes.memset(ptr, value, size))
+
+    def _memcpy(self, dst: int, src: int, size: int, kind: int, stream: int) -> None:
+        self.note("memcpyAsync", dst, src, size, kind, stream)
+        self.streams[stream].put(lambda: ctypes.memmove(dst, src, size))
+
+    def _module(self) -> SimpleNamespace:
+        def load(cubin: bytes) -> None:
+            self.note("Module.load", cubin)
+            if not cubin.startswith(b"cubin"):
+                raise CUDADriverError("CUDA_ERROR_NO_BINARY_FOR_GPU")
+
+        def get_function(name: str) -> Any:
+            if name not in self.kernels:
+                raise CUDADriverError("CUDA_ERROR_NOT_FOUND")
+
+            def start(
+                grid: tuple[int, ...],
+                block: tuple[int, ...],
+                args: tuple[np.uintp, ...],
+                shared_mem: int = 0,
+                stream: Stream | None = None,
+                enable_cooperative_groups: bool = False,
+            ) -> None:
+                assert stream is not None and all(type(each) is np.uintp for each in args)
+                addresses = [int(each) for each in args]
+                self.note("launch", name, grid, block, addresses, shared_mem, stream.ptr)
+                if name == self.refused:
+                    raise CUDADriverError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
+                stream.put(lambda: self.kernels[name](*addresses))
+
+            vars(start)["ptr"] = 4096 + [*self.kernels].index(name)
+            return start
+
+        return SimpleNamespace(load=load, get_function=get_function)
+
+    def _cuda(self) -> SimpleNamespace:
+        return SimpleNamespace(
+            runtime=SimpleNamespace(
+                CUDARuntimeError=CUDARuntimeError,
+                memcpyHostToDevice=1,
+                memcpyDeviceToHost=2,
+                memcpyAsync=self._memcpy,
+                memsetAsync=self._memset,
+                getDeviceCount=lambda: self.devices,
+                memGetInfo=lambda: (60 << 30, 80 << 30),
+            ),
+            driver=SimpleNamespace(
+                CUDADriverError=CUDADriverError,
+                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8,
+                funcSetAttribute=partial(self.note, "funcSetAttribute"),
+            ),
+            alloc=self._alloc,
+            Stream=self._stream,
+            Event=partial(Event, self),
+            Device=partial(_Device, self),
+            get_current_stream=lambda: self.null,
+            get_elapsed_time=_milliseconds,
+            function=SimpleNamespace(Module=self._module),
+        )
+
+
+def _milliseconds(start_event: Event, end_event: Event) -> float:
+    return float(end_event.time - start_event.time)
+
+
+class _Device:
+    """A GPU: with it, the thread's current one."""
+
+    def __init__(self, fake: FakeCupy, number: int) -> None:
+        self._fake, self._number, self._before = fake, number, 0
+        self.compute_capability = fake.capability
+        self.attributes = {"MultiProcessorCount": 114, "MaxSharedMemoryPerBlockOptin": 232448, "L2CacheSize": 50 << 20}
+
+    def __enter__(self) -> _Device:
+        self._before, self._fake.thread.device = getattr(self._fake.thread, "device", 0), self._number
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._fake.thread.device = self._before
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Generator[FakeCupy]:
+    """CuPy's stand-in, in its place, and as if CUDA's compiler were there."""
+
+    def objects(*_: object) -> list[bytes]:
+        return [b"cubin"]
+
+    made = FakeCupy()
+    made.install(monkeypatch)
+    monkeypatch.setattr(cuda_device.Cuda, "objects", objects)
+    caches = (cuda.cupy, cuda_device.gpu_numbered)  # neither what was there before, nor this afterwards
+    for each in caches:
+        each.cache_clear()
+    yield made
+    for each in caches:
+        each.cache_clear()
