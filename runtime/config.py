@@ -17,7 +17,7 @@ MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # more would wait for parts
 EMULATORS = ("interpreter", "compiled")
 CPU_OPTIONS = ("threads", "compile_threads", "vector_bits")
-GPU_OPTIONS = ("precision", "gpu")
+GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class EngineConfig:
         products "3xtf32", which together are nearly "fp32". Sums are of 32 bits.
     gpu: the GPU that code is made for, such as "sm_90a"; None means the one that there is, or where there is none, and
         none is needed, "sm_80".
+    cache_kernels: keep the machine code of a GPU's kernels among the user's caches ($XDG_CACHE_HOME, or ~/.cache), by
+        their text: those that were compiled before are not compiled again.
     emulator: how "cuda-emulated" runs kernels: "interpreter" checks every access, "compiled" runs their CUDA text as
         C++; None means "interpreter".
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
@@ -71,6 +73,7 @@ class EngineConfig:
     check_memory: bool = False
     precision: str = "fp32"
     gpu: str | None = None
+    cache_kernels: bool = True
     emulator: str | None = None
 
     def __post_init__(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -129,10 +128,11 @@ class Cuda(LaunchDevice):
     @override
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
         from ..dialects.targets import gpu_of
+        from ..lowering.gpu_to_cuda.cuda_text import cuda_text
+        from .nvrtc import compile_cubin
 
-        text: Any = import_module("..lowering.gpu_to_cuda.cuda_text", __package__)
-        nvrtc: Any = import_module(".nvrtc", __package__)
-        return [nvrtc.compile_cubin(text.cuda_text(module), gpu_of(module).architecture.data)]
+        keep = "user" if config.cache_kernels else None
+        return [compile_cubin(cuda_text(module), gpu_of(module).architecture.data, keep)]
 
     @override
     def memory_bytes(self) -> int:
@@ -160,8 +160,7 @@ class Cuda(LaunchDevice):
 
     @override
     def load(self, objects: Sequence[bytes]) -> Code:
-        (cubin,) = objects
-        return CudaCode(self.gpu, self.gpu.load(cubin))
+        return CudaCode(self.gpu, self.gpu.load(*objects) if objects else None)
 
     @override
     def session(self, plan: InferencePlan, arena: Memory) -> Session:

@@ -74,7 +74,7 @@ class LaunchDevice(Device):
         run_phases(ctx, module, phases, observer)
         launches = launch_list(module)
         with timed(ctx, "kernels"):
-            made = self.objects(module, config)
+            made: Sequence[bytes] = self.objects(module, config) if launches else ()
         calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in launches)
         return Compilation(calls, lambda: made, launches, profiled=config.enable_profiling)
 

@@ -207,7 +207,7 @@ class FakeCupy:
     def _module(self) -> SimpleNamespace:
         def load(cubin: bytes) -> None:
             self.note("Module.load", cubin)
-            if not cubin.startswith(b"cubin"):
+            if not cubin.startswith((b"cubin", b"\x7fELF")):
                 raise CUDADriverError("CUDA_ERROR_NO_BINARY_FOR_GPU")
 
         def get_function(name: str) -> Any:

@@ -13,13 +13,14 @@ from fake_cupy import FakeCupy, array_at, fake
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.runtime import cuda
+from mini_infer.runtime import cuda, cuda_device
 from mini_infer.runtime.device import Array, device_named
 
 assert fake  # the fixture
 TABLE, IDS = np.arange(30, dtype=np.float32).reshape(5, 6), np.array([1, 4, 0])
 EXPECTED = 2 * TABLE[IDS].T
 OUTPUT = "lookup/transpose_2"
+COMPILED = cuda_device.Cuda.objects  # before the stand-in takes its place
 
 
 def lookup() -> Any:
@@ -38,7 +39,7 @@ def transpose(x: int, y: int) -> None:
     array_at(y, [6, 3], np.float32)[...] = array_at(x, [3, 6], np.float32).T
 
 
-def check(_: int, ids: int, status: int) -> None:
+def check(ids: int, status: int) -> None:
     for each in array_at(ids, [3], np.int64):
         if each > 4:
             array_at(status, [1], np.int64)[0] = each
@@ -94,10 +95,11 @@ def test_launches_get_addresses_in_one_arena(fake: FakeCupy, plan: mi.InferenceP
     fake.calls.clear()
     context.execute()
     arena, session = context.arena.address, fake.of("launch")[0][-1]
-    (_, status), launched = (fake.of("launch")[1][3][1:]), fake.of("launch")
+    launched = fake.of("launch")
+    status = launched[1][3][-1]
     assert launched == [
         ("add_0", (1, 1, 1), (64, 1, 1), [x.storage.address, arena], 0, session),
-        ("gather_0_check_indices", (1, 1, 1), (128, 1, 1), [arena, ids.storage.address, status], 0, session),
+        ("gather_0_check_indices", (1, 1, 1), (128, 1, 1), [ids.storage.address, status], 0, session),
         ("gather_0", (1, 1, 1), (64, 1, 1), [arena, ids.storage.address, arena + 256], 0, session),
         ("transpose_0", (1, 1, 1), (64, 1, 1), [arena + 256, y.storage.address], 0, session),
     ]
@@ -263,6 +265,24 @@ def test_there_is_no_code_for_some_gpus(fake: FakeCupy) -> None:
     fake.capability = "75"
     with pytest.raises(mi.ConfigError, match=r"^there is no code for a GPU of capability 75; there is for sm_80, "):
         mi.compile(lookup(), device="cuda")
+
+
+def test_the_cubin_is_loaded(fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way down, but for the GPU; what the kernels do is told again."""
+    monkeypatch.setattr(cuda_device.Cuda, "objects", COMPILED)
+    fake.kernels |= KERNELS
+    options: dict[str, Any] = {"cache_kernels": False, "enable_graph_optimization": False}
+    plan = mi.compile(lookup(), device="cuda", **options).plan
+    ((cubin,),) = fake.of("Module.load")
+    assert cubin.startswith(b"\x7fELF") and all(each.kernel.encode() in cubin for each in plan.launches)
+    np.testing.assert_array_equal(run(plan.create_execution_context()), EXPECTED)
+
+
+def test_a_model_without_kernels_loads_nothing(fake: FakeCupy) -> None:
+    b = ModelBuilder("nothing")
+    x = b.input("x", [0, 3])
+    (output,) = mi.compile(b.model([b.node("Add", x, x)]), device="cuda")({"x": np.zeros((0, 3), "f4")}).values()
+    assert output.shape == (0, 3) and not fake.of("Module.load")
 
 
 WITHOUT = """

@@ -136,7 +136,10 @@ def test_an_engine_goes_on_after_an_error() -> None:
             {"disable_inplace": ["add"], "enable_memory_planning": False},
             "disable_inplace does nothing with enable_memory_planning=False",
         ),
-        ({"treads": 2}, "there is no option treads; there are beam_width, check_memory, compile_threads, device, "),
+        (
+            {"treads": 2},
+            "there is no option treads; there are beam_width, cache_kernels, check_memory, compile_threads, ",
+        ),
     ],
 )
 def test_wrong_option_is_named(options: dict[str, Any], message: str) -> None:
