@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import MemRefType, UnitAttr, i32
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import MemRefType, UnitAttr, f64, i32, i64
 from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.extensions import ExtUIOp, TruncIOp
+from ...dialects.extensions.replace import scalar_of
 from ...dialects.gpu import (
     PRIVATE,
     WORKGROUP,
@@ -89,6 +91,24 @@ class ThreadBuilder(LoopBuilder):
             assert isinstance(loop, scf.ForOp)
             loop.attributes[UNROLL] = UnitAttr()
 
+    def folded(
+        self,
+        count: int,
+        start: Sequence[SSAValue],
+        body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> Sequence[SSAValue]:
+        """carried = body(i, carried) for i in [0, count), written out by the compiler; the last ones."""
+        results = self.loop(0, count, body, carried=start)
+        if count > 1:
+            loop = results[0].owner
+            assert isinstance(loop, scf.ForOp)
+            loop.attributes[UNROLL] = UnitAttr()
+        return results
+
+    def extract(self, value: SSAValue, lane: int) -> SSAValue:
+        """A number of a vector."""
+        return self.make(_extract, value, extra=(lane,))
+
     def barrier(self) -> None:
         """No thread of the block goes on before all have come here; then all see what any has written."""
         self.do(BarrierOp())
@@ -98,7 +118,13 @@ class ThreadBuilder(LoopBuilder):
     def from_lane(self, value: SSAValue, offset: Index, mode: str = "xor", width: int = WARP) -> SSAValue:
         """The value of another lane of the warp, in groups of `width`; see ShuffleOp. All lanes take part."""
         by = self.constant(offset, i32) if isinstance(offset, int) else offset
-        return self.insert(ShuffleOp(mode, value, by, self.constant(width, i32)))
+        if value.type != f64:
+            return self.insert(ShuffleOp(mode, value, by, self.constant(width, i32)))
+        bits, half = self.insert(arith.BitcastOp(value, i64)), self.constant(32, i64)
+        low = self.from_lane(self.insert(TruncIOp(bits, i32)), by, mode, width)
+        high = self.from_lane(self.insert(TruncIOp(self.insert(arith.ShRUIOp(bits, half)), i32)), by, mode, width)
+        high = self.insert(arith.ShLIOp(self.insert(ExtUIOp(high, i64)), half))
+        return self.insert(arith.BitcastOp(self.insert(arith.OrIOp(high, self.insert(ExtUIOp(low, i64)))), f64))
 
     def mma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
         """a b + c of small matrices that a warp holds; see MmaOp."""
@@ -131,3 +157,7 @@ class ThreadBuilder(LoopBuilder):
     def wait_groups(self, pending: int) -> None:
         """Wait until at most so many of this thread's groups are under way."""
         self.do(AsyncWaitOp(pending))
+
+
+def _extract(value: SSAValue, lane: int) -> Operation:
+    return vector.ExtractOp(value, [lane], scalar_of(value.type))

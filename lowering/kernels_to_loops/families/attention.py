@@ -15,69 +15,29 @@ keys measured 0-4 % slower up to 1500 keys.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import func
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.errors import CompileError
 from ....dialects.graph.attention import AttentionOp
-from ....dialects.graph.base import describe
-from ....dialects.graph.movement import TransposeOp
-from ....dialects.graph.values import element_type_of_value, ints, is_bool, shape_of
+from ....dialects.graph.values import element_type_of_value, is_bool
+from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from ....passes.kernels.kernel_facts import the_root
-from ....passes.kernels.schedules.cpu.attention import Attention, AttentionSizes, attention_sizes
+from ....passes.kernels.schedules.cpu.attention import Attention
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles, chains_of
 from ..tiles.steps import MultiplyAdd
 from ..tiles.tiles import TileClass, tile_classes
-from ..writing.builder import INDEX, Index, LoopBuilder, memref_type, strides_of
+from ..writing.builder import INDEX, Index, memref_type, strides_of
 from ..writing.squares import transposed
+from .attention_windows import mask_window, operand_window, result_window
 from .score_rows import ScoreRows
-
-
-@dataclass(frozen=True)
-class OperandWindow:
-    """A [batch, head, row, column] operand: its buffer, where it starts and its strides, in elements."""
-
-    buffer: SSAValue
-    offset: int
-    strides: tuple[int, ...]
-
-    def at(self, b: LoopBuilder, index: Sequence[Index], sizes: Sequence[int]) -> SSAValue:
-        """The matrix [row, column] that starts at `index` (batch, head, row and perhaps column)."""
-        offset = b.linear(index, self.strides[: len(index)], self.offset)
-        return b.view(self.buffer, offset, sizes, self.strides[2:])
 
 
 def lower(k: KernelInstance) -> None:
     """Write the kernel's loops."""
     _Writer(k, the_root(k.kernel, AttentionOp)).write()
-
-
-def _operand_window(k: KernelInstance, value: SSAValue) -> OperandWindow:
-    view = k.window(value)
-    return OperandWindow(view.base, view.offset, view.strides)
-
-
-def _mask_window(k: KernelInstance, mask: SSAValue) -> OperandWindow:
-    window = _operand_window(k, mask)
-    own = [0 if size == 1 else stride for size, stride in zip(shape_of(mask), window.strides, strict=True)]
-    return OperandWindow(window.buffer, window.offset, (*[0] * (4 - len(own)), *own))
-
-
-def _result_window(k: KernelInstance, root: AttentionOp) -> OperandWindow:
-    strides = list(strides_of(memref_type(k.results[0])))
-    owner = k.yielded[0].owner
-    if isinstance(owner, TransposeOp):
-        own = [0] * len(strides)
-        for axis, source in enumerate(ints(owner.permutation)):
-            own[source] = strides[axis]
-        strides = own
-    elif owner is not root:
-        raise CompileError(f"{describe(k.kernel)}: only a transpose can follow attention in its kernel")
-    return OperandWindow(k.results[0], 0, tuple(strides))
 
 
 class _Writer:
@@ -88,9 +48,9 @@ class _Writer:
         options = k.schedule_as(Attention)
         self.mr, self.nr, self.lanes = options.mr, options.nr, options.lanes
         self.panels = -(-self.sizes.keys // self.nr)
-        self.query, self.key, self.value = (_operand_window(k, v) for v in (root.query, root.key, root.value))
-        self.mask = None if root.mask is None else _mask_window(k, root.mask)
-        self.out = _result_window(k, root)
+        self.query, self.key, self.value = (operand_window(k, v) for v in (root.query, root.key, root.value))
+        self.mask = None if root.mask is None else mask_window(k, root.mask)
+        self.out = result_window(k, root)
         self.plain = FusedOps(root.result, root.result, (), (), True)
 
     def write(self) -> None:

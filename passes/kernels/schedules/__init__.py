@@ -34,6 +34,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "windows": ("lrn:Lrn", "windows:Windows"),
     },
     "cuda": {
+        "attention": ("flash:Flash",),
         "contraction": ("elements:Elements",),
         "map": ("scatter:Scatter", "elements:Elements"),
         "rows": ("elements:Elements",),

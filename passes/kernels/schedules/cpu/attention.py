@@ -11,39 +11,17 @@ from dataclasses import dataclass
 from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import f32, f64
 
-from .....dialects.errors import CompileError
 from .....dialects.graph.attention import AttentionOp
-from .....dialects.graph.base import describe
 from .....dialects.graph.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
+from ...forms.attention import attention_sizes, check_attention
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-
-
-@dataclass(frozen=True)
-class AttentionSizes:
-    """q [batch, heads, queries, depth], k [batch, key_heads, keys, depth], v [batch, key_heads, keys, width]."""
-
-    batch: int
-    heads: int
-    key_heads: int
-    queries: int
-    keys: int
-    depth: int
-    width: int
-
-
-def attention_sizes(op: AttentionOp) -> AttentionSizes:
-    """The sizes of an attention op."""
-    batch, heads, queries, depth = shape_of(op.query)
-    key_heads, keys = shape_of(op.key)[1:3]
-    return AttentionSizes(batch, heads, key_heads, queries, keys, depth, shape_of(op.value)[3])
 
 
 @dataclass(frozen=True)
@@ -64,14 +42,7 @@ class Attention(Schedule[CpuAttr]):
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tile sizes from the target's registers; CompileError where there is no code."""
         root = the_root(kernel, AttentionOp)
-        element = element_type_of_value(root.result)
-        if element not in (f32, f64):
-            raise CompileError(f"{describe(root)}: attention on {element} has no code; only f32 and f64 do")
-        sizes = attention_sizes(root)
-        if 0 in (sizes.keys, sizes.depth):
-            raise CompileError(
-                f"{describe(root)}: {sizes.keys} keys of {sizes.depth} elements leave nothing to attend to"
-            )
+        check_attention(root)
         lanes = target.lanes(8 * item_bytes(root.result))
         yield cls(max(1, (target.registers.data - 3) // 2), 2 * lanes, lanes)
 

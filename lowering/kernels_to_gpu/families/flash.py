@@ -1,0 +1,457 @@
+"""Attention without scores in memory: a block has some queries, and goes over the keys tile by tile.
+
+    queries of the block, scaled, into shared memory
+    for each tile of keys (causal: up to the last query's):
+        begin to copy the next tile; wait for this one
+        scores[rows, keys] = q k^T                  in registers; a row of scores lies across 16 lanes
+        peak' = max(peak, scores); weights = exp(scores - peak')      weights into shared memory
+        results, total = results, total * exp(peak - peak') + weights (v, 1)
+    result = results / total
+
+Heads of queries that read one head of keys are rows of the same block. Where several blocks share the keys of a row,
+each leaves its results, peak and total in scratch, and a second launch puts them together. Sums are in the element's
+type. Keys behind a causal block are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import SSAValue
+
+from ....dialects.graph.attention import AttentionOp
+from ....dialects.graph.values import element_type_of_value, is_bool
+from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
+from ....passes.kernels.kernel_facts import item_bytes, the_root
+from ....passes.kernels.schedules.cuda.flash import LANES, STAGES, Flash, padded_row, whole
+from ...kernels_to_loops.families.attention_windows import OperandWindow, mask_window, operand_window, result_window
+from ...kernels_to_loops.writing.arithmetic import Arithmetic
+from ...kernels_to_loops.writing.builder import Index
+from ..builder import ACCESS
+from ..instance import GpuKernel, Grid
+from .shared_rows import SharedRows, is_aligned
+
+COMBINE_BLOCK = 128  # threads of a block that puts sums together
+
+
+def lower(k: GpuKernel) -> None:
+    """Write the kernel's launches."""
+    root = the_root(k.kernel, AttentionOp)
+    options, sizes = k.schedule_as(Flash), attention_sizes(root)
+    elements = sizes.batch * sizes.heads * sizes.queries * sizes.width
+    if elements == 0:
+        return
+    part = "parts" if options.splits > 1 else ""
+    k.launch(options.blocks(sizes), options.threads, lambda grid: _Block(k, grid, root).write(), part=part)
+    if options.splits > 1:
+        blocks = -(-elements // COMBINE_BLOCK)
+        k.launch(blocks, COMBINE_BLOCK, lambda grid: _put_together(grid, root, options, sizes), part="whole")
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A query: its batch element and head, and its number in it."""
+
+    batch: Index
+    head: Index
+    query: Index
+
+    @property
+    def place(self) -> list[Index]:
+        """Where it lies in queries, mask and result."""
+        return [self.batch, self.head, self.query]
+
+
+class _Block:
+    """What a block does; `lane` and `group` say which of its threads this one is."""
+
+    def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp) -> None:
+        self.k, self.grid, self.b, self.root = k, grid, grid.b, root
+        self.options, self.sizes = k.schedule_as(Flash), attention_sizes(root)
+        self.element = element_type_of_value(root.result)
+        self.lanes = ACCESS // item_bytes(root.result)  # elements of a vector
+        self.m = Arithmetic(self.b, self.element)
+        self.query, self.key, self.value = (operand_window(grid, v) for v in (root.query, root.key, root.value))
+        self.mask = None if root.mask is None else mask_window(grid, root.mask)
+        self.out = result_window(grid, root)
+        b, s, o = self.b, self.sizes, self.options
+        self.lane, self.group = b.rem(grid.lane, LANES), b.div(grid.lane, LANES)
+        tiles = o.row_tiles(s)
+        item, split = b.delinearize(b.block_id(), [tiles * s.batch * s.key_heads, o.splits])
+        self.split = split
+        self.batch, self.key_head, tile = b.delinearize(item, [s.batch, s.key_heads, tiles])
+        self.tile = b.sub(tiles - 1, tile)  # causal: those with most keys first
+        self.first = b.mul(self.tile, o.tile_rows)
+        self.depth, self.width = whole(s.depth, self.lanes), whole(s.width, self.lanes)
+        self.columns = -(-s.width // (LANES * self.lanes))  # vectors of a lane
+        self._arrays()
+
+    def _arrays(self) -> None:
+        b, o = self.b, self.options
+        row = padded_row(self.sizes.depth, self.lanes)
+        self.queries = b.shared(self.element, [o.tile_rows, row])
+        self.keys = b.shared(self.element, [STAGES * o.tile_keys, row])
+        self.values = b.shared(self.element, [STAGES * o.tile_keys, self.width])
+        self.weights = b.shared(self.element, [o.tile_rows, padded_row(o.tile_keys, self.lanes)])
+        vector = VectorType(self.element, [self.lanes])
+        self.results = b.private(vector, [o.rows, self.columns])
+        self.scores = b.private(self.element, [o.rows, o.keys])
+        self.peaks, self.totals = (b.private(self.element, [o.rows]) for _ in range(2))
+        for array, name in (
+            *((self.queries, "queries"), (self.keys, "keys"), (self.values, "values"), (self.weights, "weights")),
+            *((self.results, "results"), (self.scores, "scores"), (self.peaks, "peaks"), (self.totals, "totals")),
+        ):
+            array.name_hint = name
+
+    # rows
+
+    def _row(self, number: Index) -> _Row:
+        """The row of that number in the block; behind the last one that one again."""
+        b, s = self.b, self.sizes
+        position = b.min(b.add(self.first, number), s.group * s.queries - 1)
+        head, query = b.delinearize(position, [s.group, s.queries])
+        return _Row(self.batch, b.add(b.mul(self.key_head, s.group), head), query)
+
+    def _own(self, i: Index) -> Index:
+        """The number in the block of this group's row i."""
+        return self.b.add(self.b.mul(self.group, self.options.rows), i)
+
+    def _rows(self, body: Callable[[Index], None]) -> None:
+        self.b.unrolled(self.options.rows, body)
+
+    # the whole
+
+    def write(self) -> None:
+        b, o, s = self.b, self.options, self.sizes
+        self._load_queries()
+        self._rows(self._start)
+        end = self._end()
+        share = o.key_tiles(s)
+        first = b.mul(self.split, share)
+        last = b.min(b.add(first, share), end) if o.splits > 1 else end
+        sources = self._sources()
+
+        def copy(tile: Index) -> None:
+            slot = b.mul(b.rem(tile, STAGES), o.tile_keys)
+            for source in sources:
+                source.copy(b.mul(tile, o.tile_keys), slot)
+            b.close_group()
+
+        def begin() -> None:
+            copy(first)
+
+        if isinstance(first, int):
+            begin()
+        else:
+            b.when(b.compare("slt", first, last), begin)
+
+        def tile(number: Index, _: Sequence[SSAValue]) -> None:
+            following = b.add(number, 1)
+            more = None if isinstance(number, int) else b.compare("slt", following, last)
+            self._wait(more, lambda: copy(following))
+            b.barrier()
+            self._tile(number)
+            b.barrier()
+
+        b.loop(first, last, tile)
+        self._rows(self._finish)
+
+    def _wait(self, more: SSAValue | None, copy: Callable[[], None]) -> None:
+        """Begin to copy the next tile where there is one, and wait for the one before it."""
+        b = self.b
+
+        def with_next() -> None:
+            copy()
+            b.wait_groups(1)
+
+        if more is None:
+            b.wait_groups(0)
+        else:
+            b.when(more, with_next, lambda: b.wait_groups(0))
+
+    def _end(self) -> Index:
+        """How many tiles of keys the block's queries look at."""
+        b, s, o = self.b, self.sizes, self.options
+        tiles = -(-s.keys // o.tile_keys)
+        if self.root.causal is None:
+            return tiles
+        from_head, _ = b.delinearize(self.first, [s.group, s.queries])
+        last = b.min(b.add(self.first, o.tile_rows - 1), s.group * s.queries - 1)
+        to_head, query = b.delinearize(last, [s.group, s.queries])
+        if s.group > 1:
+            query = b.select(b.compare("eq", from_head, to_head), b.index(query), b.index(s.queries - 1))
+        return b.min(b.add(b.div(query, o.tile_keys), 1), tiles)
+
+    def _sources(self) -> list[SharedRows]:
+        s = self.sizes
+        row = padded_row(s.depth, self.lanes)
+        return [
+            SharedRows(
+                grid=self.grid,
+                source=window.at(self.b, [self.batch, self.key_head, 0], [s.keys, size]),
+                rows=s.keys,
+                size=size,
+                destination=array,
+                tile=self.options.tile_keys,
+                row=row,
+                lanes=self.lanes,
+                aligned=is_aligned(self.k, self.grid, window) and size % self.lanes == 0,
+            )
+            for window, size, array, row in (
+                (self.key, s.depth, self.keys, row),
+                (self.value, s.width, self.values, self.width),
+            )
+        ]
+
+    def _load_queries(self) -> None:
+        """The block's queries, scaled, in shared memory; zeros behind their last element."""
+        b, s, m = self.b, self.sizes, self.m
+        rows = self.options.tile_rows
+
+        def element(item: Index, _: Sequence[SSAValue]) -> None:
+            number, d = b.delinearize(item, [rows, self.depth])
+            at = [*self._row(number).place, b.min(d, s.depth - 1) if self.depth > s.depth else d]
+            place = b.linear(at, self.query.strides, self.query.offset)
+            value = m.mul(b.load(b.place(self.query.buffer, place), []), m.constant(self.root.scale.value.data))
+            if self.depth > s.depth:
+                value = b.select(b.compare("ult", d, s.depth), value, m.constant(0.0))
+            b.store(value, self.queries, [number, d])
+
+        b.loop(self.grid.lane, rows * self.depth, element, step=self.options.threads)
+
+    def _start(self, i: Index) -> None:
+        b, m = self.b, self.m
+        b.store(m.constant(-inf), self.peaks, [i])
+        b.store(m.constant(0.0), self.totals, [i])
+        zero = b.constant(0.0, VectorType(self.element, [self.lanes]))
+        b.unrolled(self.columns, lambda c: b.store(zero, self.results, [i, c]))
+
+    # a tile of keys
+
+    def _tile(self, number: Index) -> None:
+        b = self.b
+        slot = b.mul(b.rem(number, STAGES), self.options.tile_keys)
+        self._products(slot)
+        first = b.add(b.mul(number, self.options.tile_keys), self.lane)
+        self._rows(lambda i: self._softmax(i, first))
+        b.barrier()
+        self._sum_values(slot)
+
+    def _products(self, slot: Index) -> None:
+        """scores = q k^T"""
+        b, o, m = self.b, self.options, self.m
+        zero = m.constant(0.0)
+        self._rows(lambda i: b.unrolled(o.keys, lambda j: b.store(zero, self.scores, [i, j])))
+        near = b.private(VectorType(self.element, [self.lanes]), [o.keys])
+        near.name_hint = "some_keys"
+
+        def depth(d: Index, _: Sequence[SSAValue]) -> None:
+            def key(j: Index) -> None:
+                row = b.add(b.add(slot, self.lane), b.mul(j, LANES))
+                b.store(b.vload(self.keys, [row, d], self.lanes), near, [j])
+
+            def query(i: Index) -> None:
+                q = b.vload(self.queries, [self._own(i), d], self.lanes)
+
+                def score(j: Index) -> None:
+                    k, total = b.load(near, [j]), b.load(self.scores, [i, j])
+                    for e in range(self.lanes):
+                        total = m.add(m.mul(b.extract(q, e), b.extract(k, e)), total)
+                    b.store(total, self.scores, [i, j])
+
+                b.unrolled(o.keys, score)
+
+            b.unrolled(o.keys, key)
+            self._rows(query)
+
+        b.loop(0, self.depth, depth, step=self.lanes)
+
+    def _softmax(self, i: Index, first: Index) -> None:
+        """Scores of row i, the first of which is of key `first`, become weights; results and total are corrected."""
+        b, o, m = self.b, self.options, self.m
+        row = self._row(self._own(i))
+        masked = None
+        if self.mask is not None:
+            at = b.linear(row.place, self.mask.strides[:3], self.mask.offset)
+            masked = b.view(self.mask.buffer, at, [self.sizes.keys], self.mask.strides[3:])
+
+        def largest(j: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            score = self._masked(b.load(self.scores, [i, j]), row, masked, b.add(first, b.mul(j, LANES)))
+            b.store(score, self.scores, [i, j])
+            return [m.max(score, carried[0])]
+
+        (peak,) = b.folded(o.keys, [b.load(self.peaks, [i])], largest)
+        peak = self._over_lanes(peak, m.max)
+        shift = m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(0.0), peak)
+        factor = m.unary("exp", m.sub(b.load(self.peaks, [i]), shift))
+        b.store(peak, self.peaks, [i])
+
+        def weight(j: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            value = m.unary("exp", m.sub(b.load(self.scores, [i, j]), shift))
+            b.store(value, self.weights, [self._own(i), b.add(self.lane, b.mul(j, LANES))])
+            return [m.add(carried[0], value)]
+
+        (total,) = b.folded(o.keys, [m.mul(b.load(self.totals, [i]), factor)], weight)
+        b.store(total, self.totals, [i])
+        wide = Arithmetic(b, VectorType(self.element, [self.lanes]))
+        spread = b.splat(factor, self.lanes)
+
+        def correct(c: Index) -> None:
+            b.store(wide.mul(b.load(self.results, [i, c]), spread), self.results, [i, c])
+
+        b.unrolled(self.columns, correct)
+
+    def _masked(self, score: SSAValue, row: _Row, masked: SSAValue | None, key: Index) -> SSAValue:
+        """A score with the mask, and minus infinity for a key that the row doesn't have."""
+        b, m, keys = self.b, self.m, self.sizes.keys
+        nothing = m.constant(-inf)
+        ragged = keys % self.options.tile_keys != 0
+        if masked is not None and self.root.mask is not None:
+            given = b.load(masked, [b.min(key, keys - 1) if ragged else key])
+            is_kept = is_bool(element_type_of_value(self.root.mask))
+            score = b.select(given, score, nothing) if is_kept else m.add(score, given)
+        if self.root.causal is not None:
+            limit = b.add(row.query, 1)
+            return b.select(b.compare("slt", key, b.min(limit, keys) if ragged else limit), score, nothing)
+        return b.select(b.compare("slt", key, keys), score, nothing) if ragged else score
+
+    def _over_lanes(self, value: SSAValue, combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+        """The values of a group's lanes, combined in all of them."""
+        offset = LANES // 2
+        while offset:
+            value = combine(value, self.b.from_lane(value, offset, width=LANES))
+            offset //= 2
+        return value
+
+    def _sum_values(self, slot: Index) -> None:
+        """results += weights v"""
+        b, o = self.b, self.options
+        near = b.private(VectorType(self.element, [self.lanes]), [o.rows])
+        near.name_hint = "some_weights"
+
+        def keys(first: Index, _: Sequence[SSAValue]) -> None:
+            self._rows(lambda i: b.store(b.vload(self.weights, [self._own(i), first], self.lanes), near, [i]))
+            for e in range(self.lanes):
+
+                def column(c: Index, e: int = e) -> None:
+                    at = [b.add(b.add(slot, first), e), b.min(self._column(c), self.width - self.lanes)]
+                    value = b.vload(self.values, at, self.lanes)
+
+                    def add(i: Index) -> None:
+                        weight = b.splat(b.extract(b.load(near, [i]), e), self.lanes)
+                        b.store(b.fma(weight, value, b.load(self.results, [i, c])), self.results, [i, c])
+
+                    self._rows(add)
+
+                b.unrolled(self.columns, column)
+
+        b.loop(0, o.tile_keys, keys, step=self.lanes)
+
+    def _column(self, c: Index) -> Index:
+        """The first column of this lane's vector c."""
+        return self.b.mul(self.b.add(self.b.mul(c, LANES), self.lane), self.lanes)
+
+    # what comes out
+
+    def _finish(self, i: Index) -> None:
+        """Store row i, where there is one: the result, or this block's part of it."""
+        b, m, s, o = self.b, self.m, self.sizes, self.options
+        number, row = self._own(i), self._row(self._own(i))
+        total = self._over_lanes(b.load(self.totals, [i]), m.add)
+        peak = b.load(self.peaks, [i])
+        position = b.add(b.mul(b.add(b.mul(row.batch, s.heads), row.head), s.queries), row.query)
+
+        def store() -> None:
+            if o.splits == 1:
+                factor = m.div(m.constant(1.0), _divisor(m, self.root, total, peak))
+                place = b.linear(row.place, self.out.strides[:3], self.out.offset)
+                target = b.view(self.out.buffer, place, [s.width], self.out.strides[3:])
+                aligned = is_aligned(self.k, self.grid, self.out)
+                self._store(i, target, b.splat(factor, self.lanes), aligned)
+                return
+            parts = self.grid.scratch_part("results")
+            rows = s.batch * s.heads * s.queries
+            at = b.add(b.mul(self.split, rows), position)
+            target = b.view(parts, b.mul(at, s.width), [s.width], [1])
+            self._store(i, target, None, True)
+
+            def sums() -> None:
+                for name, value in (("peaks", peak), ("totals", total)):
+                    b.store(value, self.grid.scratch_part(name), [self.split, position])
+
+            b.when(b.compare("eq", self.lane, 0), sums)
+
+        if s.group * s.queries % o.tile_rows:
+            inside = b.compare("slt", b.add(self.first, number), s.group * s.queries)
+            b.when(inside, store)
+        else:
+            store()
+
+    def _store(self, i: Index, target: SSAValue, factor: SSAValue | None, aligned: bool) -> None:
+        """Columns of row i, in vectors where these are aligned."""
+        b, s = self.b, self.sizes
+        wide = Arithmetic(b, VectorType(self.element, [self.lanes]))
+
+        def column(c: Index) -> None:
+            value, first = b.load(self.results, [i, c]), self._column(c)
+            if factor is not None:
+                value = wide.mul(value, factor)
+            if aligned and s.width % self.lanes == 0:
+                self._inside(first, lambda: b.vstore(value, target, [first]), self.columns * LANES * self.lanes)
+                return
+            for e in range(self.lanes):
+                at = b.add(first, e)
+                store = lambda e=e, at=at: b.store(b.extract(value, e), target, [at])  # noqa: E731
+                self._inside(at, store, self.columns * LANES * self.lanes)
+
+        b.unrolled(self.columns, column)
+
+    def _inside(self, column: Index, store: Callable[[], None], most: int) -> None:
+        """Run `store` where the column exists; there may be `most`."""
+        if most == self.sizes.width:
+            store()
+        else:
+            self.b.when(self.b.compare("slt", column, self.sizes.width), store)
+
+
+def _divisor(m: Arithmetic, root: AttentionOp, total: SSAValue, peak: SSAValue) -> SSAValue:
+    """What a row's results are divided by: a row that keeps no key is to become zeros unless NaN is asked for."""
+    if root.nan_rows is not None:
+        return total
+    return m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(1.0), total)
+
+
+def _put_together(grid: Grid, root: AttentionOp, options: Flash, sizes: AttentionSizes) -> None:
+    """Each element of the result from the parts that several blocks have left in scratch."""
+    b, s = grid.b, sizes
+    m = Arithmetic(b, element_type_of_value(root.result))
+    results, peaks, totals = (grid.scratch_part(name) for name in ("results", "peaks", "totals"))
+    out: OperandWindow = result_window(grid, root)
+
+    def element(item: Index) -> None:
+        *row, column = b.delinearize(item, [s.batch, s.heads, s.queries, s.width])
+        position = b.div(item, s.width)
+
+        def largest(split: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return [m.max(b.load(peaks, [split, position]), carried[0])]
+
+        (peak,) = b.loop(0, options.splits, largest, carried=[m.constant(-inf)])
+        shift = m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(0.0), peak)
+
+        def add(split: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            result, total = carried
+            factor = m.unary("exp", m.sub(b.load(peaks, [split, position]), shift))
+            part = b.load(results, [split, position, column])
+            whole = b.load(totals, [split, position])
+            return [m.add(m.mul(part, factor), result), m.add(m.mul(whole, factor), total)]
+
+        zero = m.constant(0.0)
+        result, total = b.loop(0, options.splits, add, carried=[zero, zero])
+        place = b.linear([*row, column], out.strides, out.offset)
+        value = m.div(result, _divisor(m, root, total, peak))
+        b.store(value, b.place(out.buffer, place), [])
+
+    grid.items(s.batch * s.heads * s.queries * s.width, element)

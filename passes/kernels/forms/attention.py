@@ -1,0 +1,48 @@
+"""The form "attention": its sizes, whatever machine carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32, f64
+
+from ....dialects.errors import CompileError
+from ....dialects.graph.attention import AttentionOp
+from ....dialects.graph.base import describe
+from ....dialects.graph.values import element_type_of_value, shape_of
+
+
+@dataclass(frozen=True)
+class AttentionSizes:
+    """q [batch, heads, queries, depth], k [batch, key_heads, keys, depth], v [batch, key_heads, keys, width]."""
+
+    batch: int
+    heads: int
+    key_heads: int
+    queries: int
+    keys: int
+    depth: int
+    width: int
+
+    @property
+    def group(self) -> int:
+        """How many heads of queries read one head of keys."""
+        return self.heads // max(1, self.key_heads)
+
+
+def attention_sizes(op: AttentionOp) -> AttentionSizes:
+    """The sizes of an attention op."""
+    batch, heads, queries, depth = shape_of(op.query)
+    key_heads, keys = shape_of(op.key)[1:3]
+    return AttentionSizes(batch, heads, key_heads, queries, keys, depth, shape_of(op.value)[3])
+
+
+def check_attention(op: AttentionOp) -> AttentionSizes:
+    """The sizes of an attention op that there is code for; raises CompileError for others."""
+    element = element_type_of_value(op.result)
+    if element not in (f32, f64):
+        raise CompileError(f"{describe(op)}: attention on {element} has no code; only f32 and f64 do")
+    sizes = attention_sizes(op)
+    if 0 in (sizes.keys, sizes.depth):
+        raise CompileError(f"{describe(op)}: {sizes.keys} keys of {sizes.depth} elements leave nothing to attend to")
+    return sizes
