@@ -1,4 +1,4 @@
-"""Modules as text: the context that our dialects need, and what is wrong with a text in one of our own errors."""
+"""Modules as text: the context that our dialects need, printing, and what is wrong with a text in our own errors."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ from bisect import bisect_left
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from io import StringIO
 from os import PathLike
 from pathlib import Path
 
 from typing_extensions import override
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.context import Context
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, UnknownLoc
+from xdsl.ir import Attribute, Block, BlockArgument, Operation
 from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.utils.hints import isa
 from xdsl.utils.lexer import Span
 
 from ..dialects.errors import InvalidModelError, MiniInferError
 from ..dialects.graph.base import describe
 from ..dialects.graph.blobs import MiniContext, blobs_in
 from .registry import dialect_factories
+
+ELIDED_ABOVE = 16  # elements of a constant
 
 
 def module_context(folder: Path | None = None, *, allow_unregistered: bool = False) -> MiniContext:
@@ -122,6 +128,48 @@ class _NotingParser(Parser):
         op = super().parse_operation()
         self._places[op] = line
         return op
+
+
+def _is_long(constant: DenseIntOrFPElementsAttr) -> bool:
+    return len(constant) > ELIDED_ABOVE and not constant.is_splat()
+
+
+class _ModulePrinter(Printer):
+    """Prints the locations that are known, and none that are not; with `elide`, no constants of many elements."""
+
+    def __init__(self, stream: StringIO, *, generic: bool, elide: bool) -> None:
+        super().__init__(stream, print_generic_format=generic)
+        self._elide = elide
+
+    @override
+    def print_attribute(self, attribute: Attribute) -> None:
+        if self._elide and isa(attribute, DenseIntOrFPElementsAttr) and _is_long(attribute):
+            self.print_string("dense_resource<__elided__> : ")
+            super().print_attribute(attribute.type)
+        else:
+            super().print_attribute(attribute)
+
+    @override
+    def print_op(self, op: Operation) -> None:
+        outer, self.print_debuginfo = self.print_debuginfo, not isinstance(op.location, UnknownLoc)
+        super().print_op(op)
+        self.print_debuginfo = outer
+
+    @override
+    def print_block_argument(self, arg: BlockArgument, print_type: bool = True) -> None:
+        outer, self.print_debuginfo = self.print_debuginfo, not isinstance(arg.location, UnknownLoc)
+        super().print_block_argument(arg, print_type)
+        self.print_debuginfo = outer
+
+
+def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False, elide: bool = False) -> str:
+    """The module as text that parses back, unless long constants are left out of it."""
+    stream = StringIO()
+    printer = _ModulePrinter(stream, generic=generic, elide=elide)
+    printer.print_op(module)
+    printer.print_metadata(ctx.loaded_dialects)
+    stream.write("\n")
+    return stream.getvalue()
 
 
 @contextmanager

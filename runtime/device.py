@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
-_HOMES = {"cpu": "cpu_device", "cuda": "cuda_device"}
+_HOMES = {"cpu": "cpu_device", "cuda": "cuda_device", "cuda-emulated": "emulated.device"}
 """The file of each device, which has the device as DEVICE; imported when it is first used."""
 
 

@@ -17,13 +17,13 @@ from xdsl.passes import ModulePass
 from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, blobs_of
 from ..lowering.levels import level_of
-from ..lowering.module_text import module_context, own_errors, parse_module
+from ..lowering.module_text import module_context, own_errors, parse_module, print_module
 from ..lowering.pipelines import parse_passes, remaining_phases, run_passes
 from ..lowering.registry import Level
 from ..passes.statistics import Difference, pass_statistics
 from .destination import STANDARD_STREAM, Destination
 from .expected_diagnostics import Diagnostic, complaints, lines_of
-from .mini_opt_targets import TARGETS, TargetName, print_module
+from .mini_opt_targets import TARGETS, TargetName
 from .one_line_errors import WRONG, tell
 from .pass_watch import PassWatch, Wanted
 

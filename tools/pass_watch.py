@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.errors import ConfigError
+from ..lowering.module_text import print_module
 from ..lowering.pipelines import PassRun
 from ..lowering.registry import load_pass
-from .mini_opt_targets import print_module
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any, NoReturn
@@ -21,13 +22,14 @@ _DIMENSIONS = "xyz"
 
 @dataclass
 class Batch:
-    """Blocks `first` to `first + blocks` of a grid, counted with x fastest, and their threads."""
+    """Blocks `first` to `first + blocks` of a grid, counted with x fastest, and their threads. `nodes` are those of the model that they compute."""
 
     kernel: str
     grid: Sizes
     block: Sizes
     first: int
     blocks: int
+    nodes: Sequence[str] = ()
     _ids: dict[tuple[str, str], Value] = field(default_factory=dict[tuple[str, str], Value])
 
     @property
@@ -64,7 +66,7 @@ class Batch:
         block = np.unravel_index(self.first + row, self.grid[::-1])[::-1]
         place = np.unravel_index(thread, self.block[::-1])[::-1]
         own = {name: np.broadcast_to(value, self.shape)[row, thread] for name, value in numbers.items()}
-        node = node_name(op)
+        node = node_name(op) or ", ".join(self.nodes)
         raise KernelError(
             f"{self.kernel}: {op_text(op)}{f' ({node})' if node else ''}: {fact.format(**own)}; "
             f"block {_text(block)}, thread {_text(place)}"

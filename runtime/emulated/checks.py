@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -30,6 +30,10 @@ class Place:
     offset: int = 0
     written: Array | None = None
     is_status: bool = False
+
+    def behind(self, offset: int) -> Place:
+        """So many bytes further."""
+        return replace(self, offset=self.offset + offset)
 
 
 @dataclass(frozen=True)

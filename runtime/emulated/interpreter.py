@@ -68,7 +68,7 @@ class Kernel:
         exec(self._code, names)
         return names["kernel"]
 
-    def run(self, grid: Sizes, block: Sizes, shared: int, arguments: Sequence[Place], *, checked: bool = True) -> None:
+    def run(self, grid: Sizes, block: Sizes, shared: int, arguments: Sequence[Place], *, checked: bool = True, nodes: Sequence[str] = ()) -> None:
         """One launch, with `shared` bytes of shared memory for each block. Raises KernelError where checks fail."""
         blocks, threads = prod(grid), prod(block)
         together = max(1, min(blocks, MOST_THREADS // threads))
@@ -76,7 +76,7 @@ class Kernel:
         run = self._checked if checked else self._unchecked
         with np.errstate(all="ignore"):
             for first in range(0, blocks, together):
-                batch = Batch(self.name, grid, block, first, min(together, blocks - first))
+                batch = Batch(self.name, grid, block, first, min(together, blocks - first), nodes)
                 windows = [
                     self._window(batch, type, place, checked, tracked)
                     for type, place in zip(self._types, arguments, strict=True)

@@ -62,9 +62,8 @@ class Races:
 
     def _compare(self, noted: list[Access]) -> None:
         rows = self._rows(noted)
-        size = rows * self._cells
-        if len(self._owners) < size:
-            self._owners = np.zeros(size, np.int32)
+        if len(self._owners) < self._size(rows):
+            self._owners = np.zeros(self._size(rows), np.int32)
         owners = self._owners
         flat = [(access, *self._threads(access, rows)) for access in noted]
         for access, cells, threads in flat:
@@ -105,6 +104,9 @@ class Races:
             cells = (cells[:, None] + np.arange(access.count)).ravel()
             threads = threads.repeat(access.count)
         return cells, threads
+
+    def _size(self, rows: int) -> int:
+        return rows * self._cells
 
     def _flat(self, at: Value, rows: int) -> Value:
         return at if rows == 1 else at + (np.arange(rows) * self._cells)[:, None]
@@ -148,14 +150,19 @@ class GlobalRaces(Races):
         return self.batch.blocks
 
     @override
+    def _size(self, rows: int) -> int:
+        return self._cells
+
+    @override
     def _flat(self, at: Value, rows: int) -> Value:
         return at
 
     @override
-    def _compare(self, noted: list[Access]) -> None:
-        if len(self._owners) < self._cells:
-            self._owners = np.zeros(self._cells, np.int32)
-        super()._compare(noted)
+    def _threads(self, access: Access, rows: int) -> tuple[Array, Array]:
+        """Without cells beyond the range, which nobody writes to."""
+        cells, threads = super()._threads(access, rows)
+        inside = (cells >= 0) & (cells < self._cells)
+        return (cells, threads) if inside.all() else (cells[inside], threads[inside])
 
     @override
     def _finish(self, flat: list[tuple[Access, Array, Array]]) -> None:

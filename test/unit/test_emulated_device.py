@@ -1,0 +1,99 @@
+"""The device "cuda-emulated": the runtime end to end on memory that numpy can't see, without a GPU."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from models.build import SMALL_MODELS
+from models.judging import Judge
+
+import mini_infer as mi
+from mini_infer.dialects.errors import ConfigError, InvalidInputError, KernelError, UnsupportedError
+from mini_infer.dialects.graph.values import Array
+from mini_infer.lowering.gpu_to_cuda.launch_list import Argument
+from mini_infer.runtime.emulated.device import EmulatedMemory
+from mini_infer.runtime.plan import InferencePlan
+
+EMULATED = "cuda-emulated"
+
+
+@pytest.fixture(scope="module")
+def judge() -> Judge:
+    return Judge.of(SMALL_MODELS["mlp"]())
+
+
+@pytest.fixture(scope="module")
+def plan(judge: Judge) -> InferencePlan:
+    return mi.compile(judge.model, device=EMULATED).plan
+
+
+def single(judge: Judge) -> tuple[Array, Array]:
+    """The only input and the exact output."""
+    ((_, given),), ((_, exact),) = judge.inputs.items(), judge.exact.items()
+    return given, exact
+
+
+def test_a_plan_lists_launches(plan: InferencePlan) -> None:
+    assert plan.launches
+    assert [call.kernel for call in plan.calls] == [launch.kernel for launch in plan.launches]
+    assert all(launch.nodes for launch in plan.launches)
+
+
+def test_contexts_run_in_threads(judge: Judge, plan: InferencePlan) -> None:
+    given, exact = single(judge)
+
+    def run(factor: int) -> Array:
+        context = plan.create_execution_context()
+        (result,) = context.run({plan.input_names[0]: given * np.float32(factor)}).values()
+        return result
+
+    with ThreadPoolExecutor(4) as pool:
+        first, *others = pool.map(run, [1, 2, 3, 1])
+    np.testing.assert_allclose(first, exact, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(others[-1], first)
+    assert not np.array_equal(others[0], first)
+
+
+def test_tensors_on_the_device_are_bound(judge: Judge, plan: InferencePlan) -> None:
+    given, exact = single(judge)
+    context = plan.create_execution_context()
+    source = mi.Tensor.from_array(given).to(EMULATED)
+    target = mi.Tensor.empty(exact.shape, np.float32, device=EMULATED)
+    assert source.storage.address % 256 == 0
+    context.bind_input(plan.input_names[0], source)
+    context.bind_output(plan.output_names[0], target)
+    context.execute()
+    np.testing.assert_allclose(target.to("cpu").numpy(), exact, rtol=1e-5, atol=1e-6)
+    with pytest.raises(InvalidInputError, match="must be a tensor on 'cuda-emulated'"):
+        context.bind_input(plan.input_names[0], given)
+
+
+def test_memory_is_out_of_sight() -> None:
+    memory = EmulatedMemory(100, 512)
+    assert memory.host is None
+    assert memory.address % 512 == 0
+    data = np.arange(10, dtype=np.uint8)
+    memory.write(5, data)
+    found = np.zeros(10, np.uint8)
+    memory.read(5, found)
+    np.testing.assert_array_equal(found, data)
+
+
+def test_an_arena_offset_that_moved_is_found(judge: Judge, plan: InferencePlan) -> None:
+    """A kernel reads bytes of the arena that no kernel wrote; the error names it and its node."""
+    arena = len(plan.inputs) + len(plan.outputs)
+    number, launch = next((n, each) for n, each in enumerate(plan.launches) if each.arguments[0].root == arena)
+    moved = replace(launch, arguments=(Argument(arena, launch.arguments[0].offset + 256), *launch.arguments[1:]))
+    launches = (*plan.launches[:number], moved, *plan.launches[number + 1 :])
+    with pytest.raises(KernelError, match=f"^{launch.kernel}: .*mlp/.* reads bytes of global memory that nobody wrote"):
+        replace(plan, launches=launches).create_execution_context().run(judge.inputs)
+
+
+def test_what_is_refused(judge: Judge) -> None:
+    with pytest.raises(ConfigError, match="there is no cuda device 1, only 0"):
+        mi.compile(judge.model, device=EMULATED, device_id=1)
+    with pytest.raises(UnsupportedError, match="enable_profiling is not supported"):
+        mi.compile(judge.model, device=EMULATED, enable_profiling=True)
