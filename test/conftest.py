@@ -9,12 +9,22 @@ from __future__ import annotations
 import gc
 from collections import Counter
 
+import kernel_runs
 import pytest
 from hypothesis import settings
 
 # Examples are the same in every run, and a slow machine is no failure.
 settings.register_profile("mini_infer", derandomize=True, deadline=None)
 settings.load_profile("mini_infer")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--gpu", action="store_true", help="check kernels on an emulated GPU too, not on the CPU only")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--gpu"):
+        kernel_runs.DEVICES.add("gpu")
 
 
 @pytest.hookimpl(tryfirst=True)  # before those marked slow are left out

@@ -30,6 +30,9 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu import compile_to_object, emit_assembly, load_object
 from mini_infer.runtime.targets import host_target, machine_of, target_attribute
 
+DEVICES = {"cpu"}
+"""Where kernels are checked; "gpu" is added by the tests' option --gpu, and stands for an emulated one."""
+
 Result: TypeAlias = "SSAValue | Sequence[SSAValue]"
 
 
@@ -203,12 +206,19 @@ def check(
     threads: int = 1,
     inplace: dict[int, int] | None = None,
 ) -> Kernel:
-    """Compares the compiled kernel with the ops' own meaning.
+    """Compares the compiled kernel with the ops' own meaning, on a GPU too where that was asked for."""
+    if "gpu" in DEVICES:
+        import gpu_kernel_runs
 
-    Floats are compared with float64, relative to the larger of 1 and the number; everything else must be equal.
-    """
+        gpu_kernel_runs.check(family, body, *arrays, tolerance=tolerance)
     kernel = compiled(family, body, arrays, bits=bits, threads=threads, inplace=inplace)
-    for got, expected in zip(kernel(*arrays), reference(body, arrays), strict=True):
+    compare(kernel(*arrays), reference(body, arrays), tolerance)
+    return kernel
+
+
+def compare(results: Sequence[Array], references: Sequence[Array], tolerance: float) -> None:
+    """Floats are compared with float64, relative to the larger of 1 and the number; everything else must be equal."""
+    for got, expected in zip(results, references, strict=True):
         assert got.shape == expected.shape
         if got.dtype.kind in "biu":
             np.testing.assert_array_equal(got, expected.astype(got.dtype))
@@ -219,4 +229,3 @@ def check(
             error = np.where(same, 0, difference / np.maximum(1, np.abs(expected)))
         assert not np.isnan(error).any()
         assert error.max(initial=0) <= tolerance
-    return kernel

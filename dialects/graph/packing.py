@@ -203,7 +203,63 @@ class DepthwisePacking(ColumnPacking):
         return self._cut(steps)
 
 
-PACKINGS: dict[str, type[Packing]] = {each.kind: each for each in (PanelPacking, ConvPacking, DepthwisePacking)}
+@dataclass(frozen=True)
+class FilterPacking(Packing):
+    """[Cout, Cin / g, kernel...] as one matrix per group: [g, kernel * Cin / g, Cout / g], channels last in its rows.
+
+    `transposed`: [g, Cout / g, kernel * Cin / g].
+    """
+
+    kind = "filters"
+    groups: int = 1
+    transposed: bool = False
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[0], transposed)
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 3, f"filters are a convolution's weight, not of shape {list(shape)}")
+        require(shape[0] % self.groups == 0, f"{shape[0]} output channels in {self.groups} groups")
+        depth, columns = prod(shape[1:]), shape[0] // self.groups
+        return (self.groups, columns, depth) if self.transposed else (self.groups, depth, columns)
+
+    @property
+    def _order(self) -> tuple[int, ...]:
+        """Of [group, filter, channel, tap]: how they are laid out."""
+        return (0, 1, 3, 2) if self.transposed else (0, 3, 2, 1)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        outputs, inputs, *kernel = weight.shape
+        grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel)).transpose(self._order)
+        packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
+        packed.reshape(grouped.shape)[...] = grouped
+        return packed
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        outputs, inputs, *kernel = shape
+        plain = (self.groups, outputs // self.groups, inputs, prod(kernel))
+        laid = packed.reshape([plain[axis] for axis in self._order])
+        return np.ascontiguousarray(laid.transpose(np.argsort(self._order))).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        shape = tuple(steps.shape)
+        outputs, inputs, *kernel = shape
+        steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
+        steps.transpose(self._order)
+        steps.reshape(self.packed_shape(shape))
+        return steps.ops
+
+
+PACKINGS: dict[str, type[Packing]] = {
+    each.kind: each for each in (PanelPacking, ConvPacking, DepthwisePacking, FilterPacking)
+}
 """The packings there are, by kind."""
 
 
@@ -235,6 +291,7 @@ class UnpackOp(GraphOp):
 
     "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "conv_panels": [g, ceil(Cout
     / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "depthwise": [ceil(C / nr), kernel, nr] -> [C, 1,
+    kernel...]; "filters": [g, kernel * Cin / g, Cout / g], or with the last two `transposed`, -> [Cout, Cin / g,
     kernel...].
     """
 

@@ -63,6 +63,12 @@ class ThreadBuilder(LoopBuilder):
         """The block's number in the grid along x, y or z."""
         return self.insert(BlockIdOp(_DIMENSIONS[dimension]))
 
+    def named(self, value: Index, name: str) -> Index:
+        """The same value, which the text calls by that name."""
+        if isinstance(value, SSAValue) and value.name_hint is None:
+            value.name_hint = name
+        return value
+
     # memory
 
     def shared(self, element: Attribute, shape: Sequence[int]) -> SSAValue:

@@ -7,7 +7,15 @@ import pytest
 from graph_runs import Model
 
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.packing import PACKINGS, ConvPacking, DepthwisePacking, Packing, PanelPacking, UnpackOp
+from mini_infer.dialects.graph.packing import (
+    PACKINGS,
+    ConvPacking,
+    DepthwisePacking,
+    FilterPacking,
+    Packing,
+    PanelPacking,
+    UnpackOp,
+)
 from mini_infer.dialects.graph.values import shape_of
 
 CASES: list[tuple[Packing, tuple[int, ...]]] = [
@@ -20,6 +28,9 @@ CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (ConvPacking(4), (6, 3, 2, 5)),
     (ConvPacking(2, groups=3), (6, 2, 3)),
     (DepthwisePacking(4), (9, 1, 3, 2)),
+    (FilterPacking(), (6, 3, 2, 5)),
+    (FilterPacking(3), (6, 2, 3)),
+    (FilterPacking(2, transposed=True), (6, 5, 3, 1)),
 ]
 
 

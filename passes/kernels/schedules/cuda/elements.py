@@ -18,6 +18,7 @@ from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
+from ....work import operations
 from ...element_flow import same_place_pairs
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
@@ -25,7 +26,14 @@ from .cost import LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds,
 from .scatter import scatter_of
 
 SERIAL = 4
-"""How many times as long products take whose operands every thread reads itself: two reads for each. Chosen."""
+"""How many times as long sums take whose operands every thread reads itself. Chosen."""
+
+SERIAL_PRODUCTS = 16
+"""The same of products: two reads for each multiplication, of which a multiprocessor does four in the time of one, and
+the arithmetic of their places. Chosen."""
+
+READ = 8e-9
+"""Seconds from one product of a thread's sum to the next: reads from the first-level cache, a few under way. Chosen."""
 
 BLOCKS = (64, 128, 256)
 
@@ -53,8 +61,12 @@ class Elements(Schedule[GpuAttr]):
         """Every element of a reduction reads all that it is made of."""
         elements = sum(prod(shape_of(value)) for value in kernel.terminator.operands)
         share = occupied(-(-elements // self.block), THREADS // self.block, target)
-        serial = SERIAL if any(isinstance(op, ContractionOp | ReductionOp) for op in kernel.body.block.ops) else 1
-        work = arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial
+        ops, serial, waits = list(kernel.body.block.ops), 1, 0.0
+        if any(isinstance(op, ReductionOp) for op in ops):
+            serial = SERIAL
+        if any(isinstance(op, ContractionOp) for op in ops):
+            serial, waits = SERIAL_PRODUCTS, operations(kernel)[0] / max(1, elements) * READ
+        work = max(arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial, waits)
         return LAUNCH + max(work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
 
     @override

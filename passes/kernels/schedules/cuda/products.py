@@ -1,0 +1,150 @@
+"""What the schedules of products have in common: for which kernels there is code, what it asks of buffers, its time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
+
+from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.packing import FilterPacking, Packing
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...element_flow import same_place_pairs
+from ...forms.contraction import ContractionForm, contraction_form
+from ...forms.product import product_shape, reads_windows
+from ...kernel_facts import argument_index, plain_operands
+from ..scratch import ScratchLayout
+from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
+
+PARTIALS = "partials"
+"""The part of the scratch with sums over parts of the depth: [split][batch][row][column]."""
+
+MOST_ALONG_Z = 65_535
+"""Blocks of a grid along its last dimension."""
+
+_CACHE_SPEED = 2.5
+"""How many times as fast as from memory blocks read what is in the second-level cache: about what is told of A100 and
+H100."""
+
+_PER_MULTIPROCESSOR = 64e9
+"""Bytes per second that one multiprocessor copies from there: some 32 to 64 for each of its cycles."""
+
+_STEP = 60e-9
+"""Seconds of a step along the depth that hang on nothing but latencies: barrier, first reads from shared memory."""
+
+
+def code_for(kernel: KernelOp) -> ContractionForm | None:
+    """The form of a kernel that there is code for: floats of at most 32 bits, operands that are windows on arguments,
+    convolutions channels-last of rank 1 or 2."""
+    form = contraction_form(kernel)
+    root, values = form.root, (*form.root.operands, *form.root.results)
+    if form.prologue or form.pool is not None or len(kernel.terminator.operands) != 1:
+        return None
+    if any(0 in shape_of(value) for value in values):
+        return None
+    if not all(
+        isinstance(type := element_type_of_value(value), Float16Type | BFloat16Type) or type == f32 for value in values
+    ):
+        return None
+    if isinstance(root, ConvOp) and (root.layout.data != "NHWC" or len(shape_of(root.result)) not in (3, 4)):
+        return None
+    return form if reads_windows(kernel, form) else None
+
+
+def interface_of(kernel: KernelOp, *, transposed: bool = False, scratch: int = 0) -> InterfaceAttr:
+    """Filters as matrices of depth by columns, or `transposed`; all else by its own strides."""
+    form = contraction_form(kernel)
+    packed: dict[int, Packing] = {}
+    if isinstance(form.root, ConvOp):
+        position = argument_index(kernel, form.rhs)
+        packed[position] = FilterPacking(form.root.groups.value.data, transposed)
+    readers = [form.root, *form.epilogue]
+    return InterfaceAttr.of(
+        strided_operands=[each for each in plain_operands(kernel, readers) if each not in packed],
+        strided_results=[0],
+        inplace=same_place_pairs(kernel),
+        packed=packed,
+        scratch=scratch,
+    )
+
+
+def partial_sums(kernel: KernelOp, splits: int) -> ScratchLayout:
+    """Room for the sums over each part of the depth."""
+    if splits == 1:
+        return ScratchLayout()
+    shape = product_shape(contraction_form(kernel).root)
+    return ScratchLayout.of(shared=[(PARTIALS, f32, (splits, shape.batch, shape.rows, shape.columns))])
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """A product in tiles: how many, and what one of them takes of a multiprocessor.
+
+    `speed` is the part of `gflops` that a full multiprocessor reaches, `warps` how many of them that needs.
+    """
+
+    bm: int
+    bn: int
+    bk: int
+    splits: int
+    threads: int
+    registers: int
+    shared: int
+    gflops: float
+    speed: float
+    warps: int
+
+    def resident(self, target: GpuAttr) -> int:
+        """Blocks that a multiprocessor holds at a time; 0: none fits."""
+        by_registers = target.registers.data // (self.threads * self.registers)
+        by_shared = target.shared.data // max(1, self.shared)
+        return min(THREADS // self.threads, by_registers, by_shared)
+
+    def seconds(self, kernel: KernelOp, target: GpuAttr) -> float:
+        """The longest of arithmetic, copies and latencies of the busiest multiprocessor, and the kernel's bytes."""
+        shape = product_shape(contraction_form(kernel).root)
+        machines, resident = target.multiprocessors.data, self.resident(target)
+        blocks = ceil(shape.rows / self.bm) * ceil(shape.columns / self.bn) * shape.batch * self.splits
+        steps = ceil(ceil(shape.depth / self.splits) / self.bk)
+        most = ceil(blocks / machines)
+        together = min(resident, most)
+        busy = min(1.0, together * self.threads / 32 / self.warps)
+        step = 2 * self.bm * self.bn * self.bk / (self.gflops / machines * self.speed * busy) * 1e-9
+        copied = (self.bm + self.bn) * self.bk * 4
+        step = max(step, copied / _PER_MULTIPROCESSOR, _STEP / together)
+        work = LATENCY + most * steps * step
+        all_copied = blocks * steps * copied
+        time = LAUNCH + max(
+            work,
+            memory_seconds(all_copied / _CACHE_SPEED, target),
+            LATENCY + memory_seconds(bytes_of(kernel), target),
+        )
+        return time + self._adding(shape.batch * shape.rows * shape.columns * 4, target)
+
+    def _adding(self, nbytes: int, target: GpuAttr) -> float:
+        """What it takes to write the partial sums and to add them up."""
+        if self.splits == 1:
+            return 0.0
+        return LAUNCH + LATENCY + memory_seconds(2 * self.splits * nbytes / _CACHE_SPEED, target)
+
+
+def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> Iterator[int]:
+    """Into how many parts the depth may be cut: more where the tiles of whole sums leave multiprocessors without work.
+
+    Each part has several steps, and the parts are as long as each other but for the last.
+    """
+    yield 1
+    shape = product_shape(contraction_form(kernel).root)
+    tiles = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch
+    steps = ceil(shape.depth / bk)
+    splits = 2
+    while splits <= 32 and tiles * splits <= 4 * target.multiprocessors.data and steps // splits >= 4:
+        parts = ceil(steps / ceil(steps / splits))
+        if parts == splits and shape.batch * splits <= MOST_ALONG_Z:
+            yield splits
+        splits += 1 if splits < 4 else 2 if splits < 8 else 4

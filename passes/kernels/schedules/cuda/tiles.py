@@ -1,0 +1,115 @@
+"""The tiles schedule: a product of f32 by blocks of threads, each thread a tile of sums in registers.
+
+A block makes bm x bn sums; `bk` of the depth at a time its part of both operands lies in shared memory, in `stages`
+buffers: while one is used, the next are copied. A thread has tm x tn sums in registers. Where bm x bn tiles are few,
+the depth is cut in `splits` parts, and a second launch adds the partial sums, always in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.structure import KernelOp
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...forms.product import product_shape
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
+from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
+
+SIZES = (
+    (128, 128, 16, 8, 8),
+    (128, 64, 16, 8, 8),
+    (64, 128, 16, 8, 8),
+    (128, 32, 16, 8, 4),
+    (64, 64, 16, 8, 4),
+    (64, 64, 16, 4, 4),
+    (32, 64, 16, 4, 4),
+    (32, 32, 16, 4, 4),
+    (16, 64, 16, 4, 4),
+    (16, 128, 16, 4, 4),
+)
+"""bm, bn, bk, tm, tn. A warp is 4 x 8 threads; each tile has whole warps."""
+
+STAGES = 3
+WARP_ROWS, WARP_COLUMNS = 4, 8
+_READS = 0.8
+"""What reading an operand's element from shared memory costs, in multiplications: that is why more sums per thread
+are better. Chosen."""
+
+
+@dataclass(frozen=True)
+class Tiles(Schedule[GpuAttr]):
+    """Tiles of sums in registers."""
+
+    name = "tiles"
+
+    bm: TileSize
+    """Rows of a block."""
+    bn: TileSize
+    """Columns of a block."""
+    bk: TileSize
+    """Depth of what is in shared memory at a time."""
+    tm: TileSize
+    """Rows of a thread."""
+    tn: TileSize
+    """Columns of a thread."""
+    stages: TileSize = STAGES
+    """Tiles of each operand in shared memory, at least two."""
+    splits: TileSize = 1
+    """Parts of the depth that are summed up by themselves."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return (self.bm // self.tm) * (self.bn // self.tn)
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """Blocks of some sizes that fit on a multiprocessor, and parts of the depth for each."""
+        form = code_for(kernel)
+        if form is None:
+            return
+        shape = product_shape(form.root)
+        for bm, bn, bk, tm, tn in SIZES:
+            if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
+                continue
+            for splits in splits_for(kernel, bm, bn, bk, target):
+                found = cls(bm, bn, bk, tm, tn, splits=splits)
+                if found._tiled(target).resident(target):
+                    yield found
+
+    def _tiled(self, target: GpuAttr) -> Tiled:
+        lines = self.bm * (self.bk + 4) + self.bn * (self.bk + 4)
+        speed = 1 / (1 + _READS * (1 / self.tm + 1 / self.tn))
+        registers = self.tm * self.tn + 4 * self.tm + self.tn + 32
+        return Tiled(
+            self.bm,
+            self.bn,
+            self.bk,
+            self.splits,
+            self.threads,
+            registers,
+            4 * self.stages * lines,
+            target.gflops.data,
+            speed,
+            8 * 64 // (self.tm * self.tn),
+        )
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        return self._tiled(target).seconds(kernel, target)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return interface_of(kernel, scratch=self.scratch(kernel).together)
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        """Partial sums, where there are some."""
+        return partial_sums(kernel, self.splits)

@@ -1,0 +1,97 @@
+"""For tests of kernels on a GPU: a body of graph ops becomes launches, which are run on arrays by the interpreter.
+
+`check` takes what that of kernel_runs takes: what is held of a CPU's code is held of a GPU's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from kernel_runs import Body, compare, kernel_of, reference
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType, ModuleOp, StringAttr, i8
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from mini_infer.dialects.gpu import FuncOp as GpuFuncOp
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.graph.values import Array, numpy_dtype, type_of
+from mini_infer.dialects.kernel import CallOp
+from mini_infer.dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
+from mini_infer.dialects.targets import GpuAttr
+from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
+from mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu import LowerKernelsToGpu
+from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
+from mini_infer.runtime.emulated.checks import Place
+from mini_infer.runtime.emulated.interpreter import Kernel
+
+ALIGNMENT = 256  # bytes, of every buffer
+SMALL = GpuAttr.of(multiprocessors=4)  # so that small shapes fill it, and schedules for large ones come up
+
+
+@dataclass
+class GpuKernel:
+    """A kernel's launches, and how many bytes each argument of main has."""
+
+    module: ModuleOp
+    launches: tuple[Launch, ...]
+    functions: dict[str, Kernel]
+    results: list[tuple[tuple[int, ...], np.dtype]]
+    scratch: int
+    schedule: str
+
+    def __call__(self, *arrays: Array, checked: bool = True) -> list[Array]:
+        """The results, each in bytes of its own that nothing was written to before."""
+        given = [np.ascontiguousarray(array) for array in arrays]
+        sizes = [prod(shape) * dtype.itemsize for shape, dtype in self.results]
+        memories = [array.reshape(-1).view(np.uint8) if array.size else np.zeros(0, np.uint8) for array in given]
+        fresh = [np.full(size, 0xA5, np.uint8) for size in [*sizes, self.scratch]]
+        written = [None] * len(memories) + [np.zeros(each.size, np.uint8) for each in fresh]
+        memories += fresh
+        for launch in self.launches:
+            places = [Place(memories[each.root], each.offset, written[each.root]) for each in launch.arguments]
+            function = self.functions[launch.kernel]
+            function.run(launch.grid, launch.block, launch.shared, places, checked=checked)
+        made = memories[len(given) : len(given) + len(sizes)]
+        return [each.view(dtype).reshape(shape) for each, (shape, dtype) in zip(made, self.results, strict=True)]
+
+
+def compiled(form: str, body: Body, arrays: Sequence[Array], *, target: GpuAttr = SMALL, pick: str = "") -> GpuKernel:
+    """The launches of one kernel, by the schedule that is picked, or the cheapest."""
+    kernel = kernel_of(form, body, arrays)
+    kernel.verify()
+    module = ModuleOp([kernel])
+    module.attributes["kernel.target"] = target
+    ChooseSchedule(pick=(f"tested:{pick}",) if pick else ()).apply(MiniContext(), module)
+    interface, schedule = kernel.interface, kernel.schedule
+    assert isinstance(interface, InterfaceAttr) and isinstance(schedule, ScheduleAttr)
+    types = [type_of(value) for value in (*kernel.arguments, *kernel.terminator.arguments)]
+    memrefs = [MemRefType(each.element_type, each.get_shape()) for each in types]
+    nbytes = interface.scratch_bytes(1)
+    main = FuncOp("main", ([*memrefs, MemRefType(i8, [nbytes])], []))
+    *buffers, arena = main.body.block.args
+    ins = len(kernel.arguments)
+    main.body.block.add_ops([CallOp("tested", buffers[:ins], buffers[ins:], [arena] if nbytes else []), ReturnOp()])
+    roles = [DictionaryAttr({})] * len(buffers)
+    main.arg_attrs = ArrayAttr([*roles, DictionaryAttr({"graph.role": StringAttr("arena")})])
+    results = [(each.get_shape(), np.dtype(numpy_dtype(each.element_type))) for each in types[ins:]]
+    module.body.block.insert_op_before(main, kernel)
+    LowerKernelsToGpu().apply(MiniContext(), module)
+    module.verify()
+    functions = {op.sym_name.data: Kernel(op) for op in module.walk() if isinstance(op, GpuFuncOp)}
+    return GpuKernel(module, launch_list(module), functions, results, nbytes, schedule.kind.data)
+
+
+def check(
+    form: str,
+    body: Body,
+    *arrays: Array,
+    tolerance: float = 2e-6,
+    target: GpuAttr = SMALL,
+    pick: str = "",
+) -> GpuKernel:
+    """Compares the kernel's launches with the ops' own meaning; see `compare`."""
+    kernel = compiled(form, body, arrays, target=target, pick=pick)
+    compare(kernel(*arrays), reference(body, arrays), tolerance)
+    return kernel

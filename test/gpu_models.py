@@ -1,0 +1,112 @@
+"""For tests of GPU kernels: graph modules become launches, which the interpreter runs on arrays; float64 judges them.
+
+check_launches(case, Tiles(64, 64, 16, 4, 4, splits=2))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from graph_runs import Case, Model, build
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp as HostFuncOp
+from xdsl.ir import Attribute
+
+from mini_infer.dialects.gpu import FuncOp
+from mini_infer.dialects.graph.blobs import BlobAttr
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.structure import KernelOp
+from mini_infer.dialects.graph.values import Array, numpy_dtype
+from mini_infer.dialects.kernel_attributes import FormAttr
+from mini_infer.dialects.targets import GpuAttr
+from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
+from mini_infer.lowering.pipelines import LAUNCHES, Phase, phases, run_phases
+from mini_infer.passes.kernels.schedules import AnySchedule
+from mini_infer.passes.memory.analysis.buffers import memref_type
+from mini_infer.runtime.emulated.checks import Place
+from mini_infer.runtime.emulated.interpreter import Kernel
+
+
+@dataclass
+class Launches:
+    """A module at the launches level."""
+
+    module: ModuleOp
+    launches: tuple[Launch, ...]
+
+    @property
+    def functions(self) -> dict[str, FuncOp]:
+        """The kernels by name."""
+        return {op.sym_name.data: op for op in self.module.walk() if isinstance(op, FuncOp)}
+
+
+def lowered(m: Model, target: GpuAttr, schedules: Iterable[AnySchedule] = ()) -> Launches:
+    """A graph module as launches; contractions get the given schedule, all else the cheapest."""
+    module, given = m.module.clone(), list(schedules)
+    module.attributes["kernel.target"] = target
+    run_phases(m.ctx, module, [Phase("graph", "form-kernels,limit-threads")], verify=False)
+    for kernel in module.ops:
+        contraction = isinstance(kernel, KernelOp) and cast("FormAttr", kernel.form).kind.data == "contraction"
+        if contraction and given:
+            assert isinstance(kernel, KernelOp)
+            kernel.schedule, kernel.interface = given[0].attribute(), given[0].interface(kernel)
+    down = [Phase("kernels", "choose-schedule,pack-weights"), *phases(device="cuda")[2:4], Phase("launches", LAUNCHES)]
+    run_phases(m.ctx, module, down)
+    return Launches(module, launch_list(module))
+
+
+def run_launches(m: Model, made: Launches) -> list[Array]:
+    """The outputs; what nobody has written may not be read."""
+    (main,) = [op for op in made.module.ops if isinstance(op, HostFuncOp) and op.sym_name.data == "main"]
+    inputs, roots, outputs = iter(m.inputs.values()), list[Place](), list[Array]()
+    for number, argument in enumerate(main.body.block.args):
+        role, type = _role(main, number), memref_type(argument)
+        if role == "input":
+            roots.append(Place(np.array(next(inputs), order="C").reshape(-1).view(np.uint8)))
+            continue
+        dtype = numpy_dtype(type.element_type)
+        nbytes = int(np.prod(type.get_shape())) * dtype.itemsize
+        data = np.full(-(-nbytes // 16) * 16, 0xFF, np.uint8)
+        if role == "weights":
+            for blob, offset in cast("ArrayAttr[ArrayAttr[Attribute]]", made.module.attributes["kernel.weights"]):
+                at = cast("IntegerAttr", offset).value.data
+                bytes = m.ctx.blobs.bytes(cast("BlobAttr", blob))
+                data[at : at + len(bytes)] = bytes
+            roots.append(Place(data))
+            continue
+        roots.append(Place(data, 0, np.zeros(len(data), np.uint8), role == "status"))
+        if role == "output":
+            outputs.append(data[:nbytes].view(dtype).reshape(type.get_shape()))
+    kernels = {name: Kernel(function) for name, function in made.functions.items()}
+    for launch in made.launches:
+        places = [
+            Place(roots[each.root].allocation, each.offset, roots[each.root].written, roots[each.root].is_status)
+            for each in launch.arguments
+        ]
+        kernels[launch.kernel].run(launch.grid, launch.block, launch.shared, places)
+    return outputs
+
+
+def _role(main: HostFuncOp, number: int) -> str:
+    assert main.arg_attrs is not None
+    role = main.arg_attrs.data[number].data["graph.role"]
+    assert isinstance(role, StringAttr)
+    return role.data
+
+
+def check_launches(
+    cases: Case | Sequence[Case], *schedules: AnySchedule, target: GpuAttr | None = None, bound: float = 4e-6
+) -> Launches:
+    """Runs a case; max |error| / max |reference| of every result is below `bound`. The reference is in float64."""
+    m = build([cases] if callable(cases) else cases)
+    expected = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
+    made = lowered(m, target or GpuAttr.named("sm_80"), schedules)
+    for (name, reference), got in zip(expected.items(), run_launches(m, made), strict=True):
+        assert got.shape == reference.shape, name
+        assert np.isfinite(got).all(), name
+        error = np.abs(got.astype(np.float64) - reference).max() / (np.abs(reference).max() or 1)
+        assert error < bound, f"{name} with {schedules}: {error:.2g}"
+    return made

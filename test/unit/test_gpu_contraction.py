@@ -1,0 +1,116 @@
+"""Products and convolutions on a GPU: each way of carrying them out agrees with float64, whatever the sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gpu_models import check_launches
+from graph_runs import Case, Model
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph.activation import GeluOp
+from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp
+from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.passes.kernels.schedules import AnySchedule
+from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
+
+SMALL, WIDE, SPLIT = Tiles(32, 32, 16, 4, 4), Tiles(64, 64, 16, 8, 4, stages=2), Tiles(16, 64, 16, 4, 4, splits=3)
+
+
+def plain(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(70, 36), m.weight(36, 68)))
+
+
+def odd(m: Model) -> SSAValue:
+    """Nothing is a multiple of four; bias, activation and residual follow."""
+    y = m(AddOp(m(MatmulOp(m.input(3, 11, 37), m.weight(37, 29))), m.weight(29)))
+    return m(AddOp(m(GeluOp(y)), m.input(3, 11, 29)))
+
+
+def residual(m: Model) -> SSAValue:
+    y = m(AddOp(m(MatmulOp(m.input(33, 52), m.weight(52, 44))), m.weight(44)))
+    return m(ReluOp(m(AddOp(y, m.input(33, 44)))))
+
+
+def both_transposed(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(48, 40), m.input(36, 48), transpose_a=True, transpose_b=True))
+
+
+def right_transposed(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(5, 100), m.weight(60, 100), transpose_b=True))
+
+
+def batches_that_broadcast(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(3, 1, 20, 24), m.input(2, 24, 20)))
+
+
+def shared_right_side(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(2, 4, 9, 20), m.input(1, 1, 20, 32)))
+
+
+def through_views(m: Model) -> SSAValue:
+    heads = m(TransposeOp(m(ReshapeOp(m.input(2, 12, 4 * 16), (2, 12, 4, 16))), (0, 2, 1, 3)))
+    keys = m(TransposeOp(m(ReshapeOp(m.input(2, 12, 4 * 16), (2, 12, 4, 16))), (0, 2, 3, 1)))
+    return m(MatmulOp(heads, keys))
+
+
+def halves(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(20, 24, dtype=np.float16), m.input(24, 40, dtype=np.float16)))
+
+
+def padded(m: Model) -> SSAValue:
+    x = m(ConvOp(m.input(2, 7, 9, 8), m.weight(20, 8, 3, 3), m.weight(20), pads=(1, 1, 1, 1), layout="NHWC"))
+    return m(ReluOp(m(AddOp(x, m.input(2, 7, 9, 20)))))
+
+
+def strided(m: Model) -> SSAValue:
+    x, w, bias = m.input(1, 11, 10, 4), m.weight(9, 4, 3, 3), m.weight(9)
+    return m(ConvOp(x, w, bias, strides=(2, 1), pads=(0, 2, 1, 1), dilations=(1, 2), layout="NHWC"))
+
+
+def first_layer(m: Model) -> SSAValue:
+    x, w, bias = m.input(1, 18, 18, 3), m.weight(16, 3, 7, 7), m.weight(16)
+    return m(ReluOp(m(ConvOp(x, w, bias, strides=(2, 2), pads=(3, 3, 3, 3), layout="NHWC"))))
+
+
+def grouped(m: Model) -> SSAValue:
+    return m(ConvOp(m.input(1, 6, 7, 12), m.weight(18, 4, 3, 3), groups=3, pads=(1, 1, 1, 1), layout="NHWC"))
+
+
+def along_a_line(m: Model) -> SSAValue:
+    return m(ConvOp(m.input(2, 30, 6), m.weight(10, 6, 5), m.weight(10), pads=(4, 0), strides=(2,), layout="NHWC"))
+
+
+def pointwise(m: Model) -> SSAValue:
+    return m(ConvOp(m.input(2, 5, 6, 20), m.weight(24, 20, 1, 1), m.weight(24), layout="NHWC"))
+
+
+def pointwise_with_steps(m: Model) -> SSAValue:
+    return m(ConvOp(m.input(1, 9, 8, 16), m.weight(8, 16, 1, 1), strides=(2, 2), layout="NHWC"))
+
+
+PRODUCTS = (
+    plain,
+    odd,
+    residual,
+    both_transposed,
+    right_transposed,
+    batches_that_broadcast,
+    shared_right_side,
+    through_views,
+)
+CONVOLUTIONS = (padded, strided, first_layer, grouped, along_a_line, pointwise, pointwise_with_steps)
+EXACT = 3e-6  # of the largest number: what sums of some hundreds of products in f32 are off by
+
+
+@pytest.mark.parametrize("schedule", [SMALL, WIDE, SPLIT])
+@pytest.mark.parametrize("case", [*PRODUCTS, *CONVOLUTIONS])
+def test_tiles(case: Case, schedule: AnySchedule) -> None:
+    check_launches(case, schedule, bound=EXACT)
+
+
+@pytest.mark.parametrize("schedule", [SMALL, SPLIT])
+def test_tiles_of_halves_are_widened(schedule: AnySchedule) -> None:
+    check_launches(halves, schedule, bound=1e-3)
