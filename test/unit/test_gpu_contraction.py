@@ -15,6 +15,7 @@ from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
 from mini_infer.dialects.graph.unary import ReluOp
 from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
+from mini_infer.passes.kernels.schedules.cuda.vector_rows import VectorRows
 
 SMALL, WIDE, SPLIT = Tiles(32, 32, 16, 4, 4), Tiles(64, 64, 16, 8, 4, stages=2), Tiles(16, 64, 16, 4, 4, splits=3)
 
@@ -108,6 +109,47 @@ EXACT = 3e-6  # of the largest number: what sums of some hundreds of products in
 @pytest.mark.parametrize("schedule", [SMALL, WIDE, SPLIT])
 @pytest.mark.parametrize("case", [*PRODUCTS, *CONVOLUTIONS])
 def test_tiles(case: Case, schedule: AnySchedule) -> None:
+    check_launches(case, schedule, bound=EXACT)
+
+
+def one_row(m: Model) -> SSAValue:
+    y = m(AddOp(m(MatmulOp(m.input(1, 200), m.weight(200, 72))), m.weight(72)))
+    return m(GeluOp(m(AddOp(y, m.input(1, 72)))))
+
+
+def odd_row(m: Model) -> SSAValue:
+    return m(AddOp(m(MatmulOp(m.input(1, 1, 77), m.weight(77, 37))), m.weight(37)))
+
+
+def rows_by_weights_transposed(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(3, 132), m.weight(50, 132), transpose_b=True))
+
+
+def odd_rows_by_weights_transposed(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(67, 2), m.weight(19, 67), transpose_a=True, transpose_b=True))
+
+
+def one_pixel(m: Model) -> SSAValue:
+    return m(ReluOp(m(ConvOp(m.input(2, 1, 1, 40), m.weight(24, 40, 1, 1), m.weight(24), layout="NHWC"))))
+
+
+def some_pixels(m: Model) -> SSAValue:
+    return m(ConvOp(m.input(1, 3, 3, 5), m.weight(8, 5, 3, 3), m.weight(8), pads=(1, 0, 1, 0), layout="NHWC"))
+
+
+def rows_of_each_batch(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(3, 1, 40), m.input(3, 40, 24)))
+
+
+@pytest.mark.parametrize("schedule", [VectorRows(8, 128), VectorRows(32, 256)])
+@pytest.mark.parametrize("case", [one_row, odd_row, one_pixel, some_pixels, rows_of_each_batch])
+def test_vector_rows(case: Case, schedule: AnySchedule) -> None:
+    check_launches(case, schedule, bound=EXACT)
+
+
+@pytest.mark.parametrize("schedule", [VectorRows(4, 128), VectorRows(32, 256)])
+@pytest.mark.parametrize("case", [rows_by_weights_transposed, odd_rows_by_weights_transposed])
+def test_vector_rows_along_the_depth(case: Case, schedule: AnySchedule) -> None:
     check_launches(case, schedule, bound=EXACT)
 
 

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, SSAValue
 
 from ....dialects.graph.contraction import ConvOp
-from ....dialects.graph.values import element_type_of_value
+from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm
 from ....passes.kernels.forms.product import product_shape
 from ....passes.kernels.schedules.cuda.products import PARTIALS
 from ...kernels_to_loops.elements.rules import element_values
-from ...kernels_to_loops.elements.values import Values
+from ...kernels_to_loops.elements.values import Values, aligned
 from ...kernels_to_loops.writing.arithmetic import Arithmetic, bits_of, convert
 from ...kernels_to_loops.writing.builder import Index, LoopBuilder
 from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linear
@@ -78,6 +78,7 @@ class Output:
             by_axis = dict(zip(shape.outer, delinearize(product, shape.outer_sizes), strict=True))
             by_axis |= dict(zip(shape.inner, inner, strict=True))
             index = [*(by_axis[axis] for axis in range(len(by_axis))), column]
+        index = aligned(index, shape_of(root.results[0]))  # as it will be asked for
         b, element = values.b, element_type_of_value(root.results[0])
         if self.form.bias is not None:
             bias = convert(b, values.at(self.form.bias, [index[-1]]), element_type_of_value(self.form.bias), f32)

@@ -35,7 +35,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "cuda": {
         "attention": ("flash:Flash",),
-        "contraction": ("tiles:Tiles", "elements:Elements"),
+        "contraction": ("tiles:Tiles", "vector_rows:VectorRows", "elements:Elements"),
         "map": ("scatter:Scatter", "elements:Elements"),
         "rows": ("elements:Elements",),
         "windows": ("elements:Elements",),

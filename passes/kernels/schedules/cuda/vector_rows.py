@@ -1,0 +1,95 @@
+"""The vector_rows schedule: products with few rows, which read the right-hand side once and are done.
+
+The threads of a block share its `columns` and the depth. Where the right-hand side's columns are neighbours, threads
+side by side read a row of them, and others the rows below; where its depth is, the lanes of a warp go along a column.
+What each has summed is added over lanes and warps, always in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.contraction import MatmulOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ....geometry.strided_views import strided_view
+from ...forms.contraction import ContractionForm, contraction_form
+from ...forms.product import product_shape
+from ..schedule import Schedule, TileSize
+from .cost import LATENCY, LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds
+from .products import MOST_ALONG_Z, code_for, interface_of
+
+MOST_ROWS = 8
+"""Rows whose sums a thread holds: four columns of each."""
+
+UNROLLED = 4
+"""Reads of the right-hand side that a thread has under way."""
+
+WARP = 32
+BY_COLUMNS = tuple((columns, block) for columns in (8, 16, 32) for block in (128, 256, 512))
+BY_DEPTH = ((4, 128), (8, 256), (16, 512), (16, 256), (32, 256))
+"""Columns and threads of a block."""
+
+_PER_MULTIPROCESSOR = 64e9
+_SERIAL = 4
+"""How many times as long the products take as at full speed: each is a read of the left-hand side too."""
+
+
+@dataclass(frozen=True)
+class VectorRows(Schedule[GpuAttr]):
+    """Few rows times a matrix that is read once."""
+
+    name = "vector_rows"
+
+    columns: TileSize
+    """Columns of a block."""
+    block: TileSize
+    """Threads of a block."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """Blocks of some sizes, where there are few rows."""
+        form = code_for(kernel)
+        if form is None:
+            return
+        shape = product_shape(form.root)
+        if shape.rows > MOST_ROWS or shape.batch > MOST_ALONG_Z:
+            return
+        for columns, block in BY_DEPTH if runs_along_depth(form) else BY_COLUMNS:
+            yield cls(columns, block)
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        """The bytes: as fast as memory, or as the blocks that there are have them under way."""
+        form = contraction_form(kernel)
+        shape = product_shape(form.root)
+        blocks = ceil(shape.columns / self.columns) * shape.batch
+        machines = target.multiprocessors.data
+        most = ceil(blocks / machines)
+        together = min(THREADS // self.block, most)
+        under_way = together * self.block * UNROLLED * 16
+        busiest = most * self.columns * shape.depth * 4
+        reading = busiest / min(_PER_MULTIPROCESSOR, under_way / LATENCY)
+        share = min(1.0, blocks / machines)
+        work = arithmetic_seconds(kernel, target, share) * _SERIAL
+        return LAUNCH + LATENCY + max(memory_seconds(bytes_of(kernel), target), reading, work)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return interface_of(kernel)
+
+
+def runs_along_depth(form: ContractionForm) -> bool:
+    """Whether neighbours of the right-hand side lie along the depth."""
+    if not isinstance(form.root, MatmulOp):
+        return False
+    strides = strided_view(form.root.rhs).strides
+    column, depth = (strides[-2], strides[-1]) if form.root.transpose_b is not None else (strides[-1], strides[-2])
+    return depth == 1 and column != 1
