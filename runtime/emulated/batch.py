@@ -22,7 +22,10 @@ _DIMENSIONS = "xyz"
 
 @dataclass
 class Batch:
-    """Blocks `first` to `first + blocks` of a grid, counted with x fastest, and their threads. `nodes` are those of the model that they compute."""
+    """Blocks `first` to `first + blocks` of a grid, counted with x fastest, and their threads.
+
+    `nodes` are those of the model that they compute.
+    """
 
     kernel: str
     grid: Sizes

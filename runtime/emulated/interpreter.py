@@ -26,7 +26,7 @@ from .races import GlobalRaces
 from .translate import translate
 from .values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 
-MOST_THREADS = 1 << 15
+MOST_THREADS = 1 << 14
 """Of a batch: their values should stay in a core's caches."""
 _STORES = ("memref.store", "vector.store")
 _BUFFERS = ("memref.load", "vector.load", *_STORES, "nvgpu.device_async_copy")
@@ -68,7 +68,16 @@ class Kernel:
         exec(self._code, names)
         return names["kernel"]
 
-    def run(self, grid: Sizes, block: Sizes, shared: int, arguments: Sequence[Place], *, checked: bool = True, nodes: Sequence[str] = ()) -> None:
+    def run(
+        self,
+        grid: Sizes,
+        block: Sizes,
+        shared: int,
+        arguments: Sequence[Place],
+        *,
+        checked: bool = True,
+        nodes: Sequence[str] = (),
+    ) -> None:
         """One launch, with `shared` bytes of shared memory for each block. Raises KernelError where checks fail."""
         blocks, threads = prod(grid), prod(block)
         together = max(1, min(blocks, MOST_THREADS // threads))
