@@ -23,6 +23,7 @@ from mini_infer.dialects.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu import LowerKernelsToGpu
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
+from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.runtime.emulated.checks import Place
 from mini_infer.runtime.emulated.interpreter import Kernel
 
@@ -57,10 +58,20 @@ class GpuKernel:
         return [each.view(dtype).reshape(shape) for each, (shape, dtype) in zip(made, self.results, strict=True)]
 
 
-def compiled(form: str, body: Body, arrays: Sequence[Array], *, target: GpuAttr = SMALL, pick: str = "") -> GpuKernel:
-    """The launches of one kernel, by the schedule that is picked, or the cheapest."""
+def compiled(
+    form: str,
+    body: Body,
+    arrays: Sequence[Array],
+    *,
+    target: GpuAttr = SMALL,
+    pick: str = "",
+    given: AnySchedule | None = None,
+) -> GpuKernel:
+    """The launches of one kernel, by the schedule that is given, or picked, or the cheapest."""
     kernel = kernel_of(form, body, arrays)
     kernel.verify()
+    if given is not None:
+        kernel.schedule, kernel.interface = given.attribute(), given.interface(kernel)
     module = ModuleOp([kernel])
     module.attributes["kernel.target"] = target
     ChooseSchedule(pick=(f"tested:{pick}",) if pick else ()).apply(MiniContext(), module)
@@ -90,8 +101,9 @@ def check(
     tolerance: float = 2e-6,
     target: GpuAttr = SMALL,
     pick: str = "",
+    given: AnySchedule | None = None,
 ) -> GpuKernel:
     """Compares the kernel's launches with the ops' own meaning; see `compare`."""
-    kernel = compiled(form, body, arrays, target=target, pick=pick)
+    kernel = compiled(form, body, arrays, target=target, pick=pick, given=given)
     compare(kernel(*arrays), reference(body, arrays), tolerance)
     return kernel

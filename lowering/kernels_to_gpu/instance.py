@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TypeVar
 
 from typing_extensions import override
+from xdsl.dialects.builtin import MemRefType, NoneAttr, StridedLayoutAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ...dialects.gpu import FuncOp, ReturnOp
 from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.values import numpy_dtype
 from ...dialects.targets import GpuAttr
 from ...passes.kernels.schedules import AnySchedule
 from ..kernels_to_loops.instance import Instance
@@ -34,6 +37,8 @@ class Grid(Instance[ThreadBuilder]):
     blocks: Sizes
     block: int
     lane: SSAValue
+    windows: Sequence[SSAValue] = ()
+    """What the launch is given besides the kernel's buffers; see Window."""
 
     @override
     def part(self, total: Index) -> tuple[Index, Index]:
@@ -52,14 +57,34 @@ class Grid(Instance[ThreadBuilder]):
 
 
 @dataclass(frozen=True)
+class Window:
+    """A part of a buffer that one launch of several is given: `sizes` elements, from `offset` elements on, row-major.
+
+    The buffer is one of the kernel's distinct ones; of scratch, `offset` is in bytes.
+    """
+
+    buffer: int
+    offset: int
+    element: Attribute
+    sizes: tuple[int, ...]
+
+    @property
+    def type(self) -> MemRefType[Attribute]:
+        """As the function sees it, wherever it lies."""
+        strides = [prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes))]
+        return MemRefType(self.element, self.sizes, StridedLayoutAttr(strides, NoneAttr()))
+
+
+@dataclass(frozen=True)
 class Written:
-    """A function, its grid, and which of the kernel's buffers are its arguments."""
+    """A launch: a function, its grid, and which of the kernel's buffers, and behind them windows, are its arguments."""
 
     function: FuncOp
     grid: Sizes
     block: Sizes
     shared: int
     arguments: tuple[int, ...]
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass
@@ -88,15 +113,35 @@ class GpuKernel:
         assert isinstance(self.schedule, kind)
         return self.schedule
 
+    def scratch_window(self, name: str, index: int) -> Window:
+        """Entry `index` of a part of scratch that all threads share, along its first axis."""
+        assert self.scratch is not None
+        part = next(each for each in self.schedule.scratch(self.kernel).shared if each.name == name)
+        sizes = part.shape[1:]
+        step = prod(sizes) * numpy_dtype(part.element).itemsize
+        return Window(self.scratch, part.offset + index * step, part.element, sizes)
+
+    def repeat(self, launch: Written, windows: Sequence[Window]) -> None:
+        """The same launch once more, on other windows of the same types."""
+        assert [each.type for each in windows] == [each.type for each in launch.windows]
+        self.launches.append(replace(launch, windows=tuple(windows)))
+
     def launch(
-        self, blocks: int | Sizes, block: int, write: Callable[[Grid], None], *, part: str = "", launch_bounds: int = 0
-    ) -> None:
+        self,
+        blocks: int | Sizes,
+        block: int,
+        write: Callable[[Grid], None],
+        *,
+        part: str = "",
+        windows: Sequence[Window] = (),
+    ) -> Written:
         """One more launch: `write` says what its threads do; `part` names it where a kernel is several.
 
-        What a launch reads of another one's it finds written: launches run one after the other.
+        What a launch reads of another one's it finds written: launches run one after the other. What differs from
+        launch to launch of one function is given by `windows`.
         """
         sizes = (blocks, 1, 1) if isinstance(blocks, int) else blocks
-        entry = Block(arg_types=self.types)
+        entry = Block(arg_types=[*self.types, *(each.type for each in windows)])
         b = ThreadBuilder(entry)
         at = [entry.args[i] for i in range(len(self.types))]
         lane, first = b.thread_id(), b.block_id()
@@ -115,6 +160,7 @@ class GpuKernel:
             blocks=sizes,
             block=block,
             lane=lane,
+            windows=entry.args[len(self.types) :],
         )
         write(grid)
         b.do(ReturnOp([]))
@@ -128,11 +174,12 @@ class GpuKernel:
         name = self.fresh(f"{self.name}_{part}" if part else self.name)
         function = FuncOp(
             name,
-            ([self.types[i] for i in used], []),
+            ([argument.type for argument in entry.args], []),
             Region(entry),
             kernel=True,
             known_block_size=(block, 1, 1),
             known_grid_size=sizes,
         )
         function.location = self.kernel.location
-        self.launches.append(Written(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used)))
+        self.launches.append(Written(function, sizes, (block, 1, 1), b.shared_bytes, tuple(used), tuple(windows)))
+        return self.launches[-1]

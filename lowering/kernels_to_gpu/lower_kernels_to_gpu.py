@@ -6,7 +6,8 @@ after:   func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
            gpu.launch_func @kernels::@conv_0 on a grid of blocks, args(%x, %w, %b : ...)
          gpu.module @kernels { gpu.func @conv_0(...) kernel { what one thread does } }
 
-A kernel whose schedule needs all of its grid to have finished is several launches; they run one after the other. Calls
+A kernel whose schedule needs all of its grid to have finished is several launches; they run one after the other. Those
+of one function differ in the windows on buffers that they are given. Calls
 of one kernel on buffers of the same types, sharing and alignment are launches of the same functions. A buffer that a
 call both reads and writes is one argument. How a kernel is written is decided by its schedule alone: the file of that
 name in families/ carries it out. Needs choose-schedule, bufferize and plan-arena to have run. Loops and branches of
@@ -22,8 +23,8 @@ from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i32
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr, SymbolRefAttr, UnitAttr, i8, i32
 from xdsl.dialects.func import FuncOp as HostFuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -38,14 +39,15 @@ from ...dialects.graph.structure import KernelOp
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.targets import GpuAttr, gpu_of
+from ...passes.geometry.boxes import Box, row_major
 from ...passes.kernels.schedules import schedule_of
-from ...passes.memory.analysis.buffers import IndexConstants, Places
+from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, memref_type
 from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
 from ..kernels_to_loops.elements.index_checks import note_wrong_indices, positions_checked
 from ..kernels_to_loops.lower_kernels import anywhere, sharing_of, without_offset
 from .builder import ACCESS
-from .instance import GpuKernel, Written
+from .instance import GpuKernel, Window, Written
 
 MODULE = "kernels"
 CHECK_BLOCK = 128  # threads of a block that looks at indices
@@ -121,10 +123,12 @@ class LowerKernelsToGpu(ModulePass):
             key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing, aligned)
             if key not in functions:
                 functions[key] = _build(kernel, inner, key, target, lambda stem: _fresh(stem, taken))
-                region.block.add_ops(each.function for each in functions[key])
+                region.block.add_ops(dict.fromkeys(each.function for each in functions[key]))
             passed = [without_offset(value, inner) for i, value in enumerate(buffers) if sharing[i] == i]
+            distinct = [value for i, value in enumerate(buffers) if sharing[i] == i]
             for written in functions[key]:
-                _insert_launch(inner, written, passed, constants, number)
+                windows = [_window(distinct[each.buffer], each, inner, constants, places) for each in written.windows]
+                _insert_launch(inner, written, [*passed, *windows], constants, number)
             Rewriter.erase_op(inner)
         count(ctx, self.name, "function", len(taken))
         for kernel in kernels.values():
@@ -160,6 +164,22 @@ def _all_sharing(call: CallOp) -> tuple[int, ...]:
     """For each buffer of a call the first one that is the same."""
     own = sharing_of(call)
     return (*own, *range(len(own), len(own) + len(call.scratch) + len(call.status)))
+
+
+def _window(buffer: SSAValue, window: Window, call: CallOp, constants: IndexConstants, places: Places) -> SSAValue:
+    """A part of a buffer of main, under the type that the launched function has for it."""
+    type = window.type
+    if memref_type(buffer).element_type == i8:
+        dense = MemRefType(window.element, window.sizes)
+        made: Operation = memref.ViewOp(buffer, constants[window.offset], [], dense)
+    else:
+        box = Box(places[buffer].box.offset + window.offset, window.sizes, row_major(window.sizes))
+        made = cast_to(buffer, box)
+    Rewriter.insert_op(made, InsertPoint.before(call))
+    if made.results[0].type != type:
+        made = memref.CastOp.get(made.results[0], type)
+        Rewriter.insert_op(made, InsertPoint.before(call))
+    return made.results[0]
 
 
 def _insert_launch(

@@ -37,6 +37,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "attention": ("flash:Flash",),
         "contraction": ("tiles:Tiles", "vector_rows:VectorRows", "elements:Elements"),
         "map": ("scatter:Scatter", "elements:Elements"),
+        "recurrence": ("steps:Steps",),
         "rows": ("elements:Elements",),
         "windows": ("elements:Elements",),
     },

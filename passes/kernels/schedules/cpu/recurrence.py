@@ -11,17 +11,15 @@ from dataclasses import dataclass
 from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import f32, f64
 
-from .....dialects.errors import CompileError
-from .....dialects.graph.base import describe
 from .....dialects.graph.packing import PanelPacking
-from .....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp
+from .....dialects.graph.recurrence import RecurrenceOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
+from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import argument_index, item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
@@ -56,9 +54,7 @@ class Recurrence(Schedule[CpuAttr]):
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tile sizes from the target's registers; CompileError where there is no code."""
         root = the_root(kernel, RecurrenceOp)
-        element = element_type_of_value(root.y)
-        if element not in (f32, f64):
-            raise CompileError(f"{describe(root)}: a recurrence on {element} has no code; only f32 and f64 do")
+        check_recurrence(root)
         lanes, mr = target.lanes(8 * item_bytes(root.y)), max(1, (target.registers.data - 3) // 2)
         directions, batch = shape_of(root.y)[1:3]
         share = max(1, -(-directions * batch // target.threads.data))
@@ -84,11 +80,7 @@ class Recurrence(Schedule[CpuAttr]):
         root = the_root(kernel, RecurrenceOp)
         hidden, steps, element = root.hidden.value.data, shape_of(root.x)[0], element_type_of_value(root.y)
         width = root.GATES * hidden
-        kept = ["h"]
-        if isinstance(root, LstmOp):
-            kept.append("c")
-        if isinstance(root, GruOp) and root.linear_before_reset is None:
-            kept += ["update", "reset_h"]
+        kept = (*states_of(root), *between_phases(root))
         shapes = {
             "products": (self.rows, -(-width // self.nr) * self.nr),
             "from_input": (steps, self.rows, width),

@@ -146,12 +146,13 @@ class Flash(Schedule[GpuAttr]):
         shared = 2.5 * reads * warps * held
         causal = 0.6 if root.causal is not None and self.splits == 1 and sizes.queries > 1 else 1.0
         waves = -(-blocks // (held * target.multiprocessors.data))
-        seconds = waves * max(1.0, self.key_tiles(sizes) * causal) * max(issued, waited, shared) / cycles * 1e-9
-        traffic = bytes_of(kernel)
+        tiles = max(1.0, self.key_tiles(sizes) * causal) * max(issued, waited, shared)
+        seconds = waves * (tiles / cycles * 1e-9 + 2 * LATENCY)
+        parts = 0.0
         if self.splits > 1:
             sums = self.splits * sizes.batch * sizes.heads * sizes.queries * (sizes.width + 2) * itemsize
-            traffic, seconds = traffic + 2 * sums, seconds + LAUNCH + 2 * LATENCY
-        return LAUNCH + 2 * LATENCY + max(seconds, memory_seconds(traffic, target))
+            parts = LAUNCH + 2 * LATENCY + memory_seconds(2 * sums, target)
+        return LAUNCH + max(seconds, memory_seconds(bytes_of(kernel), target)) + parts
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

@@ -1,0 +1,27 @@
+"""The form "recurrence": what of it lives from step to step, whatever machine carries it out."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f32, f64
+
+from ....dialects.errors import CompileError
+from ....dialects.graph.base import describe
+from ....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp
+from ....dialects.graph.values import element_type_of_value
+
+
+def check_recurrence(op: RecurrenceOp) -> None:
+    """Raises CompileError for a recurrence that there is no code for."""
+    element = element_type_of_value(op.y)
+    if element not in (f32, f64):
+        raise CompileError(f"{describe(op)}: a recurrence on {element} has no code; only f32 and f64 do")
+
+
+def states_of(op: RecurrenceOp) -> tuple[str, ...]:
+    """What is handed on from step to step, in the order of the initial and last states."""
+    return ("h", "c") if isinstance(op, LstmOp) else ("h",)
+
+
+def between_phases(op: RecurrenceOp) -> tuple[str, ...]:
+    """What a cell's first product leaves for its second one."""
+    return ("update", "reset_h") if isinstance(op, GruOp) and op.linear_before_reset is None else ()

@@ -1,0 +1,151 @@
+"""Attention on a GPU, by the interpreter: sizes that fit no tile, masks of every shape, shared heads, shared keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu_kernel_runs import SMALL, check, compiled
+from kernel_runs import Body, Writer, kernel_of
+
+from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.gpu import AsyncCopyOp
+from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.values import Array
+from mini_infer.dialects.targets import GpuAttr
+from mini_infer.passes.kernels.schedules.cuda.flash import Flash
+
+Random = np.random.default_rng(0)
+Case = tuple[Body, list[Array]]
+
+TILES = [Flash(8, 4, 2), Flash(2, 8, 4), Flash(4, 4, 1), Flash(1, 4, 1, 3), Flash(2, 4, 2, 2)]
+
+
+def attention(
+    heads: tuple[int, int],
+    queries: int,
+    keys: int,
+    depth: int,
+    width: int,
+    *,
+    mask: Array | None = None,
+    dtype: Any = np.float32,
+    **options: Any,
+) -> Case:
+    """[2, heads, rows, depth or width], with (query heads, key heads)."""
+    shapes = ((2, heads[0], queries, depth), (2, heads[1], keys, depth), (2, heads[1], keys, width))
+    arrays = [Random.standard_normal(shape).astype(dtype) for shape in shapes]
+
+    def body(w: Writer) -> Any:
+        return w(AttentionOp(w[0], w[1], w[2], None if mask is None else w[3], scale=depth**-0.5, **options))
+
+    return body, [*arrays, *([] if mask is None else [mask])]
+
+
+def by_tokens(heads: tuple[int, int], tokens: int, size: int, causal: bool = False) -> Case:
+    """The heads are cut out of [tokens, heads * size] and put back, all through views of one projection."""
+    queries, keys = heads
+
+    def body(w: Writer) -> Any:
+        start, parts = 0, list[Any]()
+        for count in (queries, keys, keys):
+            end = start + count * size
+            part = w(SliceOp(w[0], (0, 0, start), (2, tokens, end), (1, 1, 1)))
+            parts.append(w(TransposeOp(w(ReshapeOp(part, (2, tokens, count, size))), (0, 2, 1, 3))))
+            start = end
+        return w(TransposeOp(w(AttentionOp(*parts, scale=size**-0.5, causal=causal)), (0, 2, 1, 3)))
+
+    return body, [Random.standard_normal((2, tokens, (queries + 2 * keys) * size)).astype(np.float32)]
+
+
+SIZES = [
+    attention((2, 2), 33, 33, 16, 16),
+    attention((2, 1), 14, 15, 3, 5),
+    attention((2, 2), 5, 100, 33, 47, causal=True),
+    attention((3, 1), 20, 40, 8, 24, causal=True),
+    attention((2, 2), 40, 20, 8, 8, causal=True),
+    by_tokens((6, 2), 20, 5, True),
+    by_tokens((4, 4), 17, 16),
+]
+
+
+@pytest.mark.parametrize("number", range(len(TILES)))
+def test_sizes(number: int) -> None:
+    for body, arrays in SIZES[number % 2 :: 2]:
+        check("attention", body, *arrays, given=TILES[number])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", TILES, ids=str)
+def test_all_sizes(schedule: Flash) -> None:
+    for body, arrays in SIZES:
+        check("attention", body, *arrays, given=schedule)
+
+
+def test_the_cheapest() -> None:
+    for body, arrays in (SIZES[2], attention((2, 2), 0, 2, 3, 3), attention((2, 2), 1, 300, 16, 16)):
+        assert check("attention", body, *arrays).schedule == "flash"
+
+
+MASKS = [(37,), (20, 1), (1, 1, 1, 37), (2, 4, 20, 37), (4, 1, 1), (2, 1, 20, 37), ()]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.bool_])
+def test_masks(kind: Any) -> None:
+    for number, shape in enumerate(MASKS):
+        mask = Random.random(shape) < 0.7 if kind is np.bool_ else Random.standard_normal(shape).astype(kind)
+        body, arrays = attention((4, 2), 20, 37, 8, 8, mask=np.array(mask), causal=bool(number % 2))
+        check("attention", body, *arrays, given=TILES[number % len(TILES)])
+
+
+@pytest.mark.parametrize("schedule", [Flash(2, 4, 1), Flash(1, 4, 1, 3)], ids=str)
+@pytest.mark.parametrize("nan_rows", [False, True])
+def test_rows_that_keep_no_key(schedule: Flash, nan_rows: bool) -> None:
+    kept = Random.random((2, 1, 20, 37)) < 0.5
+    kept[0, 0, 3] = False
+    kept[1, 0, 5, :32] = False  # nothing of the first tiles
+    kept[:, :, 6, 36] = True
+    for mask in (kept, np.where(kept, 0, -np.inf).astype(np.float32)):
+        body, arrays = attention((2, 2), 20, 37, 8, 8, mask=mask, nan_rows=nan_rows)
+        (result,) = compiled("attention", body, arrays, given=schedule)(*arrays)
+        empty = result[0, :, 3]
+        assert np.isnan(empty).all() if nan_rows else not empty.any()
+        arrays[3] = np.delete(mask, 3, axis=2)
+        rest, others = attention((2, 2), 19, 37, 8, 8, mask=arrays[3])
+        others[:3] = np.delete(arrays[0], 3, axis=2), arrays[1], arrays[2]
+        expected = check("attention", rest, *others)(*others)[0]
+        np.testing.assert_allclose(np.delete(result, 3, axis=2), expected, rtol=0, atol=2e-6)
+
+
+def test_double_precision() -> None:
+    for schedule in TILES[:4]:
+        body, arrays = attention((2, 1), 20, 37, 9, 5, causal=True, dtype=np.float64)
+        check("attention", body, *arrays, given=schedule, tolerance=1e-14)
+
+
+def test_rows_that_are_aligned_are_copied_asynchronously() -> None:
+    def copies(case: Case) -> int:
+        return sum(isinstance(op, AsyncCopyOp) for op in compiled("attention", *case).module.walk())
+
+    assert copies(attention((1, 1), 16, 16, 8, 8))
+    assert not copies(attention((1, 1), 16, 16, 7, 7))
+
+
+def test_few_queries_share_their_keys_between_blocks() -> None:
+    h200 = GpuAttr.named("sm_90a")
+    kernels = [kernel_of("attention", *attention((8, 8), queries, 2048, 64, 64)) for queries in (1, 2048)]
+    one, many = (min(Flash.candidates(k, h200), key=lambda each: each.cost(k, h200)) for k in kernels)
+    assert one.splits > 1
+    assert many.splits == 1
+    assert many.tile_rows > one.tile_rows
+
+
+def test_refused() -> None:
+    with pytest.raises(CompileError, match="0 keys of 8 elements leave nothing to attend to"):
+        compiled("attention", *attention((1, 1), 3, 0, 8, 8))
+    with pytest.raises(CompileError, match="attention on f16 has no code"):
+        compiled("attention", *attention((1, 1), 3, 3, 8, 8, dtype=np.float16))
+    with pytest.raises(CompileError, match="heads of 4000 elements are too large for shared memory"):
+        compiled("attention", *attention((1, 1), 3, 3, 4000, 4000), target=SMALL)

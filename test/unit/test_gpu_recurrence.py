@@ -1,0 +1,107 @@
+"""Recurrent networks on a GPU, by the interpreter: directions, states, sizes that fill no vector, unused results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu_kernel_runs import check, compiled
+from kernel_runs import Body, Writer
+
+from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.values import Array
+from mini_infer.passes.kernels.schedules.cuda.steps import Steps
+
+Random = np.random.default_rng(0)
+Case = tuple[Body, list[Array]]
+
+SHAPES = [Steps(4, 4, 8, 8), Steps(32, 8, 16, 1), Steps(8, 1, 32, 4)]
+
+
+def recurrence(
+    kind: Any = LstmOp,
+    direction: str = "forward",
+    *,
+    steps: int = 5,
+    batch: int = 1,
+    inputs: int = 5,
+    hidden: int = 9,
+    bias: bool = True,
+    states: str = "",
+    peephole: bool = False,
+    results: tuple[int, ...] = (0, 1, 2),
+    dtype: Any = np.float32,
+    **properties: Any,
+) -> Case:
+    """`states` names the initial ones that are given; `results` are those of y, last h and last c that are used."""
+    count = 2 if direction == "bidirectional" else 1
+    gates, state = kind.GATES * hidden, (count, batch, hidden)
+    shapes: list[tuple[int, ...] | None] = [
+        (steps, batch, inputs),
+        (count, gates, inputs),
+        (count, gates, hidden),
+        (count, 2 * gates) if bias else None,
+        state if "h" in states else None,
+    ]
+    if kind is LstmOp:
+        shapes += [state if "c" in states else None, (count, 3 * hidden) if peephole else None]
+    arrays = [(Random.standard_normal(shape) * 0.5).astype(dtype) for shape in shapes if shape is not None]
+
+    def body(w: Writer) -> Any:
+        given = iter(range(len(arrays)))
+        operands: list[Any] = [None if shape is None else w[next(given)] for shape in shapes]
+        op = kind(*operands, hidden=hidden, direction=direction, **properties)
+        w(op)
+        return [op.results[index] for index in results if index < len(op.results)]
+
+    return body, arrays
+
+
+def cases(direction: str) -> list[Case]:
+    return [
+        recurrence(direction=direction, batch=3, states="hc"),
+        recurrence(direction=direction, batch=3, bias=False, peephole=True, hidden=33, inputs=17),
+        recurrence(direction=direction, batch=5, hidden=12, inputs=8, states="h", results=(1,)),
+        recurrence(direction=direction, steps=1, hidden=1, inputs=1, states="c", results=(2,)),
+        recurrence(GruOp, direction, batch=3, hidden=8, states="h"),
+        recurrence(GruOp, direction, batch=2, linear_before_reset=True, results=(0,)),
+        recurrence(RnnOp, direction, activation="relu"),
+    ]
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_cells(direction: str) -> None:
+    for number, (body, arrays) in enumerate(cases(direction)):
+        check("recurrence", body, *arrays, given=SHAPES[number % len(SHAPES)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_the_cheapest(direction: str) -> None:
+    for body, arrays in cases(direction):
+        assert check("recurrence", body, *arrays).schedule == "steps"
+
+
+def test_nothing_to_do() -> None:
+    for body, arrays in (recurrence(batch=0), recurrence(steps=0, states="hc"), recurrence(steps=0, results=(2,))):
+        check("recurrence", body, *arrays)
+
+
+def test_double_precision() -> None:
+    for kind in (LstmOp, GruOp):
+        body, arrays = recurrence(kind, "bidirectional", batch=3, dtype=np.float64)
+        check("recurrence", body, *arrays, tolerance=1e-14)
+
+
+def test_steps_share_a_function() -> None:
+    body, arrays = recurrence(steps=6)
+    kernel = compiled("recurrence", body, arrays)
+    assert [each.kernel for each in kernel.launches] == ["tested_inputs", *["tested_step"] * 6]
+    assert len(kernel.functions) == 2
+
+
+def test_refused() -> None:
+    with pytest.raises(CompileError, match="a recurrence on f16 has no code"):
+        compiled("recurrence", *recurrence(dtype=np.float16))
