@@ -141,8 +141,9 @@ class Flash(Schedule[GpuAttr]):
         warps, blocks = self.threads / 32, max(1, self.blocks(sizes))
         held = min(self.resident(sizes, itemsize, target), -(-blocks // target.multiprocessors.data))
         cycles = target.gflops.data / (target.multiprocessors.data * 256)  # per nanosecond: 128 multiply-adds each
-        issued = (products * itemsize / 4 + reads + softmax + 8 * copies) * warps * held / 4
-        waited = products / 2 + 8 * reads + 4 * softmax + 500  # of one warp that runs alone
+        instructions = products * itemsize / 4 + reads + softmax + 8 * copies
+        issued = instructions * warps * held / 4
+        waited = 40 * (depth + self.tile_keys) / lanes + instructions + 600  # of one warp that runs alone
         shared = 2.5 * reads * warps * held
         causal = 0.6 if root.causal is not None and self.splits == 1 and sizes.queries > 1 else 1.0
         waves = -(-blocks // (held * target.multiprocessors.data))
@@ -152,7 +153,10 @@ class Flash(Schedule[GpuAttr]):
         if self.splits > 1:
             sums = self.splits * sizes.batch * sizes.heads * sizes.queries * (sizes.width + 2) * itemsize
             parts = LAUNCH + 2 * LATENCY + memory_seconds(2 * sums, target)
-        return LAUNCH + max(seconds, memory_seconds(bytes_of(kernel), target)) + parts
+        # Each tile of queries reads all keys: the second-level cache hands out about twice what memory does.
+        read = blocks / self.splits * sizes.keys * (sizes.depth + sizes.width) * itemsize * causal
+        cached = memory_seconds(read, target) / 2
+        return LAUNCH + max(seconds, cached, memory_seconds(bytes_of(kernel), target)) + parts
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
