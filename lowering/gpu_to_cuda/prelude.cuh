@@ -1,6 +1,11 @@
-// What the kernels below are written with. The part that is PTX stands between the #ifndef and #endif of
-// MINI_INFER_EMULATED: there another header brings functions of the same names, and the rest runs on a CPU.
+// What the kernels below are written with. Where MINI_INFER_EMULATED is defined, it names a header that stands in for a
+// GPU: what is PTX here is there a function of the same name, and the rest runs on a CPU.
 
+#ifdef MINI_INFER_EMULATED
+#define DEVICE __attribute__((always_inline)) inline
+#else
+#define DEVICE __device__ __forceinline__
+#endif
 #define EACH_LANE(count) _Pragma("unroll") for (int lane = 0; lane < count; ++lane)
 
 using i8 = signed char;
@@ -27,19 +32,14 @@ template <class T, int N>
 struct alignas(alignment<sizeof(T) * N>) vec {
   T lanes[N];
 
-#ifndef MINI_INFER_EMULATED
-  __device__ __forceinline__
-#endif
-  T& operator[](int i) { return lanes[i]; }
-#ifndef MINI_INFER_EMULATED
-  __device__ __forceinline__
-#endif
-  const T& operator[](int i) const { return lanes[i]; }
+  DEVICE T& operator[](int i) { return lanes[i]; }
+  DEVICE const T& operator[](int i) const { return lanes[i]; }
 };
 
-#ifndef MINI_INFER_EMULATED
+#ifdef MINI_INFER_EMULATED
+#include MINI_INFER_EMULATED
+#else
 
-#define DEVICE __device__ __forceinline__
 #define SHARED_MEMORY(name) extern __shared__ __align__(128) i8 name[]
 
 DEVICE float to_f32(f16 x) {
@@ -97,6 +97,12 @@ DEVICE T lane_down(T x, int offset, int width) {
 template <class T>
 DEVICE T lane_at(T x, int lane, int width) {
   return __shfl_sync(0xffffffffu, x, lane, width);
+}
+
+// A pointer to a vector, which lies at a multiple of its own size.
+template <class V>
+DEVICE V* aligned(const void* pointer) {
+  return static_cast<V*>(const_cast<void*>(pointer));
 }
 
 DEVICE u32 shared_address(const void* pointer) { return u32(__cvta_generic_to_shared(pointer)); }
@@ -247,11 +253,11 @@ DEVICE T ceil_div(T a, T b) {
 // Vectors: one access each, of as many bytes as a vector has, at most 16.
 template <int N, class T>
 DEVICE vec<T, N> load(const T* from) {
-  return *reinterpret_cast<const vec<T, N>*>(from);
+  return *aligned<const vec<T, N>>(from);
 }
 template <class T, int N>
 DEVICE void store(T* to, vec<T, N> values) {
-  *reinterpret_cast<vec<T, N>*>(to) = values;
+  *aligned<vec<T, N>>(to) = values;
 }
 template <int N, class T>
 DEVICE vec<T, N> splat(T x) {

@@ -1,0 +1,511 @@
+// Stands in for a GPU where the text of kernels is compiled for a CPU: what is PTX in the prelude is a function here.
+//
+// A block runs at a time, each of its threads on a stack of its own until it waits for others: at a barrier for the
+// whole block, in an operation of its warp for the 32 threads of that. Who runs next a seed says, and whether an
+// asynchronous copy is done at once or when its thread waits for it: a GPU may do either. Shared memory holds NaN at
+// first. What can't go on, or would harm another's memory, ends the launch with a message.
+
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __launch_bounds__(...)
+#define __syncthreads() emulated::barrier(__FILE__, __LINE__)
+#define threadIdx (emulated::fiber->index)
+#define blockIdx (emulated::block->index)
+#define SHARED_MEMORY(name) i8* const name = emulated::block->shared
+
+namespace emulated {
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+// Keeps the registers that a call leaves alone on the stack, and goes on with another stack.
+extern "C" void emulated_switch(void** save, void* to);
+#if defined(__x86_64__)
+asm(R"(
+.text
+.hidden emulated_switch
+emulated_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+constexpr int KEPT = 6, RETURN = 6, FRAME = 8;  // words: registers, where the address stands, all with what aligns
+#else
+asm(R"(
+.text
+.hidden emulated_switch
+emulated_switch:
+  sub sp, sp, #160
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x2, sp
+  str x2, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #160
+  ret
+)");
+constexpr int KEPT = 20, RETURN = 11, FRAME = 20;
+#endif
+
+struct Context {
+  void* stack = nullptr;
+
+  void start(char* top, void (*run)()) {
+    void** words = reinterpret_cast<void**>(top) - FRAME;
+    std::fill(words, words + FRAME, nullptr);
+    words[RETURN] = reinterpret_cast<void*>(run);
+    stack = words;
+  }
+  void switch_to(Context& other) { emulated_switch(&stack, other.stack); }
+};
+
+#else
+
+}  // namespace emulated
+#include <ucontext.h>
+namespace emulated {
+
+struct Context {
+  ucontext_t kept;
+
+  void start(char* top, void (*run)()) {
+    getcontext(&kept);
+    kept.uc_stack.ss_sp = top - STACK;
+    kept.uc_stack.ss_size = STACK;
+    makecontext(&kept, run, 0);
+  }
+  void switch_to(Context& other) { swapcontext(&kept, &other.kept); }
+};
+
+#endif
+
+constexpr int WARP = 32;
+constexpr size_t STACK = 1 << 17;  // bytes of a thread's stack; the lowest page is a guard
+constexpr int CANARY = 4096;       // bytes behind shared memory that must stay as they are
+constexpr u8 UNWRITTEN = 0xff, UNTOUCHED = 0xa5;
+
+struct Index {
+  u32 x, y, z;
+};
+
+struct Copy {
+  void* to;
+  const void* from;
+  int bytes, valid, group;
+};
+
+enum State { READY, AT_BARRIER, IN_WARP, DONE };
+
+struct Fiber {
+  Context context;
+  State state;
+  int number;  // in its block
+  Index index;
+  const char* file;  // where it waits
+  int line;
+  int parity;  // of the warp's operations
+  int groups;  // of asynchronous copies, all that were made
+  std::vector<Copy> copies;
+};
+
+struct Exchange {
+  u32 words[8];  // what a lane hands to the others
+};
+
+struct Warp {
+  Exchange lanes[2][WARP];  // those of one operation stay until the next but one
+  int arrived;
+  const char* doing;
+};
+
+struct Block {
+  Index index;
+  i8* shared;
+  int threads, at_barrier;
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  Context scheduler;
+  u64 chance;
+  bool eager;
+  void (*kernel)(void**);
+  void** arguments;
+  char* message;
+  size_t room;
+  bool failed;
+};
+
+#define OF_THIS_THREAD static thread_local __attribute__((tls_model("initial-exec")))
+OF_THIS_THREAD Block* block;
+OF_THIS_THREAD Fiber* fiber;
+
+// A number that the seed decides; Marsaglia's xorshift.
+static u64 next_chance() {
+  u64& x = block->chance;
+  x ^= x << 13;
+  x ^= x >> 7;
+  return x ^= x << 17;
+}
+
+static void say(const char* format, ...) {
+  va_list given;
+  va_start(given, format);
+  vsnprintf(block->message, block->room, format, given);
+  va_end(given);
+  block->failed = true;
+}
+
+static void wait_as(State state) {
+  fiber->state = state;
+  fiber->context.switch_to(block->scheduler);
+}
+
+// The launch ends here: nobody runs this thread again.
+template <class... Given>
+[[noreturn]] static void fail(const char* format, Given... given) {
+  say(format, given...);
+  wait_as(DONE);
+  __builtin_unreachable();
+}
+
+__attribute__((noinline)) static void barrier(const char* file, int line) {
+  fiber->file = file;
+  fiber->line = line;
+  if (++block->at_barrier < block->threads) return wait_as(AT_BARRIER);
+  block->at_barrier = 0;
+  for (Fiber& each : block->fibers) {
+    if (each.line != line)
+      fail("threads wait at different barriers: %d at %s(%d), %d at %s(%d)", fiber->number, file, line, each.number,
+           each.file, each.line);
+    each.state = READY;
+  }
+}
+
+// Hands words to the other lanes of the warp; what all of them handed over, once each has.
+__attribute__((noinline)) static const Exchange* exchange(const char* what, const Exchange& mine) {
+  Warp& warp = block->warps[fiber->number / WARP];
+  if (warp.arrived && strcmp(warp.doing, what))
+    fail("lanes of a warp do different things: one %s, another %s", warp.doing, what);
+  warp.doing = what;
+  Exchange* all = warp.lanes[fiber->parity ^= 1];
+  all[fiber->number % WARP] = mine;
+  if (++warp.arrived < WARP) {
+    wait_as(IN_WARP);
+    return all;
+  }
+  warp.arrived = 0;
+  Fiber* first = &block->fibers[fiber->number / WARP * WARP];
+  for (int lane = 0; lane < WARP; ++lane) first[lane].state = READY;
+  return all;
+}
+
+static void perform(const Copy& copy) {
+  memcpy(copy.to, copy.from, copy.valid);
+  memset(static_cast<char*>(copy.to) + copy.valid, 0, copy.bytes - copy.valid);
+}
+
+static void run_fiber() {
+  block->kernel(block->arguments);
+  wait_as(DONE);
+}
+
+static const char* name_of(State state) {
+  return state == AT_BARRIER ? "at a barrier" : state == IN_WARP ? "for their warp" : "no more";
+}
+
+// Nobody can go on: says who waits for whom.
+static void say_stuck() {
+  int count[4] = {};
+  const Fiber* waiting = nullptr;
+  for (const Fiber& each : block->fibers) {
+    ++count[each.state];
+    if (!waiting && each.state != DONE) waiting = &each;
+  }
+  if (waiting->state == AT_BARRIER)
+    say("threads wait for ever: %d at the barrier %s(%d), %d for other lanes of their warp, %d have ended",
+        count[AT_BARRIER], waiting->file, waiting->line, count[IN_WARP], count[DONE]);
+  else
+    say("threads wait for ever: %d for other lanes of their warp (%s), %d at a barrier, %d have ended", count[IN_WARP],
+        block->warps[waiting->number / WARP].doing, count[AT_BARRIER], count[DONE]);
+}
+
+// One block: passes over its threads, each from another one on, until all have ended.
+static void run_block(char* stacks, Index size) {
+  const int count = block->threads;
+  for (int i = 0; i < count; ++i) {
+    Fiber& each = block->fibers[i];
+    each.state = READY;
+    each.number = i;
+    each.index = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
+    each.line = each.parity = each.groups = 0;
+    each.copies.clear();
+    each.context.start(stacks + STACK * (i + 1), run_fiber);
+  }
+  for (Warp& warp : block->warps) warp.arrived = 0;
+  block->at_barrier = 0;
+  for (int ended = 0; ended < count && !block->failed;) {
+    bool moved = false;
+    // A step that has no divisor in common with the count reaches every thread; at first they go in order.
+    int start = 0, step = 1;
+    if (block->eager) {
+      start = next_chance() % count;
+      do step = 1 + next_chance() % count;
+      while (std::__gcd(step, count) != 1);
+    }
+    for (int i = 0, at = start; i < count && !block->failed; ++i, at = (at + step) % count) {
+      fiber = &block->fibers[at];
+      if (fiber->state != READY) continue;
+      moved = true;
+      block->scheduler.switch_to(fiber->context);
+      ended += fiber->state == DONE;
+    }
+    if (!moved && !block->failed) say_stuck();
+  }
+}
+
+// Stacks are kept by each thread of the process for its next launch.
+struct Stacks {
+  char* first = nullptr;
+  size_t count = 0;
+
+  char* enough(size_t wanted) {
+    if (wanted > count) {
+      release();
+      void* made = mmap(nullptr, wanted * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                        -1, 0);
+      if (made == MAP_FAILED) return nullptr;
+      first = static_cast<char*>(made);
+      count = wanted;
+      for (size_t i = 0; i < count; ++i) mprotect(first + i * STACK, sysconf(_SC_PAGESIZE), PROT_NONE);
+    }
+    return first;
+  }
+  void release() {
+    if (first) munmap(first, count * STACK);
+    first = nullptr;
+    count = 0;
+  }
+  ~Stacks() { release(); }
+};
+
+static int launch(void (*kernel)(void**), void** arguments, const u32* sizes, u64 seed, int shared, char* message,
+                  size_t room) {
+  static thread_local Stacks stacks;
+  const Index grid = {sizes[0], sizes[1], sizes[2]}, size = {sizes[3], sizes[4], sizes[5]};
+  Block mine = {};
+  block = &mine;
+  mine.threads = size.x * size.y * size.z;
+  mine.kernel = kernel;
+  mine.arguments = arguments;
+  mine.message = message;
+  mine.room = room;
+  mine.eager = seed != 0;
+  mine.chance = seed * 0x9e3779b97f4a7c15u | 1;
+  mine.fibers.resize(mine.threads);
+  // A block that is no multiple of a warp has one that is never complete.
+  mine.warps.resize((mine.threads + WARP - 1) / WARP);
+  std::vector<u8> memory(shared + CANARY + 128);
+  u8* start = reinterpret_cast<u8*>((reinterpret_cast<uintptr_t>(memory.data()) + 127) / 128 * 128);
+  mine.shared = reinterpret_cast<i8*>(start);
+  char* room_for_stacks = stacks.enough(mine.threads);
+  if (!room_for_stacks) {
+    say("no memory for the stacks of %d threads", mine.threads);
+    return 1;
+  }
+  const u64 blocks = u64(grid.x) * grid.y * grid.z;
+  u64 first = 0, step = 1;
+  if (mine.eager && blocks > 1) {
+    first = next_chance() % blocks;
+    do step = 1 + next_chance() % blocks;
+    while (std::__gcd(step, blocks) != 1);
+  }
+  for (u64 i = 0, at = first; i < blocks && !mine.failed; ++i, at = (at + step) % blocks) {
+    mine.index = {u32(at % grid.x), u32(at / grid.x % grid.y), u32(at / grid.x / grid.y)};
+    memset(start, UNWRITTEN, shared);
+    memset(start + shared, UNTOUCHED, CANARY);
+    run_block(room_for_stacks, size);
+    if (!mine.failed && std::any_of(start + shared, start + shared + CANARY, [](u8 x) { return x != UNTOUCHED; }))
+      say("the kernel writes behind the %d bytes of shared memory that its launch asks for", shared);
+  }
+  return mine.failed;
+}
+
+template <class... Given, size_t... I>
+static void call(void (*kernel)(Given...), void** arguments, std::index_sequence<I...>) {
+  kernel(static_cast<Given>(arguments[I])...);
+}
+template <class... Given>
+static void call(void (*kernel)(Given...), void** arguments) {
+  call(kernel, arguments, std::index_sequence_for<Given...>());
+}
+
+}  // namespace emulated
+
+// A function by which the kernel can be launched from outside.
+#define EMULATED_KERNEL(name)                                                                                    \
+  extern "C" int emulated_##name(void** arguments, const u32* sizes, u64 seed, int shared, char* message,        \
+                                 size_t room) {                                                                  \
+    return emulated::launch([](void** given) { emulated::call(name, given); }, arguments, sizes, seed, shared,   \
+                            message, room);                                                                      \
+  }
+
+template <class To, class From>
+static To emulated_bits(From x) {
+  To y;
+  memcpy(&y, &x, sizeof y);
+  return y;
+}
+
+static inline float to_f32(f16 x) { return emulated_bits<_Float16>(x.bits); }
+static inline f16 to_f16(float x) { return {emulated_bits<u16>(_Float16(x))}; }
+static inline bf16 to_bf16(float x) {
+  u32 bits = emulated_bits<u32>(x);
+  if (x != x) return {0x7fff};
+  return {u16((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+static inline float to_tf32(float x) {
+  u32 bits = emulated_bits<u32>(x);
+  if (!std::isfinite(x)) return x;
+  return emulated_bits<float>((bits + 0x1000) & ~0x1fffu);
+}
+
+static inline float maximum(float a, float b) {
+  return a > b || a != a || (a == b && std::signbit(b)) ? a : b;
+}
+static inline float minimum(float a, float b) {
+  return a < b || a != a || (a == b && std::signbit(a)) ? a : b;
+}
+static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
+static inline double rsqrt(double x) { return 1 / sqrt(x); }
+
+static inline int lane_of_group(int width) { return emulated::fiber->number & (width - 1); }
+
+// The value of the lane that `wanted` says, of the same group; as PTX does it, the own one where it lies outside.
+template <class T>
+static T emulated_shuffle(const char* what, T x, int wanted, int width) {
+  static_assert(sizeof(T) == 4);
+  const int lane = emulated::fiber->number % emulated::WARP, group = lane & -width;
+  const emulated::Exchange* all = emulated::exchange(what, {{emulated_bits<u32>(x)}});
+  return wanted < group || wanted >= group + width ? x : emulated_bits<T>(all[wanted].words[0]);
+}
+template <class T>
+static T lane_xor(T x, int offset, int width) {
+  return emulated_shuffle("shuffles by xor", x, emulated::fiber->number % emulated::WARP ^ offset, width);
+}
+template <class T>
+static T lane_up(T x, int offset, int width) {
+  return emulated_shuffle("shuffles up", x, emulated::fiber->number % emulated::WARP - offset, width);
+}
+template <class T>
+static T lane_down(T x, int offset, int width) {
+  return emulated_shuffle("shuffles down", x, emulated::fiber->number % emulated::WARP + offset, width);
+}
+template <class T>
+static T lane_at(T x, int from, int width) {
+  const int group = emulated::fiber->number % emulated::WARP & -width;
+  return emulated_shuffle("shuffles by number", x, group + (from & (width - 1)), width);
+}
+
+template <class V>
+DEVICE V* aligned(const void* pointer) {
+  if (reinterpret_cast<uintptr_t>(pointer) % alignof(V))
+    emulated::fail("an access to a vector of %d bytes at an address that is no multiple of %d", int(sizeof(V)),
+                   int(alignof(V)));
+  return static_cast<V*>(const_cast<void*>(pointer));
+}
+
+template <int Bytes>
+static void copy_async(void* to, const void* from, int valid = Bytes) {
+  if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % Bytes)
+    emulated::fail("an asynchronous copy of %d bytes at an address that is no multiple of that", Bytes);
+  if (valid < 0 || valid > Bytes)
+    emulated::fail("an asynchronous copy of %d bytes, of which %d are to be read", Bytes, valid);
+  const emulated::Copy copy = {to, from, Bytes, valid, emulated::fiber->groups};
+  if (emulated::block->eager && emulated::next_chance() & 1)
+    emulated::perform(copy);
+  else
+    emulated::fiber->copies.push_back(copy);
+}
+static inline void copy_async_group() { ++emulated::fiber->groups; }
+template <int Groups>
+static void copy_async_wait() {
+  auto& copies = emulated::fiber->copies;
+  size_t done = 0;
+  while (done < copies.size() && copies[done].group < emulated::fiber->groups - Groups)
+    emulated::perform(copies[done++]);
+  copies.erase(copies.begin(), copies.begin() + done);
+}
+
+// The lanes hand over their parts of a and b, and each computes its part of the product in f32.
+template <int K, class A, class B, class Read>
+static vec<float, 4> emulated_mma(const A& a, const B& b, vec<float, 4> c, Read read) {
+  emulated::Exchange mine = {};
+  memcpy(mine.words, &a, sizeof a);
+  memcpy(mine.words + 4, &b, sizeof b);
+  const emulated::Exchange* all = emulated::exchange("multiplies matrices", mine);
+  constexpr int pair = K / 8;  // neighbours along K in one register
+  const int lane = emulated::fiber->number % emulated::WARP, group = lane / 4, column = lane % 4 * 2;
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < K; ++k) {
+      // The element k of a row of a, and of a column of b, is held by the lane k / pair % 4 of the four.
+      const int owner = k / pair % 4, high = k / (4 * pair), low = k % pair;
+      const u32* row = all[group * 4 + owner].words;
+      const u32* other = all[(column + i % 2) * 4 + owner].words + 4;
+      c[i] += read(row[i / 2 + 2 * high], low) * read(other[high], low);
+    }
+  }
+  return c;
+}
+static vec<float, 4> mma(vec<float, 4> a, vec<float, 2> b, vec<float, 4> c) {
+  return emulated_mma<8>(a, b, c, [](u32 word, int) { return emulated_bits<float>(word & ~0x1fffu); });
+}
+static vec<float, 4> mma(vec<f16, 8> a, vec<f16, 4> b, vec<float, 4> c) {
+  return emulated_mma<16>(a, b, c, [](u32 word, int low) { return to_f32(f16{u16(word >> 16 * low)}); });
+}
+static vec<float, 4> mma(vec<bf16, 8> a, vec<bf16, 4> b, vec<float, 4> c) {
+  return emulated_mma<16>(a, b, c, [](u32 word, int low) {
+    return emulated_bits<float>(low ? word & 0xffff0000u : word << 16);
+  });
+}

@@ -1,0 +1,361 @@
+"""The printed text on the CPU: threads that wait for each other, and what is found of kernels that do it wrong."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import ml_dtypes
+import numpy as np
+import pytest
+from gpu_text import parse
+
+from mini_infer.dialects.errors import CompileError, ConfigError, KernelError
+from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
+from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
+from mini_infer.runtime.emulated import compiled
+from mini_infer.runtime.emulated.compiled import COMPILERS, Program, load
+
+pytestmark = pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+
+THREADS = 64
+CONSTANTS = """
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c16 = arith.constant 16 : index
+  %c63 = arith.constant 63 : index
+  %c64 = arith.constant 64 : index
+  %w8 = arith.constant 8 : i32
+  %w32 = arith.constant 32 : i32
+  %o3 = arith.constant 3 : i32
+  %i = gpu.thread_id x
+  %block = gpu.block_id x
+  %shared = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>
+  %s = memref.view %shared[%c0][] : memref<?xi8, #gpu.address_space<workgroup>> to
+    memref<4x64xf32, #gpu.address_space<workgroup>>
+"""
+S = "memref<4x64xf32, #gpu.address_space<workgroup>>"
+
+
+def kernel(name: str, arguments: str, body: str) -> str:
+    """A gpu.func on 64 threads."""
+    head = f"gpu.func @{name}({arguments}) kernel attributes {{gpu.known_block_size = array<i32: {THREADS}, 1, 1>}}"
+    return f"{head} {{ {CONSTANTS} {body} gpu.return }}"
+
+
+def reversal(barrier: str) -> str:
+    """Every block turns its row around, by way of shared memory."""
+    return f"""
+      %x = memref.load %in[%block, %i] : memref<4x64xf32>
+      memref.store %x, %s[%c0, %i] : {S}
+      {barrier}
+      %other = arith.subi %c63, %i : index
+      %y = memref.load %s[%c0, %other] : {S}
+      memref.store %y, %out[%block, %i] : memref<4x64xf32>"""
+
+
+def pipeline(groups: int) -> str:
+    """out = the sum of 8 rows, which are copied two steps ahead into 4 places."""
+    copy = f"nvgpu.device_async_copy %in[{{row}}, %i], %s[{{place}}, %i], 1 : memref<8x64xf32> to {S}"
+    return f"""
+      %zero = arith.constant 0.0 : f32
+      {copy.format(row="%c0", place="%c0")}
+      nvgpu.device_async_create_group
+      {copy.format(row="%c1", place="%c1")}
+      nvgpu.device_async_create_group
+      %sum = scf.for %k = %c0 to %c8 step %c1 iter_args(%total = %zero) -> (f32) {{
+        %next = arith.addi %k, %c2 : index
+        %more = arith.cmpi slt, %next, %c8 : index
+        scf.if %more {{
+          %to = arith.remui %next, %c4 : index
+          {copy.format(row="%next", place="%to")}
+        }}
+        nvgpu.device_async_create_group
+        nvgpu.device_async_wait {groups}
+        gpu.barrier
+        %at = arith.remui %k, %c4 : index
+        %other = arith.subi %c63, %i : index
+        %x = memref.load %s[%at, %other] : {S}
+        %t = arith.addf %total, %x : f32
+        scf.yield %t : f32
+      }}
+      memref.store %sum, %out[%i] : memref<64xf32>"""
+
+
+def shuffles() -> str:
+    """A row for each mode and width: values, and whether they are valid."""
+    lines: list[str] = []
+    for row, (mode, width) in enumerate((m, w) for m in ("xor", "up", "down", "idx") for w in ("%w8", "%w32")):
+        lines.append(f"""
+          %r{row}, %v{row} = gpu.shuffle {mode} %x, %o3, {width} : f32
+          %n{row} = arith.constant {row} : index
+          memref.store %r{row}, %out[%n{row}, %i] : memref<8x64xf32>
+          memref.store %v{row}, %valid[%n{row}, %i] : memref<8x64xi1>""")
+    return "%x = memref.load %in[%i] : memref<64xf32>" + "".join(lines)
+
+
+def product(element: str) -> str:
+    """c = a b + c by the first warp, its fragments read one by one as the operation says where they lie."""
+    k = 8 if element == "f32" else 16
+    counts = (4, 2) if element == "f32" else (8, 4)
+    lines = [
+        "%g = arith.divui %i, %c4 : index",
+        "%t = arith.remui %i, %c4 : index",
+        "%t2 = arith.muli %t, %c2 : index",
+    ]
+
+    def place(name: str, row: tuple[str, int], column: tuple[str, int]) -> str:
+        for axis, (base, offset) in (("r", row), ("c", column)):
+            lines.append(f"%{name}{axis}o = arith.constant {offset} : index")
+            lines.append(f"%{name}{axis} = arith.addi {base}, %{name}{axis}o : index")
+        return f"%{name}r, %{name}c"
+
+    def fragment(name: str, buffer: str, count: int, places: list[str], type: str) -> None:
+        for each in range(count):
+            lines.append(f"%{name}{each} = memref.load %{buffer}[{places[each]}] : {type}")
+        element = type.rpartition("x")[2].rstrip(">")
+        vector = f"vector<{count}x{element}>"
+        lines.append(f"%{name}v0 = arith.constant dense<0.0> : {vector}")
+        for each in range(count):
+            given = f"%{name}{each}, %{name}v{each} [{each}]"
+            lines.append(f"%{name}v{each + 1} = vector.insert {given} : {element} into {vector}")
+
+    if element == "f32":
+        a = [place(f"pa{i}", ("%g", 8 * (i % 2)), ("%t", 4 * (i // 2))) for i in range(4)]
+        b = [place(f"pb{i}", ("%t", 4 * i), ("%g", 0)) for i in range(2)]
+    else:
+        a = [place(f"pa{n}", ("%g", 8 * (n // 2 % 2)), ("%t2", n % 2 + 8 * (n // 4))) for n in range(8)]
+        b = [place(f"pb{n}", ("%t2", n % 2 + 8 * (n // 2)), ("%g", 0)) for n in range(4)]
+    c = [place(f"pc{i}", ("%g", 8 * (i // 2)), ("%t2", i % 2)) for i in range(4)]
+    fragment("a", "a", counts[0], a, f"memref<16x{k}x{element}>")
+    fragment("b", "b", counts[1], b, f"memref<{k}x8x{element}>")
+    fragment("e", "c", 4, c, "memref<16x8xf32>")
+    types = f"(vector<{counts[0]}x{element}>, vector<{counts[1]}x{element}>, vector<4xf32>) -> vector<4xf32>"
+    lines.append(f"%d = nvgpu.mma.sync(%av{counts[0]}, %bv{counts[1]}, %ev4) : {types}")
+    for i in range(4):
+        lines.append(f"%d{i} = vector.extract %d[{i}] : f32 from vector<4xf32>")
+        lines.append(f"memref.store %d{i}, %c[{c[i]}] : memref<16x8xf32>")
+    return "\n".join(lines)
+
+
+ROWS = "%in: memref<4x64xf32>, %out: memref<4x64xf32>"
+HALF = "%low = arith.cmpi slt, %i, %c16 : index\n"
+KERNELS = {
+    "reversed": (ROWS, reversal("gpu.barrier")),
+    "no_barrier": (ROWS, reversal("")),
+    "late_barrier": (ROWS, HALF + reversal("scf.if %low { gpu.barrier }")),
+    "two_barriers": (ROWS, HALF + reversal("scf.if %low { gpu.barrier } else { gpu.barrier }")),
+    "piped": ("%in: memref<8x64xf32>, %out: memref<64xf32>", pipeline(2)),
+    "piped_too_early": ("%in: memref<8x64xf32>, %out: memref<64xf32>", pipeline(3)),
+    "shuffled": ("%in: memref<64xf32>, %out: memref<8x64xf32>, %valid: memref<8x64xi1>", shuffles()),
+    "half_a_warp": (
+        ROWS,
+        HALF + "scf.if %low { %x = memref.load %in[%c0, %i] : memref<4x64xf32>\n"
+        "%r, %v = gpu.shuffle xor %x, %o3, %w32 : f32\nmemref.store %r, %out[%c0, %i] : memref<4x64xf32> }",
+    ),
+    "mixed_warp": (
+        ROWS,
+        HALF + "%x = memref.load %in[%c0, %i] : memref<4x64xf32>\n%z = scf.if %low -> (f32) {"
+        "%r, %v = gpu.shuffle xor %x, %o3, %w32 : f32\nscf.yield %r : f32 } else {"
+        "%r, %v = gpu.shuffle up %x, %o3, %w32 : f32\nscf.yield %r : f32 }"
+        "memref.store %z, %out[%c0, %i] : memref<4x64xf32>",
+    ),
+    "unaligned": (
+        "%in: memref<64xf32>, %out: memref<64xf32>",
+        "%x = vector.load %in[%c1] : memref<64xf32>, vector<4xf32>\n"
+        "vector.store %x, %out[%c0] : memref<64xf32>, vector<4xf32>",
+    ),
+    "padded": (
+        "%in: memref<64xf32>, %out: memref<64xf32>, %count: memref<1xi32>",
+        f"""%n32 = memref.load %count[%c0] : memref<1xi32>
+        %n = arith.index_cast %n32 : i32 to index
+        %first = arith.cmpi eq, %i, %c0 : index
+        scf.if %first {{
+          nvgpu.device_async_copy %in[%c0], %s[%c0, %c0], 4, %n : memref<64xf32> to {S}
+          nvgpu.device_async_create_group
+          nvgpu.device_async_wait 0
+          %x = vector.load %s[%c0, %c0] : {S}, vector<4xf32>
+          vector.store %x, %out[%c0] : memref<64xf32>, vector<4xf32>
+        }}""",
+    ),
+    "product_f32": ("%a: memref<16x8xf32>, %b: memref<8x8xf32>, %c: memref<16x8xf32>", product("f32")),
+    "product_f16": ("%a: memref<16x16xf16>, %b: memref<16x8xf16>, %c: memref<16x8xf32>", product("f16")),
+    "product_bf16": ("%a: memref<16x16xbf16>, %b: memref<16x8xbf16>, %c: memref<16x8xf32>", product("bf16")),
+}
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    bodies = [kernel(name, *parts) for name, parts in KERNELS.items()]
+    return load(cuda_text(parse(f"gpu.module @kernels {{ {''.join(bodies)} }}")))
+
+
+def run(
+    program: Program,
+    name: str,
+    *arrays: np.ndarray,
+    seed: int = 0,
+    blocks: int = 1,
+    threads: int = THREADS,
+    shared: int = 1024,
+) -> None:
+    """Launches a kernel on arrays."""
+    arguments = tuple(Argument(root, 0) for root in range(len(arrays)))
+    launch = Launch(name, (blocks, 1, 1), (threads, 1, 1), shared, arguments, ("/node",))
+    program.run(launch, [each.ctypes.data for each in arrays], seed)
+
+
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    """Random rows, and room for results."""
+    return np.random.default_rng(0).random((4, 64), np.float32), np.zeros((4, 64), np.float32)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_threads_hand_each_other_values(program: Program, seed: int) -> None:
+    given, got = rows()
+    run(program, "reversed", given, got, seed=seed, blocks=4)
+    np.testing.assert_array_equal(got, given[:, ::-1])
+
+
+def test_a_missing_barrier_shows(program: Program) -> None:
+    given, got = rows()
+    run(program, "no_barrier", given, got, blocks=4)
+    assert np.isnan(got).any()
+
+
+def test_a_barrier_that_not_all_reach_is_told(program: Program) -> None:
+    expected = r"^/node \(late_barrier\): threads wait for ever: 16 at the barrier .*\(\d+\), 0 for .*, 48 have ended"
+    for seed in range(3):
+        with pytest.raises(KernelError, match=expected):
+            run(program, "late_barrier", *rows(), seed=seed)
+
+
+def test_two_barriers_are_not_one(program: Program) -> None:
+    with pytest.raises(KernelError, match=r"threads wait at different barriers: 63 at "):
+        run(program, "two_barriers", *rows())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_copies_are_there_after_the_wait(program: Program, seed: int) -> None:
+    given, got = np.random.default_rng(0).random((8, 64), np.float32), np.zeros(64, np.float32)
+    run(program, "piped", given, got, seed=seed)
+    np.testing.assert_allclose(got, given[:, ::-1].sum(0), rtol=1e-6)
+
+
+def test_a_wait_for_too_few_copies_shows(program: Program) -> None:
+    given, got = np.random.default_rng(0).random((8, 64), np.float32), np.zeros(64, np.float32)
+    run(program, "piped_too_early", given, got)
+    assert not np.allclose(got, given[:, ::-1].sum(0))
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_a_copy_may_be_filled_up_with_zeros(program: Program, count: int) -> None:
+    given, got = np.ones(64, np.float32), np.full(64, 7, np.float32)
+    run(program, "padded", given, got, np.array([count], np.int32))
+    np.testing.assert_array_equal(got[:5], [*([1] * count), *([0] * (4 - count)), 7])
+
+
+def test_a_copy_of_more_than_there_are_is_told(program: Program) -> None:
+    given, got = np.ones(64, np.float32), np.zeros(64, np.float32)
+    with pytest.raises(KernelError, match="an asynchronous copy of 16 bytes, of which 20 are to be read"):
+        run(program, "padded", given, got, np.array([5], np.int32))
+
+
+def test_shuffles(program: Program) -> None:
+    given = np.arange(64, dtype=np.float32)
+    got, valid = np.zeros((8, 64), np.float32), np.zeros((8, 64), np.bool_)
+    run(program, "shuffled", given, got, valid, seed=5)
+    lane = np.arange(64)
+    for row, (mode, width) in enumerate((mode, width) for mode in ("xor", "up", "down", "idx") for width in (8, 32)):
+        group = lane // width * width
+        wanted = {"xor": lane ^ 3, "up": lane - 3, "down": lane + 3, "idx": group + 3}[mode]
+        inside = (wanted >= group) & (wanted < group + width)
+        np.testing.assert_array_equal(valid[row], inside, err_msg=mode)
+        np.testing.assert_array_equal(got[row], np.where(inside, wanted, lane), err_msg=mode)
+
+
+def test_a_warp_that_is_not_complete_is_told(program: Program) -> None:
+    with pytest.raises(
+        KernelError, match=r"threads wait for ever: 16 for other lanes of their warp \(shuffles by xor\)"
+    ):
+        run(program, "half_a_warp", *rows())
+
+
+def test_a_warp_that_does_different_things_is_told(program: Program) -> None:
+    with pytest.raises(
+        KernelError, match="lanes of a warp do different things: one shuffles by xor, another shuffles up"
+    ):
+        run(program, "mixed_warp", *rows())
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("f32", np.float32), ("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_products_of_a_warp(program: Program, element: str, dtype: type[np.generic]) -> None:
+    k = 8 if element == "f32" else 16
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-8, 8, shape).astype(dtype) for shape in ((16, k), (k, 8)))
+    c = random.integers(-8, 8, (16, 8)).astype(np.float32)
+    expected = a.astype(np.float32) @ b.astype(np.float32) + c
+    run(program, f"product_{element}", a, b, c, threads=32, seed=3)
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_a_product_takes_the_first_bits_of_f32(program: Program) -> None:
+    a, b, c = np.zeros((16, 8), np.float32), np.eye(8, dtype=np.float32), np.zeros((16, 8), np.float32)
+    a[0, 0], a[1, 1] = 1 + 2.0**-10, 1 + 2.0**-11
+    run(program, "product_f32", a, b, c, threads=32)
+    assert c[0, 0] == np.float32(1 + 2.0**-10) and c[1, 1] == 1
+
+
+def test_writing_behind_shared_memory_is_told(program: Program) -> None:
+    with pytest.raises(KernelError, match="writes behind the 128 bytes of shared memory that its launch asks for"):
+        run(program, "reversed", *rows(), shared=128)
+
+
+def test_an_access_to_a_vector_must_be_aligned(program: Program) -> None:
+    with pytest.raises(KernelError, match="an access to a vector of 16 bytes at an address that is no multiple of 16"):
+        run(program, "unaligned", *(each.ravel()[:64] for each in rows()))
+
+
+def test_launches_that_no_gpu_takes_are_refused(program: Program) -> None:
+    for options, message in (
+        ({"shared": 2**18}, "262144 bytes of shared memory; a block has 232448 at most"),
+        ({"threads": 65}, "blocks of 65 threads; the kernel is made for at most 64"),
+        ({"threads": 0}, "blocks of 0 threads"),
+    ):
+        with pytest.raises(KernelError, match=message):
+            run(program, "reversed", *rows(), **options)
+    with pytest.raises(KernelError, match="1 arguments; the kernel takes 2"):
+        run(program, "reversed", rows()[0])
+    with pytest.raises(KernelError, match="there is no kernel of that name"):
+        run(program, "other", *rows())
+
+
+def test_a_grid_without_blocks_does_nothing(program: Program) -> None:
+    given, got = rows()
+    run(program, "reversed", given, got, blocks=0)
+    assert not got.any()
+
+
+def test_several_threads_launch_at_once(program: Program) -> None:
+    def once(seed: int) -> bool:
+        given, got = rows()
+        run(program, "reversed", given, got, seed=seed, blocks=4)
+        return np.array_equal(got, given[:, ::-1])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(once, range(40)))
+
+
+def test_what_the_compiler_refuses_is_told() -> None:
+    with pytest.raises(CompileError, match=r"\+\+: .*error"):
+        load('extern "C" __global__ void f() {\n  wrong;\n}\n')
+
+
+def test_a_compiler_that_is_missing_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "COMPILERS", ())
+    with pytest.raises(ConfigError, match="no C\\+\\+ compiler to emulate a GPU with"):
+        load("")
