@@ -130,6 +130,8 @@ def _negative(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Exp
 def _unsigned(kernel: KernelText, value: Expression, type: Attribute) -> Expression:
     """An integer read as one without a sign."""
     kind = kernel.types.spelled(element_of(type))
+    if kind == "int" and value.number is not None:
+        return Expression(f"{value.number % 2**32}u", number=value.number)
     return call({"bool": "int", "i8": "u8", "i16": "u16", "int": "u32", "i64": "u64"}[kind], value)
 
 

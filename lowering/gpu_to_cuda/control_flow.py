@@ -23,8 +23,11 @@ from .kernel_text import Handler, KernelText, fail
 def _carry(kernel: KernelText, op: Operation, initial: Sequence[SSAValue], inside: Sequence[SSAValue]) -> list[str]:
     """A variable for each value that a loop carries, which the results of the loop are after it."""
     names: list[str] = []
-    for before, argument, result in zip(initial, inside, op.results, strict=True):
-        name = kernel.name(argument if argument.name_hint or not result.name_hint else result, "carried")
+    last = op.regions[0].block.last_op
+    assert last is not None
+    for before, argument, result, after in zip(initial, inside, op.results, last.operands, strict=True):
+        named = next((each for each in (argument, result, after) if each.name_hint), after)
+        name = kernel.name(named, "carried")
         kernel.declare(name, before.type, kernel.value(before), op=op)
         kernel.variable(argument, name, changes=True)
         names.append(name)

@@ -23,7 +23,7 @@ from math import prod
 
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp as HostFuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from ...dialects.errors import CompileError
@@ -46,6 +46,7 @@ HANDLERS: dict[str, Handler] = {
     **gpu_ops.HANDLERS,
 }
 _WIDE = 2**31  # elements from which on an int is too small for an index
+_HARMLESS = ("arith.", "math.", "vector.", "memref.", "gpu.thread_id", "gpu.block_id")
 _STORES = {"memref.store": 1, "vector.store": 1, "nvgpu.device_async_copy": -1}
 
 
@@ -74,7 +75,7 @@ def _is_wide(function: FuncOp) -> bool:
 
 def _kernel(function: FuncOp, launches: Sequence[Launch], types: Types, lines: list[str | NodeMark]) -> None:
     name = function.sym_name.data
-    kernel = KernelText(types, HANDLERS, lines)
+    kernel = KernelText(types, HANDLERS, _dead(function), lines)
     kernel.written.update(_written(function))
     apart = _apart(function, launches, kernel.written)
     parameters: list[str] = []
@@ -137,6 +138,16 @@ def _written(function: FuncOp) -> set[SSAValue]:
                 break
             buffer = owner.operands[0]
     return written
+
+
+def _dead(function: FuncOp) -> set[Operation]:
+    """What is computed and read for nothing."""
+    dead: set[Operation] = set()
+    for op in reversed(list(function.walk())):
+        users = {use.operation for result in op.results for use in result.uses}
+        if op.results and op.name.startswith(_HARMLESS) and users <= dead:
+            dead.add(op)
+    return dead
 
 
 def _apart(function: FuncOp, launches: Sequence[Launch], written: set[SSAValue]) -> set[int]:

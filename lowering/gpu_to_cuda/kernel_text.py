@@ -7,11 +7,12 @@ short; anything else becomes a variable. What reads memory is written before any
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, MemRefType, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, MemRefType, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.errors import CompileError
@@ -99,7 +100,9 @@ class Place:
 class KernelText:
     """Appends statements to `lines`."""
 
-    def __init__(self, types: Types, handlers: Mapping[str, Handler], lines: list[str | NodeMark]) -> None:
+    def __init__(
+        self, types: Types, handlers: Mapping[str, Handler], dead: AbstractSet[Operation], lines: list[str | NodeMark]
+    ) -> None:
         self.types = types
         self.names = Names()
         self.lines = lines
@@ -108,6 +111,7 @@ class KernelText:
         self.where: dict[tuple[str, str], str] = {}
         """The variables that say which thread or block this is, by "thread" or "block" and dimension."""
         self._handlers = handlers
+        self._dead = dead
         self._values: dict[SSAValue, Value] = {}
         self._places: dict[SSAValue, Place] = {}
         self._repeatable: set[SSAValue] = set()
@@ -182,15 +186,19 @@ class KernelText:
             self._repeatable.add(result)
         if many or (isinstance(value, Expression) and value.level == Level.ATOM):
             return
-        users = list(result.uses)
+        users = [use.operation for use in result.uses if use.operation not in self._dead]
         if len(users) == 1:
-            user = users[0].operation
+            (user,) = users
             same = user.parent_block() is op.parent_block()
             if same and len(value.sample.text if isinstance(value, Lanes) else value.text) <= LONGEST:
                 self._pending[result] = op
                 return
         if users:
             self._declare(result, value, op)
+
+    def uses(self, value: SSAValue) -> int:
+        """How many times a value is used, but for what nobody needs."""
+        return sum(use.operation not in self._dead for use in value.uses)
 
     def variable(self, value: SSAValue, name: str, *, changes: bool = False) -> None:
         """Says that a value is a variable; `changes`: one that a loop assigns to."""
@@ -215,7 +223,8 @@ class KernelText:
             return self.names.take(value.name_hint)
         owner = value.owner
         if isinstance(owner, Operation):
-            wish = _NAMES.get(owner.name) or owner.name.rpartition(".")[2]
+            known = _NAMES.get(owner.name) or owner.name.rpartition(".")[2]
+            wish = "index" if isinstance(value.type, IndexType) and known in ("sum", "difference", "product") else known
         return self.names.take(wish)
 
     def declare(
@@ -298,6 +307,8 @@ class KernelText:
         for op in block.ops:
             if op is last:
                 break
+            if op in self._dead:
+                continue
             handler = self._handlers.get(op.name)
             if handler is None:
                 fail(op, "this operation has no text in CUDA C++")
@@ -363,6 +374,7 @@ _NAMES = {
     "arith.sitofp": "number",
     "arith.fptosi": "whole",
     "arith.negf": "negated",
+    "math.absf": "size",
     "math.fma": "sum",
     "math.exp": "power",
     "math.sqrt": "root",

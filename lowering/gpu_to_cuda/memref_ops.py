@@ -87,9 +87,11 @@ def _view(kernel: KernelText, op: Operation) -> None:
 
 def _moved(kernel: KernelText, op: Operation, place: Place) -> None:
     """A view of the same elements: a pointer of its own where it is used several times and a sum leads to it."""
-    result = op.results[0]
-    if place.offset and len(list(result.uses)) > 1:
-        text = f"{place.start} + {place.distance().text}"
+    result, distance = op.results[0], place.distance()
+    if distance.number is not None:
+        place = replace(place, offset=(), constant=distance.number)
+    elif kernel.uses(result) > 1:
+        text = f"{place.start} + {distance.text}"
         place = Place(kernel.pointer(result, text, op), place.strides, place.space)
     kernel.put(result, place)
 
