@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from typing_extensions import override
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, VectorType, i32, i64
 from xdsl.ir import SSAValue
@@ -27,7 +28,10 @@ from ..writing.reductions import Reduction, kind_of
 
 
 class Passes(Protocol):
-    """Runs over the elements of a row; see rows.Sweep."""
+    """Runs over the elements of a row; see row_sweep.Sweep. `keeps` says whether there is room for a row."""
+
+    @property
+    def keeps(self) -> bool: ...
 
     def run(self, reductions: Sequence[Reduction], body: Callable[[Expr], Sequence[SSAValue]]) -> list[SSAValue]: ...
 
@@ -36,26 +40,48 @@ class Passes(Protocol):
     def kept_at(self, position: Expr) -> SSAValue: ...
 
 
+class NoPasses(Passes):
+    """Stands in where only single elements are asked for."""
+
+    @property
+    @override
+    def keeps(self) -> bool:
+        return False
+
+    @override
+    def run(self, reductions: Sequence[Reduction], body: Callable[[Expr], Sequence[SSAValue]]) -> list[SSAValue]:
+        raise AssertionError
+
+    @override
+    def keep(self, position: Expr, value: SSAValue) -> None:
+        raise AssertionError
+
+    @override
+    def kept_at(self, position: Expr) -> SSAValue:
+        raise AssertionError
+
+
 @dataclass(frozen=True)
 class Row:
-    """One row (or, across rows, one vector of rows) of a kernel."""
+    """One row (or, across rows, one vector of rows) of a kernel; `keeps` says whether the first pass keeps x."""
 
     v: Values
     form: RowForm
     passes: Passes
     index: Callable[[Expr], list[Expr]]  # of x, from the position in the row
     emit: Callable[[Expr | None, SSAValue], None]
+    keeps: bool
 
     def first(self, position: Expr) -> SSAValue:
-        """The element of x, which is kept if it took work."""
+        """The element of x, which is kept if it is to be."""
         value = wide(self.v, self.form.root.x, self.index(position))
-        if self.form.keeps_row and not self.form.plain:
+        if self.keeps:
             self.passes.keep(position, value)
         return value
 
     def again(self, position: Expr) -> SSAValue:
         """The element of x in a later pass."""
-        if self.form.keeps_row and not self.form.plain:
+        if self.keeps:
             return self.passes.kept_at(position)
         return wide(self.v, self.form.root.x, self.index(position))
 
@@ -122,7 +148,8 @@ def _softmax(row: Row) -> None:
 
     def power(position: Expr) -> SSAValue:
         value = shifted_exp(*row.both(row.again(position), peak))
-        row.passes.keep(position, value)
+        if row.passes.keeps:
+            row.passes.keep(position, value)
         return value
 
     total = row.total("sum", power)
@@ -130,7 +157,8 @@ def _softmax(row: Row) -> None:
     scale = m.div(m.constant(1), total)
 
     def result(position: Expr) -> SSAValue:
-        own, value, factor = row.both(row.passes.kept_at(position), scale)
+        value = row.passes.kept_at(position) if row.passes.keeps else power(position)
+        own, value, factor = row.both(value, scale)
         return own.mul(value, factor)
 
     row.each(result)

@@ -40,6 +40,11 @@ class Sweep:
     lanes: Lanes | None  # along the row; None: the lanes of `v`, or none
     kept: SSAValue | None  # scratch for the row
 
+    @property
+    def keeps(self) -> bool:
+        """Whether there is room for a row."""
+        return self.kept is not None
+
     def run(self, reductions: Sequence[Reduction], body: Body) -> list[SSAValue]:
         """body(position in the row) for all of it; the values it gives, combined."""
         totals: list[SSAValue] = []
