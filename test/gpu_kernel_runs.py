@@ -41,10 +41,11 @@ class GpuKernel:
     results: list[tuple[tuple[int, ...], np.dtype]]
     scratch: int
     schedule: str
+    inplace: dict[int, int]  # result -> operand
 
     def __call__(self, *arrays: Array, checked: bool = True) -> list[Array]:
-        """The results, each in bytes of its own that nothing was written to before."""
-        given = [np.ascontiguousarray(array) for array in arrays]
+        """The results, in bytes that nothing was written to before or in those of a copy of an operand."""
+        given = [np.array(array, order="C") for array in arrays]
         sizes = [prod(shape) * dtype.itemsize for shape, dtype in self.results]
         memories = [array.reshape(-1).view(np.uint8) if array.size else np.zeros(0, np.uint8) for array in given]
         fresh = [np.full(size, 0xA5, np.uint8) for size in [*sizes, self.scratch]]
@@ -54,7 +55,7 @@ class GpuKernel:
             places = [Place(memories[each.root], each.offset, written[each.root]) for each in launch.arguments]
             function = self.functions[launch.kernel]
             function.run(launch.grid, launch.block, launch.shared, places, checked=checked)
-        made = memories[len(given) : len(given) + len(sizes)]
+        made = [memories[self.inplace.get(number, len(given) + number)] for number in range(len(sizes))]
         return [each.view(dtype).reshape(shape) for each, (shape, dtype) in zip(made, self.results, strict=True)]
 
 
@@ -66,24 +67,30 @@ def compiled(
     target: GpuAttr = SMALL,
     pick: str = "",
     given: AnySchedule | None = None,
+    inplace: dict[int, int] | None = None,
 ) -> GpuKernel:
-    """The launches of one kernel, by the schedule that is given, or picked, or the cheapest."""
-    kernel = kernel_of(form, body, arrays)
+    """The launches of one kernel, by the given schedule, that which is picked, or the cheapest.
+
+    Results `inplace` are written over operands.
+    """
+    kernel, over = kernel_of(form, body, arrays), inplace or {}
     kernel.verify()
     if given is not None:
         kernel.schedule, kernel.interface = given.attribute(), given.interface(kernel)
     module = ModuleOp([kernel])
     module.attributes["kernel.target"] = target
     ChooseSchedule(pick=(f"tested:{pick}",) if pick else ()).apply(MiniContext(), module)
-    interface, schedule = kernel.interface, kernel.schedule
-    assert isinstance(interface, InterfaceAttr) and isinstance(schedule, ScheduleAttr)
+    interface, taken = kernel.interface, kernel.schedule
+    assert isinstance(interface, InterfaceAttr) and isinstance(taken, ScheduleAttr)
+    assert set(interface.inplace_pairs) >= {(operand, result) for result, operand in over.items()}
     types = [type_of(value) for value in (*kernel.arguments, *kernel.terminator.arguments)]
     memrefs = [MemRefType(each.element_type, each.get_shape()) for each in types]
     nbytes = interface.scratch_bytes(1)
     main = FuncOp("main", ([*memrefs, MemRefType(i8, [nbytes])], []))
     *buffers, arena = main.body.block.args
     ins = len(kernel.arguments)
-    main.body.block.add_ops([CallOp("tested", buffers[:ins], buffers[ins:], [arena] if nbytes else []), ReturnOp()])
+    outs = [buffers[over.get(number, ins + number)] for number in range(len(buffers) - ins)]
+    main.body.block.add_ops([CallOp("tested", buffers[:ins], outs, [arena] if nbytes else []), ReturnOp()])
     roles = [DictionaryAttr({})] * len(buffers)
     main.arg_attrs = ArrayAttr([*roles, DictionaryAttr({"graph.role": StringAttr("arena")})])
     results = [(each.get_shape(), np.dtype(numpy_dtype(each.element_type))) for each in types[ins:]]
@@ -91,7 +98,7 @@ def compiled(
     LowerKernelsToGpu().apply(MiniContext(), module)
     module.verify()
     functions = {op.sym_name.data: Kernel(op) for op in module.walk() if isinstance(op, GpuFuncOp)}
-    return GpuKernel(module, launch_list(module), functions, results, nbytes, schedule.kind.data)
+    return GpuKernel(module, launch_list(module), functions, results, nbytes, taken.kind.data, over)
 
 
 def check(
@@ -102,8 +109,9 @@ def check(
     target: GpuAttr = SMALL,
     pick: str = "",
     given: AnySchedule | None = None,
+    inplace: dict[int, int] | None = None,
 ) -> GpuKernel:
     """Compares the kernel's launches with the ops' own meaning; see `compare`."""
-    kernel = compiled(form, body, arrays, target=target, pick=pick, given=given)
+    kernel = compiled(form, body, arrays, target=target, pick=pick, given=given, inplace=inplace)
     compare(kernel(*arrays), reference(body, arrays), tolerance)
     return kernel

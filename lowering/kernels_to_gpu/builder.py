@@ -91,11 +91,26 @@ class ThreadBuilder(LoopBuilder):
 
     def unrolled(self, count: int, body: Callable[[Index], None]) -> None:
         """body(i) for i in [0, count): a loop that is written out by the compiler."""
-        self.loop(0, count, lambda i, _: body(i))
+
+        def run(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            body(i)
+            return ()
+
+        self.unrolled_sum(count, run, ())
+
+    def unrolled_sum(
+        self,
+        count: int,
+        body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
+        carried: Sequence[SSAValue],
+    ) -> Sequence[SSAValue]:
+        """The same with values carried along: carried = body(i, carried), in the end the last ones."""
+        results = self.loop(0, count, body, carried=carried)
         if count > 1:
             loop = self._at.last_op
             assert isinstance(loop, scf.ForOp)
             loop.attributes[UNROLL] = UnitAttr()
+        return results
 
     def folded(
         self,

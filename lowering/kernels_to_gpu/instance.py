@@ -30,13 +30,14 @@ MOST_BLOCKS = 65_535  # of a grid along y and z
 class Grid(Instance[ThreadBuilder]):
     """A launch being written: what every thread of `blocks` x `block` threads does.
 
-    `thread` of `threads` counts the threads of the whole grid, `lane` those of a block, along x.
+    `thread` of `threads` counts the threads of the whole grid, `lane` those of a block, `number` blocks, along x.
     """
 
     target: GpuAttr
     blocks: Sizes
     block: int
     lane: SSAValue
+    number: SSAValue
     windows: Sequence[SSAValue] = ()
     """What the launch is given besides the kernel's buffers; see Window."""
 
@@ -160,6 +161,7 @@ class GpuKernel:
             blocks=sizes,
             block=block,
             lane=lane,
+            number=first,
             windows=entry.args[len(self.types) :],
         )
         write(grid)

@@ -13,16 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.values import shape_of
 from ....passes.kernels.schedules.cuda.elements import Elements
 from ...kernels_to_loops.elements.rules import element_values
-from ...kernels_to_loops.lanes.domain import Canvas, Domain, Element, Trial, domain_for
-from ...kernels_to_loops.writing.arithmetic import bits_of
+from ...kernels_to_loops.lanes.domain import Canvas, domain_for
 from ...kernels_to_loops.writing.builder import Index
 from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linear
-from ...kernels_to_loops.writing.lane_access import NotVectorisable, Vector
-from ..builder import ACCESS
+from ...kernels_to_loops.writing.lane_access import Vector
 from ..instance import GpuKernel, Grid
+from ..lanes import lanes_along, trial_of
 
 
 def lower(k: GpuKernel) -> None:
@@ -43,10 +42,9 @@ def _launch(k: GpuKernel, shape: Sequence[int], numbers: Sequence[int], part: st
         for value, buffer in zip(computed, canvas.results, strict=True):
             canvas.values.store(value, buffer, linear(place, buffer.strides))
 
-    types = [k.types[k.results[number]] for number in numbers]
-    trial = Trial(k.kernel, [k.types[i] for i in k.operands], types)
+    trial = trial_of(k, numbers)
     domain = domain_for(trial, [shape], element, cuts=False)
-    lanes = _lanes(k, trial, domain, element)
+    lanes = lanes_along(k, trial, domain, element, len(domain.axes()) - 1, results=numbers)
     sizes = [domain.size(axis) for axis in domain.axes()]
     sizes[-1] //= lanes
     total = 1
@@ -69,37 +67,3 @@ def _launch(k: GpuKernel, shape: Sequence[int], numbers: Sequence[int], part: st
         grid.items(total, one)
 
     k.launch(-(-total // block), block, write, part=part)
-
-
-def _lanes(k: GpuKernel, trial: Trial, domain: Domain, element: Element) -> int:
-    """How many neighbours a thread does: as many as 16 bytes hold of the widest elements, or 1."""
-    axes = domain.axes()
-    values = (*k.kernel.arguments, *k.kernel.terminator.operands)
-    lanes = 8 * ACCESS // max(8, *(bits_of(element_type_of_value(value)) for value in values))
-    size = domain.size(axes[-1])
-    if min(k.aligned) < ACCESS:
-        return 1
-    while lanes > 1 and not (size % lanes == 0 and _run_along(trial, domain, element, lanes)):
-        lanes //= 2
-    return lanes
-
-
-def _run_along(trial: Trial, domain: Domain, element: Element, lanes: int) -> bool:
-    """Whether the innermost axis is read and written in whole vectors that are aligned to their size."""
-    try:
-        written = trial.write(domain, element, vector=len(domain.axes()) - 1, lanes=lanes)
-    except NotVectorisable:
-        return False
-    return all(
-        not values.lanes.one_by_one and all(_is_aligned(place, variables[-1], lanes) for place in values.touched)
-        for variables, values in written
-    )
-
-
-def _is_aligned(place: Expr, along: Var, lanes: int) -> bool:
-    """Whether a place is the same for all lanes, or that of the first is a multiple of `lanes` where it is one's."""
-    step = place.coefficient(along)
-    if step == 0:
-        return True
-    others = [factor for atom, factor in place.terms if atom is not along]
-    return step == 1 and all(each % lanes == 0 for each in (*others, place.constant))

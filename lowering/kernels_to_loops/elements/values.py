@@ -35,8 +35,9 @@ Rule: TypeAlias = "Callable[[Values, Operation, tuple[Expr, ...]], SSAValue]"
 class Values:
     """The values of one kernel body, written into the block that `b` is in.
 
-    What was asked for is noted, for the loop planner: `touched` are the indices that became code, and
-    `breaks` the positions where an axis wants to be cut, because to either side another operand is read.
+    What was asked for is noted, for the loop planner: `touched` are the indices that became code, `read` and
+    `written` those that are places in buffers, and `breaks` the positions where an axis wants to be cut, because to
+    either side another operand is read.
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class Values:
         self.vector: Vector | None = None
         self.lanes = LaneAccess(b)
         self.touched: list[Expr] = []
+        self.read: list[tuple[Line, Expr]] = []
+        self.written: list[tuple[Line, Expr]] = []
         self.breaks: set[tuple[Var, int]] = set()
         # Whether lanes run where they do whatever the buffers' strides: then some may be read and written one by one.
         self.lanes_are_settled = False
@@ -268,6 +271,7 @@ class Values:
     def load(self, buffer: Line, place: Expr) -> SSAValue:
         """The element at a place of a buffer's line."""
         self.touched.append(place)
+        self.read.append((buffer, place))
         vector = self.vector
         step = place.coefficient(vector.var) if vector is not None else 0
         if vector is None or step == 0:
@@ -279,6 +283,7 @@ class Values:
     def store(self, value: SSAValue, buffer: Line, place: Expr) -> None:
         """Write the element at a place of a buffer's line."""
         self.touched.append(place)
+        self.written.append((buffer, place))
         vector = self.vector
         value = self.lanes.as_stored(self.spread(value), buffer)
         if vector is None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, f32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
@@ -19,7 +20,7 @@ from ....dialects.graph.movement import ReshapeOp, TransposeOp
 from ....dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
 from ....dialects.graph.reduction import ArgExtremumOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ....dialects.graph.structure import KernelOp, YieldOp
-from ....dialects.graph.values import ints, shape_of
+from ....dialects.graph.values import element_type_of_value, ints, shape_of
 
 _Normalisation: TypeAlias = "LayerNormOp | RmsNormOp | InstanceNormOp"
 RowOp: TypeAlias = "ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumsumOp | _Normalisation"
@@ -57,6 +58,20 @@ class RowForm:
     def length(self) -> int:
         """Elements of a row."""
         return prod(shape_of(self.root.x)[axis] for axis in self.axes)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        shape = shape_of(self.root.x)
+        return prod(size for axis, size in enumerate(shape) if axis not in self.axes)
+
+    @property
+    def number(self) -> Attribute:
+        """The type that elements are computed in: 16-bit floats as 32 bits, integers without a sign."""
+        element = element_type_of_value(self.root.x)
+        if isinstance(element, IntegerType):
+            return IntegerType(cast("IntegerType", element).width.data)
+        return f32 if isinstance(element, Float16Type | BFloat16Type) else element
 
     @property
     def plain(self) -> bool:

@@ -38,7 +38,12 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "contraction": ("tiles:Tiles", "vector_rows:VectorRows", "elements:Elements"),
         "map": ("scatter:Scatter", "elements:Elements"),
         "recurrence": ("steps:Steps",),
-        "rows": ("elements:Elements",),
+        "rows": (
+            "warp_rows:WarpRows",
+            "block_rows:BlockRows",
+            "column_rows:ColumnRows",
+            "elements:Elements",
+        ),
         "windows": ("elements:Elements",),
     },
 }

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self, cast
+from typing import Self
 
 from typing_extensions import override
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType, f32
-from xdsl.ir import Attribute
 
 from .....dialects.graph.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, numpy_dtype
+from .....dialects.graph.values import numpy_dtype
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
-from ...forms.rows import RowForm, row_form, the_row_form
+from ...forms.rows import row_form, the_row_form
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 
@@ -46,7 +44,7 @@ class Rows(Schedule[CpuAttr]):
         """Where the body allows it."""
         form = row_form(kernel)
         if form is not None:
-            lanes = target.lanes(8 * max(4, numpy_dtype(_kept(form)).itemsize))
+            lanes = target.lanes(8 * max(4, numpy_dtype(form.number).itemsize))
             yield cls(lanes, lanes * (KEEPING if form.keeps_row and not form.along else SUMMING))
 
     @override
@@ -70,12 +68,4 @@ class Rows(Schedule[CpuAttr]):
         if not form.keeps_row:
             return ScratchLayout()
         elements = -(-form.length // self.lanes) * self.lanes if form.along else form.length * self.vector
-        return ScratchLayout.of([("row", _kept(form), (elements,))])
-
-
-def _kept(form: RowForm) -> Attribute:
-    """The type of a number as it is computed: 16-bit floats as 32 bits, integers without a sign."""
-    element = element_type_of_value(form.root.x)
-    if isinstance(element, IntegerType):
-        return IntegerType(cast("IntegerType", element).width.data)
-    return f32 if isinstance(element, Float16Type | BFloat16Type) else element
+        return ScratchLayout.of([("row", form.number, (elements,))])

@@ -27,14 +27,34 @@ capabilities); 12 more have fewer."""
 LATENCY = 600e-9
 """Seconds until what is read from memory is there: some 600 to 800 cycles, as microbenchmarks of A100 and H100 tell."""
 
-IN_FLIGHT = 40
-"""Of a multiprocessor's bytes per nanosecond of latency: what must be on its way to keep the memory busy is bandwidth
-times latency, so few threads with narrow reads reach a part of it only."""
+PORT = 64
+"""Bytes per nanosecond that one multiprocessor reads at most: 64 a cycle, rounded down. So a third of them can keep the
+memory busy, if each has enough on its way."""
+
+RESIDENT = 32  # blocks that a multiprocessor holds at most
 
 
 def memory_seconds(nbytes: float, target: GpuAttr) -> float:
     """How long so many bytes take between the device and its memory."""
     return nbytes / target.gbytes.data * 1e-9
+
+
+def resident_blocks(block: int) -> int:
+    """How many blocks of so many threads a multiprocessor holds, as far as their threads tell."""
+    return max(1, min(RESIDENT, THREADS // block))
+
+
+def stream_seconds(nbytes: float, read: float, blocks: int, block: int, in_flight: int, target: GpuAttr) -> float:
+    """How long so many bytes take, of which `read` are waited for by `blocks` x `block` threads, `in_flight` at a time.
+
+    The memory, the multiprocessors that have blocks, and the latency over what is on its way bound the rate. The last
+    wave of blocks may be a small one.
+    """
+    machine, resident = target.multiprocessors.data, resident_blocks(block)
+    waves = occupied(blocks, resident, target) if blocks > resident * machine else 1
+    moving = nbytes / min(target.gbytes.data, max(1, min(blocks, machine)) * PORT) * 1e-9 / waves
+    asked = max(1, min(blocks, resident * machine) * block * in_flight)
+    return max(moving, LATENCY * max(1, read / asked))
 
 
 def occupied(blocks: int, resident: int, target: GpuAttr) -> float:

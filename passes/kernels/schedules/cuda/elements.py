@@ -20,9 +20,11 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
 from ....work import operations
 from ...element_flow import same_place_pairs
+from ...forms.rows import row_form
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
-from .cost import LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
+from .cost import LATENCY, LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
+from .rows import reduced_types
 from .scatter import scatter_of
 
 SERIAL = 4
@@ -34,6 +36,10 @@ the arithmetic of their places. Chosen."""
 
 READ = 8e-9
 """Seconds from one product of a thread's sum to the next: reads from the first-level cache, a few under way. Chosen."""
+
+STEP = 10e-9
+"""Seconds for each element of a row that a thread goes through on its own, a few of them on their way at a time.
+Expected, not measured."""
 
 BLOCKS = (64, 128, 256)
 
@@ -67,7 +73,9 @@ class Elements(Schedule[GpuAttr]):
         if any(isinstance(op, ContractionOp) for op in ops):
             serial, waits = SERIAL_PRODUCTS, operations(kernel)[0] / max(1, elements) * READ
         work = max(arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial, waits)
-        return LAUNCH + max(work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
+        time = LAUNCH + max(work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
+        row = row_form(kernel)
+        return time if row is None else max(time, LAUNCH + LATENCY) + len(reduced_types(row)) * row.length * STEP
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

@@ -1,0 +1,62 @@
+"""Numbers of many threads as one: over the lanes of a vector, of a warp, and over the warps of a block."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import VectorType, f32, i32, i64
+from xdsl.dialects.vector import ExtractOp
+from xdsl.ir import SSAValue
+
+from ...dialects.extensions import ExtUIOp, TruncIOp
+from ..kernels_to_loops.writing.arithmetic import bits_of, is_integer, lanes_of
+from ..kernels_to_loops.writing.builder import Index
+from ..kernels_to_loops.writing.reductions import Reduction
+from .builder import WARP, ThreadBuilder
+
+
+def from_lane(b: ThreadBuilder, value: SSAValue, offset: int, mode: str = "xor", width: int = WARP) -> SSAValue:
+    """ThreadBuilder.from_lane for numbers of any width: 64 bits in two halves, narrow ones as 32."""
+    type = value.type
+    if type in (f32, i32):
+        return b.from_lane(value, offset, mode, width)
+    if not is_integer(type):
+        bits = b.insert(arith.BitcastOp(value, i64))
+        return b.insert(arith.BitcastOp(from_lane(b, bits, offset, mode, width), type))
+    if bits_of(type) < 32:
+        wide = b.insert(ExtUIOp(value, i32))
+        return b.insert(TruncIOp(b.from_lane(wide, offset, mode, width), type))
+    half = b.constant(32, i64)
+    high = b.insert(TruncIOp(b.insert(arith.ShRUIOp(value, half)), i32))
+    low = b.insert(TruncIOp(value, i32))
+    high, low = (b.insert(ExtUIOp(b.from_lane(each, offset, mode, width), i64)) for each in (high, low))
+    return b.insert(arith.OrIOp(b.insert(arith.ShLIOp(high, half)), low))
+
+
+def over_vector(b: ThreadBuilder, reduction: Reduction, value: SSAValue) -> SSAValue:
+    """The lanes of a thread's vector as one number."""
+    if not isinstance(value.type, VectorType):
+        return value
+    left = [b.insert(ExtractOp(value, [lane], reduction.element)) for lane in range(lanes_of(value))]
+    while len(left) > 1:
+        left = [reduction.combine(x, y) for x, y in zip(left[::2], left[1::2], strict=True)]
+    return left[0]
+
+
+def over_lanes(b: ThreadBuilder, reduction: Reduction, value: SSAValue, width: int) -> SSAValue:
+    """The numbers of `width` neighbouring lanes as one, which all of them have."""
+    while width > 1:
+        width //= 2
+        value = reduction.combine(value, from_lane(b, value, width))
+    return value
+
+
+def over_block(b: ThreadBuilder, reduction: Reduction, value: SSAValue, lane: Index, block: int) -> SSAValue:
+    """The numbers of all threads of a block of several warps as one, which all of them have."""
+    warps = block // WARP
+    value = over_lanes(b, reduction, value, WARP)
+    partial = b.shared(reduction.element, [warps])
+    partial.name_hint = "of_warps"
+    first = b.compare("eq", b.rem(lane, WARP), 0)
+    b.when(first, lambda: b.store(value, partial, [b.div(lane, WARP)]))
+    b.barrier()
+    return over_lanes(b, reduction, b.load(partial, [b.rem(lane, warps)]), warps)

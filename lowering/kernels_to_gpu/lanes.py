@@ -1,0 +1,84 @@
+"""How many neighbours a thread can read and write at once: those that lie together in 16 bytes, aligned to their size.
+
+A kernel's elements are written for trial with lanes along one axis; every place that was asked for has its say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import BlockArgument, Operation
+
+from ...dialects.graph.values import numpy_dtype
+from ..kernels_to_loops.elements.values import Values
+from ..kernels_to_loops.lanes.domain import Domain, Element, Trial
+from ..kernels_to_loops.writing.index_expr import Expr, Var
+from ..kernels_to_loops.writing.lane_access import Line, NotVectorisable
+from .builder import ACCESS
+from .instance import GpuKernel
+
+MOST_LANES = 8  # numbers of a thread's vector, whose registers are those of the wider type they are computed in
+
+
+def trial_of(k: GpuKernel, results: Sequence[int] | None = None) -> Trial:
+    """For writing elements of the kernel for trial, which store the results of those numbers (None: all)."""
+    stored = range(len(k.results)) if results is None else results
+    return Trial(k.kernel, [k.types[i] for i in k.operands], [k.types[k.results[number]] for number in stored])
+
+
+def lanes_along(
+    k: GpuKernel,
+    trial: Trial,
+    domain: Domain,
+    element: Element,
+    axis: int,
+    *,
+    results: Sequence[int] | None = None,
+    scatters: bool = False,
+) -> int:
+    """The most lanes along an axis of the domain such that all that is read and written is whole aligned vectors.
+
+    With `scatters` what is written may lie apart. `results` says which the trial's results are, as in `trial_of`.
+    """
+    stored = k.results if results is None else [k.results[number] for number in results]
+    aligned = [k.aligned[i] for i in (*k.operands, *stored)]
+    lanes, size = MOST_LANES, domain.size(domain.axes()[axis])
+    while lanes > 1:
+        if size and size % lanes == 0 and _fit(trial, domain, element, axis, lanes, aligned, scatters):
+            return lanes
+        lanes //= 2
+    return 1
+
+
+def _fit(
+    trial: Trial, domain: Domain, element: Element, axis: int, lanes: int, aligned: Sequence[int], scatters: bool
+) -> bool:
+    try:
+        written = trial.write(domain, element, vector=axis, lanes=lanes)
+    except NotVectorisable:
+        return False
+    return all(_fits(values, variables[axis], lanes, aligned, scatters) for variables, values in written)
+
+
+def _fits(values: Values, along: Var, lanes: int, aligned: Sequence[int], scatters: bool) -> bool:
+    """Whether all accesses of one trial are vectors."""
+
+    def fits(buffer: Line, place: Expr, apart: bool) -> bool:
+        step = place.coefficient(along)
+        if step != 1:
+            return step == 0 or (apart and step is not None)
+        nbytes = lanes * numpy_dtype(buffer.element).itemsize
+        others = [factor for atom, factor in place.terms if atom is not along]
+        whole = all(each % lanes == 0 for each in (*others, place.constant))
+        return whole and nbytes <= ACCESS and aligned[_position(buffer)] % nbytes == 0
+
+    return all(fits(*each, False) for each in values.read) and all(fits(*each, scatters) for each in values.written)
+
+
+def _position(buffer: Line) -> int:
+    """Which argument of the trial's block a line was made of."""
+    owner = buffer.line.owner
+    assert isinstance(owner, Operation)
+    source = owner.operands[0]
+    assert isinstance(source, BlockArgument)
+    return source.index

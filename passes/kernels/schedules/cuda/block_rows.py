@@ -1,0 +1,66 @@
+"""The block_rows schedule: a block has a row, or a part of one where rows are few and long.
+
+Sums go through shuffles and then through shared memory. Parts of rows are reduced in a launch of their own for each
+pass, whose results lie in scratch; the next launch begins by putting them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.reduction import CumsumOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...forms.rows import the_row_form
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
+from .rows import ARRIVING, MEETING, WARP, interface_of, partial_sums, rows_for, seconds, splits
+
+BLOCKS = (64, 128, 256, 512, 1024)
+
+
+@dataclass(frozen=True)
+class BlockRows(Schedule[GpuAttr]):
+    """Rows by blocks."""
+
+    name = "block_rows"
+
+    block: TileSize
+    """Threads of a block, a power of two and at least two warps."""
+    parts: TileSize = 1
+    """Blocks that share a row, a power of two."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        form = rows_for(kernel, along=True)
+        if form is None or isinstance(form.root, CumsumOp):
+            return
+        for block in BLOCKS:
+            if block < 2 * form.length:
+                yield from (cls(block, parts) for parts in splits(form, form.rows, block, target))
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        return seconds(
+            kernel,
+            target,
+            blocks=the_row_form(kernel).rows * self.parts,
+            block=self.block,
+            threads=self.block,
+            parts=self.parts,
+            exchange=MEETING + ARRIVING * self.block / WARP,
+        )
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return interface_of(kernel, self.scratch(kernel))
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        return partial_sums(the_row_form(kernel), self.parts)

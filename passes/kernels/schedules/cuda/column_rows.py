@@ -1,0 +1,79 @@
+"""The column_rows schedule: rows lie across the innermost axis, so neighbouring threads have neighbouring rows.
+
+A block has `columns` threads along the innermost axis, each with up to `vector` rows, times `shares` threads for parts
+of these rows; their sums are put together in shared memory. Where there are few rows, and they are long, blocks share
+rows as in block_rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.reduction import CumsumOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...forms.rows import the_row_form
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
+from .rows import ARRIVING, MEETING, WARP, interface_of, partial_sums, rows_for, seconds, splits
+
+COLUMNS = ((8, 4), (16, 4), (32, 4), (32, 1), (128, 1))  # threads, and rows of each
+SHARES = (1, 4, 8, 16, 32)
+MOST_THREADS = 512
+
+
+@dataclass(frozen=True)
+class ColumnRows(Schedule[GpuAttr]):
+    """Rows by columns of threads."""
+
+    name = "column_rows"
+
+    columns: TileSize
+    """Threads of a block along the innermost axis."""
+    vector: TileSize
+    """Rows of a thread at most: as many as lie together in 16 aligned bytes."""
+    shares: TileSize
+    """Threads that share a row."""
+    parts: TileSize = 1
+    """Blocks that share a row, a power of two."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        form = rows_for(kernel, along=False)
+        if form is None:
+            return
+        for columns, vector in COLUMNS:
+            for shares in (1,) if isinstance(form.root, CumsumOp) else SHARES:
+                threads = columns * shares
+                if WARP <= threads <= MOST_THREADS and shares <= max(1, form.length):
+                    blocks = -(-form.rows // (columns * vector))
+                    for parts in splits(form, blocks, shares, target):
+                        yield cls(columns, vector, shares, parts)
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        blocks = -(-the_row_form(kernel).rows // (self.columns * self.vector)) * self.parts
+        return seconds(
+            kernel,
+            target,
+            blocks=blocks,
+            block=self.columns * self.shares,
+            threads=self.shares,
+            parts=self.parts,
+            exchange=MEETING + ARRIVING * self.columns * self.shares / WARP if self.shares > 1 else 0,
+            vector=self.vector,
+        )
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return interface_of(kernel, self.scratch(kernel))
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        return partial_sums(the_row_form(kernel), self.parts)

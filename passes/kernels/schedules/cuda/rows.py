@@ -1,0 +1,126 @@
+"""What the schedules of row kernels have in common: how often rows are read, what lies in registers, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import cast
+
+from xdsl.dialects.builtin import FixedBitwidthType, i32
+from xdsl.ir import Attribute
+
+from .....dialects.graph.normalization import RmsNormOp
+from .....dialects.graph.reduction import ArgExtremumOp, CumsumOp, ReduceOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import shape_of
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...element_flow import same_place_pairs
+from ...forms.rows import RowForm, row_form, the_row_form
+from ...kernel_facts import item_bytes
+from ..scratch import ScratchLayout
+from .cost import LATENCY, LAUNCH, arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
+
+WARP = 32  # threads
+
+KEPT_WORDS = 32
+"""Words of a thread's registers that hold its part of a row between two passes: half of what 1024 threads of a block
+have each."""
+
+SHUFFLES = 0.15e-6
+"""Seconds that a warp takes to sum up over its lanes: five steps of some 30 cycles. Expected, not measured."""
+
+IN_FLIGHT = 64
+"""Bytes that a thread has on their way: four vectors, as far as compilers put loads together. Expected."""
+
+MEETING = 0.25e-6
+"""Seconds that a block takes to do so through shared memory, with the barrier."""
+
+ARRIVING = 10e-9
+"""Seconds more for each warp that comes there. Expected, not measured."""
+
+
+def rows_for(kernel: KernelOp, *, along: bool) -> RowForm | None:
+    """The form of a kernel that there is code for, with rows along the innermost axis or across it."""
+    form = row_form(kernel)
+    return form if form is not None and form.along == along and form.rows > 0 else None
+
+
+def reduced_types(form: RowForm) -> list[Attribute]:
+    """The type of the number that a row is reduced to, for each pass that reduces it."""
+    match form.root:
+        case CumsumOp():
+            return []
+        case ReduceOp() | RmsNormOp():
+            return [form.number]
+        case ArgExtremumOp():
+            return [form.number, i32]
+        case _:
+            return [form.number, form.number]
+
+
+def keeps_in_registers(form: RowForm, threads: int, vector: int = 1) -> bool:
+    """Whether rows are read once: where several passes need them, and `threads` have the registers for `vector`."""
+    passes = len(reduced_types(form)) + form.keeps_shape
+    words = max(1, cast("FixedBitwidthType", form.number).bitwidth // 32)
+    return passes > 1 and -(-form.length // threads) * words * vector <= KEPT_WORDS
+
+
+def splits(form: RowForm, rows: int, threads: int, target: GpuAttr) -> Iterator[int]:
+    """Into how many parts a row may be cut, each for a block of its own: where there are too few rows for all
+    multiprocessors, and each part still is some elements for each thread."""
+    yield 1
+    parts = 2
+    while parts <= WARP and rows * parts <= 4 * target.multiprocessors.data and form.length >= 4 * parts * threads:
+        if reduced_types(form):
+            yield parts
+        parts *= 2
+
+
+def partial_sums(form: RowForm, parts: int) -> ScratchLayout:
+    """The numbers that the parts of rows are reduced to, [parts of each row] for each pass; none for whole rows."""
+    if parts == 1:
+        return ScratchLayout()
+    types = enumerate(reduced_types(form))
+    return ScratchLayout.of(shared=[(f"pass{number}", type, (form.rows * parts,)) for number, type in types])
+
+
+def interface_of(kernel: KernelOp, scratch: ScratchLayout) -> InterfaceAttr:
+    """Any strides; in place over what is read at the place that is written."""
+    form = the_row_form(kernel)
+    return InterfaceAttr.of(
+        inplace=same_place_pairs(kernel, (form.root,) if form.keeps_shape else ()),
+        strided_operands=list(range(len(kernel.arguments))),
+        strided_results=list(range(len(kernel.terminator.arguments))),
+        scratch=scratch.together,
+    )
+
+
+def seconds(
+    kernel: KernelOp,
+    target: GpuAttr,
+    *,
+    blocks: int,
+    block: int,
+    threads: int,
+    parts: int,
+    exchange: float,
+    vector: int = 1,
+) -> float:
+    """How long a kernel takes of whose rows `vector` have `threads` threads, in `parts` blocks."""
+    form = the_row_form(kernel)
+    reductions = len(reduced_types(form))
+    launches = reductions + 1 if parts > 1 else 1
+    kept = parts == 1 and keeps_in_registers(form, threads, vector)
+    again = 0 if kept else reductions + form.keeps_shape - 1
+    size = item_bytes(form.root.x)
+    # What is read again mostly comes from the second-level cache, at about twice the speed.
+    x = prod(shape_of(form.root.x)) * size
+    nbytes = bytes_of(kernel) + again * x / 2
+    each = -(-form.length // (threads * parts)) * vector
+    share = occupied(blocks, resident_blocks(block), target)
+    work = max(
+        stream_seconds(nbytes, x, blocks, block, min(IN_FLIGHT, each * size), target),
+        arithmetic_seconds(kernel, target, max(share, 1e-6)),
+    )
+    return launches * LAUNCH + work + again * LATENCY + reductions * exchange

@@ -1,0 +1,61 @@
+"""The warp_rows schedule: a warp, or a part of one, has a row; blocks have several rows.
+
+Neighbouring lanes read neighbouring elements, 16 bytes each where they are aligned. Sums are put together by shuffles;
+no thread waits for another warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.reduction import CumsumOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...forms.rows import the_row_form
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
+from .rows import SHUFFLES, WARP, interface_of, rows_for, seconds
+
+BLOCKS = (32, 64, 128, 256)
+
+
+@dataclass(frozen=True)
+class WarpRows(Schedule[GpuAttr]):
+    """Rows by warps or parts of them."""
+
+    name = "warp_rows"
+
+    width: TileSize
+    """Lanes that share a row, a power of two."""
+    block: TileSize
+    """Threads of a block."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """Lanes of a warp part company only where rows are used up: parts of a warp need whole warps of rows."""
+        form = rows_for(kernel, along=True)
+        if form is None:
+            return
+        for width in (1, 2, 4, 8, 16, WARP):
+            parts_of_warp = width in (1, WARP) or form.rows * width % WARP == 0
+            scans = not isinstance(form.root, CumsumOp) or width in (1, WARP)
+            if parts_of_warp and scans and (width == 1 or width == WARP or width < form.length):
+                yield from (cls(width, block) for block in BLOCKS)
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        rows = the_row_form(kernel).rows
+        blocks = -(-rows * self.width // self.block)
+        exchange = SHUFFLES * (self.width.bit_length() - 1) / 5
+        time = seconds(kernel, target, blocks=blocks, block=self.block, threads=self.width, parts=1, exchange=exchange)
+        return time
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return interface_of(kernel, ScratchLayout())
