@@ -118,7 +118,7 @@ class EngineConfig:
             foreign = (*foreign, "emulator")
         for name in foreign:
             if getattr(self, name) != getattr(type(self), name):
-                raise ConfigError(f"{name}={getattr(self, name)!r} does nothing on the device '{self.device}'")
+                raise ConfigError(f"{name} does nothing on the device '{self.device}'")
 
     def _check_planning(self) -> None:
         from ..passes.planning import STRATEGIES

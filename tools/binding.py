@@ -1,4 +1,4 @@
-"""Sizes on the command line: `--dim NAME=SIZE` and `--shape NAME=1,3,224,224`, for every tool alike."""
+"""Options of every tool alike: sizes, as `--dim NAME=SIZE` and `--shape NAME=1,3,224,224`, and what code is for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from ..dialects.errors import ConfigError
+from ..dialects.targets import GPUS, PRECISIONS
 
 _Value = TypeVar("_Value")
 
@@ -18,6 +19,9 @@ Shapes = Annotated[
     list[str] | None,
     typer.Option("--shape", metavar="NAME=1,3,224,224", help="Whole shape of an input; may be repeated."),
 ]
+
+Gpu = Annotated[str | None, typer.Option(metavar="NAME", help=f"Make code for a GPU: {', '.join(GPUS)}.")]
+Precision = Annotated[str, typer.Option(help=f"Of products on a GPU: {', '.join(PRECISIONS)}.")]
 
 
 def dims_of(texts: Sequence[str] | None) -> dict[str, int]:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dialects.errors import ConfigError
-from .binding import Dims, Shapes, dims_of, shapes_of
+from .binding import Dims, Gpu, Precision, Shapes, dims_of, shapes_of
 from .one_line_errors import FLAGS, WRONG, OneLineErrors
 from .versions import Version
 
@@ -33,6 +33,8 @@ def program(version: Version = False) -> None:
 
 Model = Annotated[str, typer.Argument(help="An .onnx file, or an .mlir file at any level.", metavar="MODEL")]
 Threads = Annotated[int | None, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")]
+Device = Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1, cuda-emulated.")]
+Emulator = Annotated[str | None, typer.Option(help="How cuda-emulated runs kernels: interpreter, compiled.")]
 Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Fusion and layout on or off.")]
 Memory = Annotated[bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.")]
 Strategy = Annotated[str, typer.Option(help="How places are found: auto, pools, greedy-by-size, exact, ...")]
@@ -49,8 +51,16 @@ def _options(
     shapes: list[str] | None = None,
     optimize: bool = True,
     memory: bool = True,
+    device: str = "cpu",
+    precision: str = "fp32",
+    gpu: str | None = None,
+    emulator: str | None = None,
 ) -> dict[str, Any]:
     return {
+        "device": device,
+        "precision": precision,
+        "gpu": gpu,
+        "emulator": emulator,
         "threads": threads,
         "dims": dims_of(dims),
         "shapes": shapes_of(shapes),
@@ -84,6 +94,10 @@ def run(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    device: Device = "cpu",
+    precision: Precision = "fp32",
+    gpu: Gpu = None,
+    emulator: Emulator = None,
     optimize: Optimize = True,
     plan_memory: Memory = True,
     repeat: Annotated[int, typer.Option(min=1, help="Inferences to time.")] = 20,
@@ -101,9 +115,13 @@ def run(
 
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
-    options = _options(threads, dim, shape, optimize, plan_memory)
+    options = _options(threads, dim, shape, optimize, plan_memory, device, precision, gpu, emulator)
     if reference:
         others = (
+            "device",
+            "precision",
+            "gpu",
+            "emulator",
             "threads",
             "optimize",
             "plan_memory",
@@ -145,6 +163,9 @@ def plan(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    device: Device = "cpu",
+    precision: Precision = "fp32",
+    gpu: Gpu = None,
     optimize: Optimize = True,
     plan_memory: Memory = True,
 ) -> None:
@@ -154,7 +175,7 @@ def plan(
 
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
-    options = _options(threads, dim, shape, optimize, plan_memory) | {
+    options = _options(threads, dim, shape, optimize, plan_memory, device, precision, gpu) | {
         "planner": strategy,
         "memory_alignment": alignment,
         "max_workspace_size": capacity,
@@ -196,6 +217,10 @@ def bench(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    device: Device = "cpu",
+    precision: Precision = "fp32",
+    gpu: Gpu = None,
+    emulator: Emulator = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
     runs: Annotated[int, typer.Option(min=1, help="Inferences of each engine in a round.")] = 20,
     warmup: Annotated[int, typer.Option(min=0, help="Inferences of each engine that don't count, at first.")] = 5,
@@ -211,7 +236,7 @@ def bench(
 
     if duration is not None:
         _refuse(context, "with --duration", "rounds")
-    options = _options(threads, dim, shape, optimize)
+    options = _options(threads, dim, shape, optimize, True, device, precision, gpu, emulator)
     amount = benching.Amount(rounds, runs, warmup, duration)
     benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out)
 
@@ -224,12 +249,17 @@ def compare(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    device: Device = "cpu",
+    precision: Precision = "fp32",
+    gpu: Gpu = None,
+    emulator: Emulator = None,
     tolerance: Annotated[float, typer.Option(help="Largest accepted max|e| / max|reference|.")] = 1e-4,
 ) -> None:
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
     from . import comparing
 
-    if not comparing.compare(model, _options(threads, dim, shape), input or [], seed, tolerance, out):
+    options = _options(threads, dim, shape, True, True, device, precision, gpu, emulator)
+    if not comparing.compare(model, options, input or [], seed, tolerance, out):
         raise typer.Exit(WRONG)
 
 

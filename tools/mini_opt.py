@@ -3,6 +3,7 @@
     mini-opt model.mlir -p 'fold-constants,form-kernels'
     mini-opt model.onnx --to buffers -o model.mlir       # new weights go to model.weights
     mini-opt model.onnx -t llvm-ir
+    mini-opt model.onnx -t cuda --gpu sm_90a
 
 What a user gets wrong is told on standard error with a non-zero exit status; nothing has been written then.
 """
@@ -19,7 +20,7 @@ from typer.core import TyperCommand
 from typing_extensions import override
 
 from ..lowering.registry import PASSES, PASSES_BY_LEVEL, Level, pass_summary
-from .binding import Dims, Shapes, dims_of, shapes_of
+from .binding import Dims, Gpu, Precision, Shapes, dims_of, shapes_of
 from .one_line_errors import OneLineErrorsCommand, status_of
 from .versions import Version
 
@@ -88,7 +89,7 @@ def mini_opt(
     ] = None,
     to: Annotated[Level | None, typer.Option(help="Run the compiler's own passes, down to this level.")] = None,
     target: Annotated[
-        Literal["mlir", "llvm-ir", "asm", "cuda", "memory-plan", "check"],
+        Literal["mlir", "llvm-ir", "asm", "cuda", "launches", "memory-plan", "check"],
         typer.Option("--target", "-t", help="The form of the output."),
     ] = "mlir",
     host: Annotated[
@@ -98,6 +99,8 @@ def mini_opt(
         str | None,
         typer.Option(metavar="NAME", help="Compile for a CPU: x86-64-v3, aarch64-linux-gnu:neoverse-n1, ..."),
     ] = None,
+    gpu: Gpu = None,
+    precision: Precision = "fp32",
     dim: Dims = None,
     shape: Shapes = None,
     print_ir_before: Annotated[
@@ -163,6 +166,8 @@ def mini_opt(
         target=target,
         host=host,
         cpu=cpu,
+        gpu=gpu,
+        precision=precision,
         dims=dims_of(dim),
         shapes=shapes_of(shape),
         watch=wanted,

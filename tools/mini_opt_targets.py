@@ -1,4 +1,4 @@
-"""The forms in which mini-opt gives out a module: IR text, LLVM IR, assembly, the memory plan."""
+"""The forms in which mini-opt gives out a module: IR text, LLVM IR, assembly, CUDA C++, launches, the memory plan."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ def _cuda(ctx: Context, module: ModuleOp) -> str:
     return cuda_text(module)
 
 
+def _launches(ctx: Context, module: ModuleOp) -> str:
+    from .launch_table import launch_table
+
+    return launch_table(module)
+
+
 def _memory_plan(ctx: Context, module: ModuleOp) -> str:
     from ..passes.memory.report.memory_report import memory_plan
     from .reports import plan_table
@@ -58,12 +64,13 @@ def _check(ctx: Context, module: ModuleOp) -> str:
     return check_results(ctx, module)
 
 
-TargetName = Literal["mlir", "llvm-ir", "asm", "cuda", "memory-plan", "check"]
+TargetName = Literal["mlir", "llvm-ir", "asm", "cuda", "launches", "memory-plan", "check"]
 TARGETS: dict[TargetName, Target] = {
     "mlir": Target(_mlir, None),
     "llvm-ir": Target(_llvm_ir, "llvm"),
     "asm": Target(_assembly, "llvm"),
-    "cuda": Target(_cuda, None),
+    "cuda": Target(_cuda, "launches"),
+    "launches": Target(_launches, "launches"),
     "memory-plan": Target(_memory_plan, "arena"),
     "check": Target(_check, None),
 }

@@ -16,9 +16,10 @@ from xdsl.passes import ModulePass
 
 from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, blobs_of
+from ..dialects.targets import GpuAttr, target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import module_context, own_errors, parse_module, print_module
-from ..lowering.pipelines import parse_passes, remaining_phases, run_passes
+from ..lowering.pipelines import PATHS, parse_passes, remaining_phases, run_passes
 from ..lowering.registry import Level
 from ..passes.statistics import Difference, pass_statistics
 from .destination import STANDARD_STREAM, Destination
@@ -47,6 +48,8 @@ class OptOptions:
     target: TargetName = "mlir"
     host: bool = False
     cpu: str | None = None
+    gpu: str | None = None
+    precision: str = "fp32"
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     watch: Wanted = field(default_factory=Wanted)
@@ -85,6 +88,10 @@ class OptRun:
             raise ConfigError("--dim and --shape are for ONNX models; the shapes of a module are fixed")
         if self.frontend == "onnx" and (options.split_input_file or options.verify_diagnostics):
             raise ConfigError("--split-input-file and --verify-diagnostics are for text")
+        if options.gpu is None and options.precision != "fp32":
+            raise ConfigError("--precision is for a GPU; --gpu NAME says which")
+        if options.gpu is not None and (options.host or options.cpu):
+            raise ConfigError("--gpu and --host or --cpu exclude each other")
         if options.verify_each and options.disable_verify:
             raise ConfigError("--verify-each and --disable-verify exclude each other")
         if options.target != "mlir" and (options.print_op_generic or options.elide_weights):
@@ -185,7 +192,9 @@ class OptRun:
 
     def _transform(self, module: ModuleOp) -> None:
         self._verify(module)
-        if self.options.host or self.options.cpu:
+        if self.options.gpu is not None:
+            module.attributes["kernel.target"] = GpuAttr.named(self.options.gpu, self.options.precision)
+        elif self.options.host or self.options.cpu:
             from ..runtime.config import EngineConfig
             from ..runtime.targets import target_attribute
 
@@ -209,7 +218,11 @@ class OptRun:
         if self.passes is not None:
             return [self.passes]
         to = self.options.to or TARGETS[self.options.target].level
-        return [parse_passes(phase.passes) for phase in remaining_phases(module, to)] if to else []
+        if to is None or (self.options.to is None and to == "launches" and _launches(module)):
+            return []
+        if to not in PATHS["cpu"] and target_of(module).device == "cpu":
+            raise ConfigError(f"only a GPU's modules have a {to} level; --gpu NAME makes code for one")
+        return [parse_passes(phase.passes) for phase in remaining_phases(module, to)]
 
     def _verify(self, module: ModuleOp) -> None:
         if not self.options.disable_verify:
@@ -217,7 +230,8 @@ class OptRun:
 
     def _emit(self, module: ModuleOp, destination: Destination, inherited: set[BlobAttr]) -> str:
         target = TARGETS[self.options.target]
-        if target.level is not None and level_of(module) != target.level:
+        there = target.level == "launches" and _launches(module)
+        if target.level is not None and not there and level_of(module) != target.level:
             raise ConfigError(
                 f"-t {self.options.target} needs a module at the {target.level} level; "
                 f"this one is at the {level_of(module)} level"
@@ -227,6 +241,11 @@ class OptRun:
             self.left_out += destination.settle_weights(module, self.ctx.blobs, inherited, elide=elide)
             return print_module(self.ctx, module, generic=self.options.print_op_generic, elide=elide)
         return target.emit(self.ctx, module)
+
+
+def _launches(module: ModuleOp) -> bool:
+    """Whether a module has kernels of a GPU, whatever level it states, or none."""
+    return any(op.name == "gpu.module" for op in module.ops)
 
 
 def _frontend_of(file: str) -> Frontend:

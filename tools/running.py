@@ -116,7 +116,8 @@ def run_compiled(
     else:
         times = [seconds(lambda: engine(compiled.inputs)) for _ in range(repeat)]
         median, least = statistics.median(times) * 1e3, min(times) * 1e3
-        console.print(f"latency on {plan.threads} thread(s): median {median:.3f} ms, min {least:.3f} ms of {repeat}")
+        where = plan.config.place if plan.launches else f"{plan.threads} thread(s)"
+        console.print(f"latency on {where}: median {median:.3f} ms, min {least:.3f} ms of {repeat}")
     console.print(
         f"memory: weights {size_text(plan.weights.nbytes)}, arena {size_text(memory.arena_bytes)} "
         f"(lower bound {size_text(memory.lower_bound_bytes)}, without reuse {size_text(memory.total_bytes)}, "

@@ -396,6 +396,11 @@ USELESS: dict[str, str] = {
     "run --reference --repeat 3": "--repeat does nothing with --reference",
     "run --reference --check-memory": "--check-memory does nothing with --reference",
     "run --check-memory --repeat 3": "--repeat does nothing with --check-memory",
+    "run --precision tf32": "--precision does nothing on the device 'cpu'",
+    "run --device cuda --threads 2": "--threads does nothing on the device 'cuda'",
+    "plan --device cuda --gpu sm_20": "--gpu is 'sm_20'; it must be one of sm_80, sm_90a, sm_100a",
+    "run --reference --device cuda": "--device does nothing with --reference",
+    "run --device gpu": "--device 'gpu' is not supported; there is 'cpu', 'cuda'",
     "plan --no-plan-memory --strategy pools": "--strategy pools does nothing with --no-plan-memory",
     "plan --no-plan-memory --disable-inplace add": "--disable-inplace does nothing with --no-plan-memory",
     "plan --no-plan-memory --strategy beam --beam-width 2": "--strategy beam does nothing with --no-plan-memory",
@@ -424,6 +429,11 @@ def test_ops_may_be_named_as_in_onnx(tmp_path: Path) -> None:
     }
     found = list(plans.values())
     assert found[0] == found[1] == found[2] != found[3]
+
+
+def test_a_plan_for_a_gpu_needs_none(model: Path) -> None:
+    lines = told("plan", model, "--device", "cuda", "--gpu", "sm_90a", "--precision", "tf32", "--table")
+    assert "proven minimal" in lines and "gemm_0" in lines
 
 
 @pytest.mark.parametrize("case", WRONG)
