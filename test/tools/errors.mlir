@@ -24,7 +24,7 @@
 // OPTION:  mini-opt: error: pass 'cse' has no option 'limit' (it has: none)
 // TEXT:    mini-opt: error: the pass pipeline can't be read
 // BOTH:    mini-opt: error: -p/--pass-pipeline and --to exclude each other
-// LEVEL:   mini-opt: error: Invalid value for '--to': 'nowhere' is not one of 'graph', 'kernels', 'buffers', 'arena', 'loops', 'llvm'.
+// LEVEL:   mini-opt: error: Invalid value for '--to': 'nowhere' is not one of 'graph', 'kernels', 'buffers', 'arena', 'loops', 'llvm', 'launches'.
 // MAIN:    mini-opt: error: the module has no function @main
 // DIM:     mini-opt: error: --dim n=0: expected NAME=SIZE with a size of at least 1
 // TWICE:   mini-opt: error: --dim n=5: 'n' is given twice
