@@ -39,7 +39,10 @@ class Benchmark:
     """Engines side by side, and why others are not among them."""
 
     model: str
+    device: str
+    precision: str
     threads: int
+    where: str
     engines: Mapping[str, Measured]
     dropped: Mapping[str, str]
 
@@ -49,7 +52,7 @@ class Benchmark:
 
     def table(self) -> Table:
         """For readers; ratios are ours by theirs, of the medians and of the minima."""
-        table = Table(title=f"latency in ms, {self.threads} thread(s)", box=None, padding=(0, 2), title_justify="left")
+        table = Table(title=f"latency in ms, {self.where}", box=None, padding=(0, 2), title_justify="left")
         for title in ("engine", "median", "p90", "p99", "min", "per second", "ours/theirs: median", "min", "load s"):
             table.add_column(title, justify="left" if title == "engine" else "right")
         ours = self.engines[OURS]

@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from . import bench_gpu
+
 Runner = Callable[[], Any]
 
 
@@ -21,6 +23,8 @@ def _mini_infer(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any
     from ..runtime.compiling import compile
 
     engine = compile(model, **options)
+    if engine.plan.launches:
+        return bench_gpu.bound(engine, inputs)
     return lambda: engine(inputs)
 
 
@@ -47,7 +51,7 @@ def _openvino(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any])
     return lambda: request.infer(dict(inputs))
 
 
-ENGINES = {"mini_infer": _mini_infer, "onnxruntime": _onnxruntime, "openvino": _openvino}
+ENGINES = {"mini_infer": _mini_infer, "onnxruntime": _onnxruntime, "openvino": _openvino, **bench_gpu.ENGINES}
 
 
 def _say(**answer: Any) -> None:

@@ -1,7 +1,7 @@
 """What `mini-infer bench` does: engines side by side, each in a process of its own, measured in alternation.
 
 The machine may be shared and its speed may drift, so rounds go A B A B ...; all engines are pinned to the same
-number of threads and get the same inputs.
+number of threads and get the same inputs. On a GPU these lie there, and outputs stay; see bench_gpu.py.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
@@ -26,13 +26,22 @@ from ..dialects.errors import ConfigError, MiniInferError
 from ..runtime.build import import_model
 from ..runtime.compiling import compile
 from ..runtime.config import EngineConfig
+from ..runtime.device import device_named
 from ..runtime.engine import Engine
 from ..runtime.signature import input_specs
+from . import bench_gpu
 from .arrays import load_inputs
 from .bench_report import OURS, Benchmark, Measured
 from .progress import working
 
-PEERS = ("onnxruntime", "openvino")
+PEERS = {"cpu": ("onnxruntime", "openvino"), "cuda": tuple(bench_gpu.ENGINES)}
+"""Engines to measure beside ours, by the kind of device."""
+PACKAGES = {
+    "torch": ("torch", "onnx2torch"),
+    "torch-compile": ("torch", "onnx2torch"),
+    "onnxruntime-cuda": ("onnxruntime",),
+}
+"""What a peer needs, if not a package of its own name."""
 WORKER = "mini_infer.tools.bench_worker"
 
 
@@ -112,18 +121,27 @@ def bench(
     console: Console,
 ) -> None:
     """Measures and prints a table, or JSON; with `profile` the kernels too."""
-    if unknown := [peer for peer in peers if peer not in PEERS]:
-        raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS)}")
     config = EngineConfig.of(**options)
+    device = device_named(config.place)
+    if unknown := [peer for peer in peers if peer not in PEERS[device.kind]]:
+        raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS[device.kind])}")
+    device.open()
     module, _ = import_model(model, config)
     inputs = load_inputs(files, input_specs(module), seed)
-    settings: dict[str, Any] = {**options, "threads": config.thread_count}
+    place, _, number = config.place.partition(":")
+    settings: dict[str, Any] = {**options, "device": place, "device_id": int(number or 0)}
+    if device.kind == "cpu":
+        settings["threads"] = config.thread_count
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder, "job.pickle")
         job.write_bytes(pickle.dumps({"model": os.path.abspath(model), "options": settings, "inputs": inputs}))
         measured, dropped = _Alternation(job, config.thread_count, amount, console).measure([OURS, *peers])
-    result = Benchmark(model, config.thread_count, measured, dropped)
-    kernels = profiled(compile(model, **settings, enable_profiling=True), inputs, amount.runs) if profile else None
+    where = f"{config.thread_count} thread(s)" if device.kind == "cpu" else f"on {config.place}, {config.precision}"
+    result = Benchmark(model, config.place, config.precision, config.thread_count, where, measured, dropped)
+    kernels = None
+    if profile:
+        limits = bench_gpu.limits(model, config) if device.kind == "cuda" else ()
+        kernels = profiled(compile(model, **settings, enable_profiling=True), inputs, amount.runs, limits)
     if as_json:
         told = result.as_json() | ({"kernels": kernels} if kernels is not None else {})
         console.print(json.dumps(told, indent=2), soft_wrap=True)
@@ -168,8 +186,9 @@ class _Alternation:
         return measured, self._dropped
 
     def _load(self, engine: str) -> None:
-        if engine != OURS and find_spec(engine) is None:
-            raise MiniInferError(f"{engine} is not installed: pip install {engine}")
+        needed = PACKAGES.get(engine, (engine,))
+        if engine != OURS and any(find_spec(each) is None for each in needed):
+            raise MiniInferError(f"{engine} is not installed: pip install {' '.join(needed)}")
         self._workers[engine] = _Worker(engine, self._job, self._threads)
         self._workers[engine].load()
 
@@ -190,24 +209,34 @@ class _Alternation:
             warnings.warn(f"left out: {error}", stacklevel=2)
 
 
-def profiled(engine: Engine, inputs: Mapping[str, Any], runs: int) -> list[dict[str, Any]]:
-    """The calls by the time they take: the fastest of `runs` for each, in microseconds."""
+def profiled(
+    engine: Engine, inputs: Mapping[str, Any], runs: int, limits: Sequence[float] = ()
+) -> list[dict[str, Any]]:
+    """The calls by the time they take: the fastest of `runs` for each, in microseconds; on a GPU beside limits."""
     context = engine.plan.create_execution_context()
     best: list[int] = []
     for _ in range(runs):
         context.run(inputs)
         spans = [each.nanoseconds for each in context.profile()]
         best = [min(pair) for pair in zip(best, spans, strict=True)] if best else spans
-    calls = sorted(zip(best, context.profile(), strict=True), key=lambda row: -row[0])
-    return [{"us": span / 1e3, "kernel": each.kernel, "node": each.node} for span, each in calls]
+    times = [replace(each, nanoseconds=span) for span, each in zip(best, context.profile(), strict=True)]
+    rows = [{"us": each.nanoseconds / 1e3, "kernel": each.kernel, "node": each.node} for each in times]
+    if limits:
+        rows = bench_gpu.by_calls(engine.plan.launches, times, limits)
+    return sorted(rows, key=lambda row: -row["us"])
 
 
 def profile_table(kernels: Sequence[Mapping[str, Any]]) -> Table:
     """Calls of kernels, the longest first."""
     total = max(1e-9, sum(each["us"] for each in kernels))
     table = Table(title=f"kernels, {total / 1e3:.3f} ms in all", box=None, padding=(0, 2), title_justify="left")
-    for title in ("us", "share", "kernel", "first node"):
-        table.add_column(title, justify="right" if title in ("us", "share") else "left", no_wrap=True)
+    of_limit = ("limit us", "of limit") if any("limit_us" in each for each in kernels) else ()
+    for title in ("us", "share", *of_limit):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("kernel", "first node"):
+        table.add_column(title, no_wrap=True)
     for each in kernels:
-        table.add_row(f"{each['us']:.1f}", f"{100 * each['us'] / total:.1f} %", each["kernel"], each["node"])
+        beside = (f"{each['limit_us']:.1f}", f"{each['of_limit']:.0%}") if of_limit else ()
+        share = f"{100 * each['us'] / total:.1f} %"
+        table.add_row(f"{each['us']:.1f}", share, *beside, each["kernel"], each["node"])
     return table

@@ -210,7 +210,7 @@ def bench(
     context: typer.Context,
     model: Model,
     against: Annotated[
-        str, typer.Option(metavar="PEERS", help="Peers to measure in alternation: onnxruntime,openvino.")
+        str, typer.Option(metavar="PEERS", help="onnxruntime,openvino; torch,torch-compile,onnxruntime-cuda.")
     ] = "",
     input: Files = None,
     seed: Seed = 0,
@@ -228,7 +228,7 @@ def bench(
         float | None, typer.Option(min=0.001, help="Seconds for each engine, instead of a number of rounds.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    profile: Annotated[bool, typer.Option(help="Show what each kernel takes.")] = False,
+    profile: Annotated[bool, typer.Option(help="Show what each kernel takes, and on a GPU what it could.")] = False,
     optimize: Optimize = True,
 ) -> None:
     """Time a model: percentiles and throughput, beside other engines when asked, each in a process of its own."""

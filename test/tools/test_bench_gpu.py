@@ -1,0 +1,62 @@
+"""`mini-infer bench` on a GPU's kind of device: what needs no GPU of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fake_cupy import FakeCupy, fake
+from models.build import SMALL_MODELS, example_inputs
+from typer.testing import CliRunner
+
+from mini_infer.runtime.compiling import compile
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.tools import bench_gpu
+from mini_infer.tools.benching import profile_table, profiled
+from mini_infer.tools.cli import app
+
+assert fake  # the fixture
+
+
+def do_nothing(*_: int) -> None:
+    """A kernel."""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "mlp.onnx"
+    path.write_bytes(SMALL_MODELS["mlp"]().SerializeToString())
+    return path
+
+
+def test_peers_that_cannot_be_had_are_left_out_alone(model: Path) -> None:
+    words = ["--device", "cuda-emulated", "--rounds", "1", "--runs", "2", "--warmup", "0", "--json"]
+    result = CliRunner().invoke(app, ["bench", str(model), *words, "--against", "onnxruntime-cuda,torch"])
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert (told["device"], told["precision"]) == ("cuda-emulated", "fp32")
+    assert told["engines"]["mini_infer"]["inferences"] == 2
+    assert {*told["engines"]} | {*told["dropped"]} == {"mini_infer", "onnxruntime-cuda", "torch"}
+    assert all(name in result.stderr for name in told["dropped"])
+
+
+def test_peers_are_those_of_the_device(model: Path) -> None:
+    for device, peer, others in (
+        ("cuda-emulated", "openvino", "torch, torch-compile, onnxruntime-cuda"),
+        ("cpu", "torch", "onnxruntime, openvino"),
+    ):
+        result = CliRunner().invoke(app, ["bench", str(model), "--device", device, "--against", peer])
+        assert (result.exit_code, result.stderr) == (1, f"mini-infer: error: --against {peer}: there are {others}\n")
+
+
+def test_kernels_stand_beside_their_limits(fake: FakeCupy, model: Path) -> None:
+    """Each launch takes a millisecond here."""
+    limits = bench_gpu.limits(str(model), EngineConfig(device="cuda", gpu="sm_90a"))
+    engine = compile(str(model), device="cuda", gpu="sm_90a", enable_profiling=True)
+    fake.kernels |= {each.kernel: do_nothing for each in engine.plan.launches}
+    rows = profiled(engine, example_inputs(SMALL_MODELS["mlp"]()), 2, limits)
+    assert len(rows) == len(limits) == 1 + max(each.call for each in engine.plan.launches)
+    assert sum(row["us"] for row in rows) == 1000 * len(engine.plan.launches)
+    assert all(row["of_limit"] == row["limit_us"] / row["us"] > 0 for row in rows)
+    assert [column.header for column in profile_table(rows).columns][2:4] == ["limit us", "of limit"]
