@@ -117,6 +117,10 @@ def one_row(m: Model) -> SSAValue:
     return m(GeluOp(m(AddOp(y, m.input(1, 72)))))
 
 
+def test_tiles_of_one_row() -> None:
+    check_launches(one_row, SMALL, bound=EXACT)
+
+
 def odd_row(m: Model) -> SSAValue:
     return m(AddOp(m(MatmulOp(m.input(1, 1, 77), m.weight(77, 37))), m.weight(37)))
 
