@@ -16,23 +16,22 @@ type. Keys behind a causal block are not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.attention import AttentionOp
-from ....dialects.graph.values import element_type_of_value, is_bool
+from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
-from ....passes.kernels.kernel_facts import item_bytes, the_root
+from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cuda.flash import LANES, STAGES, Flash, padded_row, whole
-from ...kernels_to_loops.families.attention_windows import OperandWindow, mask_window, operand_window, result_window
+from ...kernels_to_loops.families.attention_windows import result_window
 from ...kernels_to_loops.writing.arithmetic import Arithmetic
 from ...kernels_to_loops.writing.builder import Index
-from ..builder import ACCESS
+from ..attention.block import AttentionBlock, divisor
+from ..attention.shared_rows import is_aligned
 from ..instance import GpuKernel, Grid
-from .shared_rows import SharedRows, is_aligned
 
 COMBINE_BLOCK = 128  # threads of a block that puts sums together
 
@@ -51,40 +50,16 @@ def lower(k: GpuKernel) -> None:
         k.launch(blocks, COMBINE_BLOCK, lambda grid: _put_together(grid, root, options, sizes), part="whole")
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A query: its batch element and head, and its number in it."""
-
-    batch: Index
-    head: Index
-    query: Index
-
-    @property
-    def place(self) -> list[Index]:
-        """Where it lies in queries, mask and result."""
-        return [self.batch, self.head, self.query]
-
-
-class _Block:
+class _Block(AttentionBlock):
     """What a block does; `lane` and `group` say which of its threads this one is."""
 
     def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp) -> None:
-        self.k, self.grid, self.b, self.root = k, grid, grid.b, root
-        self.options, self.sizes = k.schedule_as(Flash), attention_sizes(root)
-        self.element = element_type_of_value(root.result)
-        self.lanes = ACCESS // item_bytes(root.result)  # elements of a vector
-        self.m = Arithmetic(self.b, self.element)
-        self.query, self.key, self.value = (operand_window(grid, v) for v in (root.query, root.key, root.value))
-        self.mask = None if root.mask is None else mask_window(grid, root.mask)
-        self.out = result_window(grid, root)
-        b, s, o = self.b, self.sizes, self.options
+        self.options = o = k.schedule_as(Flash)
+        super().__init__(k, grid, root, o.tile_rows, o.tile_keys, o.splits)
+        b, s = self.b, self.sizes
         self.lane, self.group = b.rem(grid.lane, LANES), b.div(grid.lane, LANES)
-        tiles = o.row_tiles(s)
-        item, split = b.delinearize(b.block_id(), [tiles * s.batch * s.key_heads, o.splits])
-        self.split = split
-        self.batch, self.key_head, tile = b.delinearize(item, [s.batch, s.key_heads, tiles])
-        self.tile = b.sub(tiles - 1, tile)  # causal: those with most keys first
-        self.first = b.mul(self.tile, o.tile_rows)
+        for value, name in ((self.lane, "lane"), (self.group, "group")):
+            b.index(value).name_hint = name
         self.depth, self.width = whole(s.depth, self.lanes), whole(s.width, self.lanes)
         self.columns = -(-s.width // (LANES * self.lanes))  # vectors of a lane
         self._arrays()
@@ -106,15 +81,6 @@ class _Block:
         ):
             array.name_hint = name
 
-    # rows
-
-    def _row(self, number: Index) -> _Row:
-        """The row of that number in the block; behind the last one that one again."""
-        b, s = self.b, self.sizes
-        position = b.min(b.add(self.first, number), s.group * s.queries - 1)
-        head, query = b.delinearize(position, [s.group, s.queries])
-        return _Row(self.batch, b.add(b.mul(self.key_head, s.group), head), query)
-
     def _own(self, i: Index) -> Index:
         """The number in the block of this group's row i."""
         return self.b.add(self.b.mul(self.group, self.options.rows), i)
@@ -125,102 +91,10 @@ class _Block:
     # the whole
 
     def write(self) -> None:
-        b, o, s = self.b, self.options, self.sizes
-        self._load_queries()
+        self.load_queries(self.queries, self.depth)
         self._rows(self._start)
-        end = self._end()
-        share = o.key_tiles(s)
-        first = b.mul(self.split, share)
-        last = b.min(b.add(first, share), end) if o.splits > 1 else end
-        sources = self._sources()
-
-        def copy(tile: Index) -> None:
-            slot = b.mul(b.rem(tile, STAGES), o.tile_keys)
-            for source in sources:
-                source.copy(b.mul(tile, o.tile_keys), slot)
-            b.close_group()
-
-        def begin() -> None:
-            copy(first)
-
-        if isinstance(first, int):
-            begin()
-        else:
-            b.when(b.compare("slt", first, last), begin)
-
-        def tile(number: Index, _: Sequence[SSAValue]) -> None:
-            following = b.add(number, 1)
-            more = None if isinstance(number, int) else b.compare("slt", following, last)
-            self._wait(more, lambda: copy(following))
-            b.barrier()
-            self._tile(number)
-            b.barrier()
-
-        b.loop(first, last, tile)
+        self.walk((self.keys, self.depth), (self.values, self.width), self._tile)
         self._rows(self._finish)
-
-    def _wait(self, more: SSAValue | None, copy: Callable[[], None]) -> None:
-        """Begin to copy the next tile where there is one, and wait for the one before it."""
-        b = self.b
-
-        def with_next() -> None:
-            copy()
-            b.wait_groups(1)
-
-        if more is None:
-            b.wait_groups(0)
-        else:
-            b.when(more, with_next, lambda: b.wait_groups(0))
-
-    def _end(self) -> Index:
-        """How many tiles of keys the block's queries look at."""
-        b, s, o = self.b, self.sizes, self.options
-        tiles = -(-s.keys // o.tile_keys)
-        if self.root.causal is None:
-            return tiles
-        from_head, _ = b.delinearize(self.first, [s.group, s.queries])
-        last = b.min(b.add(self.first, o.tile_rows - 1), s.group * s.queries - 1)
-        to_head, query = b.delinearize(last, [s.group, s.queries])
-        if s.group > 1:
-            query = b.select(b.compare("eq", from_head, to_head), b.index(query), b.index(s.queries - 1))
-        return b.min(b.add(b.div(query, o.tile_keys), 1), tiles)
-
-    def _sources(self) -> list[SharedRows]:
-        s = self.sizes
-        row = padded_row(s.depth, self.lanes)
-        return [
-            SharedRows(
-                grid=self.grid,
-                source=window.at(self.b, [self.batch, self.key_head, 0], [s.keys, size]),
-                rows=s.keys,
-                size=size,
-                destination=array,
-                tile=self.options.tile_keys,
-                row=row,
-                lanes=self.lanes,
-                aligned=is_aligned(self.k, self.grid, window) and size % self.lanes == 0,
-            )
-            for window, size, array, row in (
-                (self.key, s.depth, self.keys, row),
-                (self.value, s.width, self.values, self.width),
-            )
-        ]
-
-    def _load_queries(self) -> None:
-        """The block's queries, scaled, in shared memory; zeros behind their last element."""
-        b, s, m = self.b, self.sizes, self.m
-        rows = self.options.tile_rows
-
-        def element(item: Index, _: Sequence[SSAValue]) -> None:
-            number, d = b.delinearize(item, [rows, self.depth])
-            at = [*self._row(number).place, b.min(d, s.depth - 1) if self.depth > s.depth else d]
-            place = b.linear(at, self.query.strides, self.query.offset)
-            value = m.mul(b.load(b.place(self.query.buffer, place), []), m.constant(self.root.scale.value.data))
-            if self.depth > s.depth:
-                value = b.select(b.compare("ult", d, s.depth), value, m.constant(0.0))
-            b.store(value, self.queries, [number, d])
-
-        b.loop(self.grid.lane, rows * self.depth, element, step=self.options.threads)
 
     def _start(self, i: Index) -> None:
         b, m = self.b, self.m
@@ -231,11 +105,10 @@ class _Block:
 
     # a tile of keys
 
-    def _tile(self, number: Index) -> None:
+    def _tile(self, key: Index, slot: Index) -> None:
         b = self.b
-        slot = b.mul(b.rem(number, STAGES), self.options.tile_keys)
         self._products(slot)
-        first = b.add(b.mul(number, self.options.tile_keys), self.lane)
+        first = b.add(key, self.lane)
         self._rows(lambda i: self._softmax(i, first))
         b.barrier()
         self._sum_values(slot)
@@ -272,20 +145,17 @@ class _Block:
     def _softmax(self, i: Index, first: Index) -> None:
         """Scores of row i, the first of which is of key `first`, become weights; results and total are corrected."""
         b, o, m = self.b, self.options, self.m
-        row = self._row(self._own(i))
-        masked = None
-        if self.mask is not None:
-            at = b.linear(row.place, self.mask.strides[:3], self.mask.offset)
-            masked = b.view(self.mask.buffer, at, [self.sizes.keys], self.mask.strides[3:])
+        row = self.row(self._own(i))
+        mask = self.mask_of(row)
 
         def largest(j: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            score = self._masked(b.load(self.scores, [i, j]), row, masked, b.add(first, b.mul(j, LANES)))
+            score = self.masked(b.load(self.scores, [i, j]), row, mask, b.add(first, b.mul(j, LANES)))
             b.store(score, self.scores, [i, j])
             return [m.max(score, carried[0])]
 
         (peak,) = b.folded(o.keys, [b.load(self.peaks, [i])], largest)
-        peak = self._over_lanes(peak, m.max)
-        shift = m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(0.0), peak)
+        peak = self.over_lanes(peak, LANES, m.max)
+        shift = self.shift(peak)
         factor = m.unary("exp", m.sub(b.load(self.peaks, [i]), shift))
         b.store(peak, self.peaks, [i])
 
@@ -303,28 +173,6 @@ class _Block:
             b.store(wide.mul(b.load(self.results, [i, c]), spread), self.results, [i, c])
 
         b.unrolled(self.columns, correct)
-
-    def _masked(self, score: SSAValue, row: _Row, masked: SSAValue | None, key: Index) -> SSAValue:
-        """A score with the mask, and minus infinity for a key that the row doesn't have."""
-        b, m, keys = self.b, self.m, self.sizes.keys
-        nothing = m.constant(-inf)
-        ragged = keys % self.options.tile_keys != 0
-        if masked is not None and self.root.mask is not None:
-            given = b.load(masked, [b.min(key, keys - 1) if ragged else key])
-            is_kept = is_bool(element_type_of_value(self.root.mask))
-            score = b.select(given, score, nothing) if is_kept else m.add(score, given)
-        if self.root.causal is not None:
-            limit = b.add(row.query, 1)
-            return b.select(b.compare("slt", key, b.min(limit, keys) if ragged else limit), score, nothing)
-        return b.select(b.compare("slt", key, keys), score, nothing) if ragged else score
-
-    def _over_lanes(self, value: SSAValue, combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
-        """The values of a group's lanes, combined in all of them."""
-        offset = LANES // 2
-        while offset:
-            value = combine(value, self.b.from_lane(value, offset, width=LANES))
-            offset //= 2
-        return value
 
     def _sum_values(self, slot: Index) -> None:
         """results += weights v"""
@@ -359,14 +207,14 @@ class _Block:
     def _finish(self, i: Index) -> None:
         """Store row i, where there is one: the result, or this block's part of it."""
         b, m, s, o = self.b, self.m, self.sizes, self.options
-        number, row = self._own(i), self._row(self._own(i))
-        total = self._over_lanes(b.load(self.totals, [i]), m.add)
+        number, row = self._own(i), self.row(self._own(i))
+        total = self.over_lanes(b.load(self.totals, [i]), LANES, m.add)
         peak = b.load(self.peaks, [i])
         position = b.add(b.mul(b.add(b.mul(row.batch, s.heads), row.head), s.queries), row.query)
 
         def store() -> None:
             if o.splits == 1:
-                factor = m.div(m.constant(1.0), _divisor(m, self.root, total, peak))
+                factor = m.div(m.constant(1.0), self.divisor(total, peak))
                 place = b.linear(row.place, self.out.strides[:3], self.out.offset)
                 target = b.view(self.out.buffer, place, [s.width], self.out.strides[3:])
                 aligned = is_aligned(self.k, self.grid, self.out)
@@ -384,11 +232,7 @@ class _Block:
 
             b.when(b.compare("eq", self.lane, 0), sums)
 
-        if s.group * s.queries % o.tile_rows:
-            inside = b.compare("slt", b.add(self.first, number), s.group * s.queries)
-            b.when(inside, store)
-        else:
-            store()
+        self.where_row_exists(number, store)
 
     def _store(self, i: Index, target: SSAValue, factor: SSAValue | None, aligned: bool) -> None:
         """Columns of row i, in vectors where these are aligned."""
@@ -417,19 +261,12 @@ class _Block:
             self.b.when(self.b.compare("slt", column, self.sizes.width), store)
 
 
-def _divisor(m: Arithmetic, root: AttentionOp, total: SSAValue, peak: SSAValue) -> SSAValue:
-    """What a row's results are divided by: a row that keeps no key is to become zeros unless NaN is asked for."""
-    if root.nan_rows is not None:
-        return total
-    return m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(1.0), total)
-
-
 def _put_together(grid: Grid, root: AttentionOp, options: Flash, sizes: AttentionSizes) -> None:
     """Each element of the result from the parts that several blocks have left in scratch."""
     b, s = grid.b, sizes
     m = Arithmetic(b, element_type_of_value(root.result))
     results, peaks, totals = (grid.scratch_part(name) for name in ("results", "peaks", "totals"))
-    out: OperandWindow = result_window(grid, root)
+    out = result_window(grid, root)
 
     def element(item: Index) -> None:
         *row, column = b.delinearize(item, [s.batch, s.heads, s.queries, s.width])
@@ -451,7 +288,7 @@ def _put_together(grid: Grid, root: AttentionOp, options: Flash, sizes: Attentio
         zero = m.constant(0.0)
         result, total = b.loop(0, options.splits, add, carried=[zero, zero])
         place = b.linear([*row, column], out.strides, out.offset)
-        value = m.div(result, _divisor(m, root, total, peak))
+        value = m.div(result, divisor(m, root, total, peak))
         b.store(value, b.place(out.buffer, place), [])
 
     grid.items(s.batch * s.heads * s.queries * s.width, element)

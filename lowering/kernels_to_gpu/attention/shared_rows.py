@@ -29,10 +29,10 @@ def is_aligned(k: GpuKernel, grid: Grid, window: OperandWindow) -> bool:
 
 @dataclass(frozen=True)
 class SharedRows:
-    """`rows` rows of `size` elements, `tile` of them at a time; in shared memory they are `row` elements apart.
+    """`rows` rows of `size` elements, `tile` of them at a time.
 
-    Behind the last row are zeros, and behind a row's last element up to whole vectors of `lanes`. Rows that are
-    `aligned` are copied asynchronously.
+    In shared memory are `columns` of each, whole vectors of `lanes`: behind a row's last element are zeros, and so are
+    rows behind the last. Rows that are `aligned` are copied asynchronously.
     """
 
     grid: Grid
@@ -41,7 +41,7 @@ class SharedRows:
     size: int
     destination: SSAValue
     tile: int
-    row: int
+    columns: int
     lanes: int
     aligned: bool
 
@@ -49,7 +49,7 @@ class SharedRows:
         """Rows from `first` on to those of shared memory from `to` on."""
         b = self.grid.b
         step = self.lanes if self.aligned else 1
-        count = -(-self.size // self.lanes) * self.lanes // step
+        count = self.columns // step
 
         def item(number: Index, _: Sequence[SSAValue]) -> None:
             i, column = b.delinearize(number, [self.tile, count])
@@ -59,20 +59,18 @@ class SharedRows:
 
     def _one(self, row: Index, column: Index, to: Index) -> None:
         b = self.grid.b
-        ragged_rows = self.rows % self.tile != 0
+        ragged_rows, ragged = self.rows % self.tile != 0, self.columns > self.size
         here = b.min(row, self.rows - 1) if ragged_rows else row
-        if self.aligned:
-            valid: Index | None = None
-            if ragged_rows:
-                exists = b.compare("slt", row, self.rows)
-                valid = b.select(exists, b.index(self.lanes), b.index(0))
-            b.copy_async(self.source, [here, column], self.destination, [to, column], self.lanes, valid)
-            return
-        ragged = self.size % self.lanes != 0
-        value = b.load(self.source, [here, b.min(column, self.size - 1) if ragged else column])
-        zero = b.constant(0.0, value.type)
-        if ragged_rows:
-            value = b.select(b.compare("slt", row, self.rows), value, zero)
+        within = b.min(column, self.size - (self.lanes if self.aligned else 1)) if ragged else column
+        exists = b.compare("slt", row, self.rows) if ragged_rows else None
         if ragged:
-            value = b.select(b.compare("slt", column, self.size), value, zero)
+            inside = b.compare("slt", column, self.size)
+            exists = inside if exists is None else b.conjunction(exists, inside)
+        if self.aligned:
+            valid = None if exists is None else b.select(exists, b.index(self.lanes), b.index(0))
+            b.copy_async(self.source, [here, within], self.destination, [to, column], self.lanes, valid)
+            return
+        value = b.load(self.source, [here, within])
+        if exists is not None:
+            value = b.select(exists, value, b.constant(0.0, value.type))
         b.store(value, self.destination, [to, column])

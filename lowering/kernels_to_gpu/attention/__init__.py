@@ -1,0 +1,1 @@
+"""What the ways to write attention for a GPU have in common."""
