@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from ..device import Array
 from .batch import Batch, active
-from .memory import GlobalMemory, SharedMemory, Site, Window
+from .memory import GlobalMemory, PrivateMemory, SharedMemory, Site, Window
 from .memory import viewed as unchecked_view
 from .races import Access, GlobalRaces, Races
 from .values import Mask, Value, broadcast_to, varies
@@ -48,12 +48,33 @@ class Tracked:
 
 def load(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
     """memref.load and vector.load"""
+    if isinstance(window.room, PrivateMemory):
+        at = known_place(window, indices)
+        if at >= 0 and not site.lanes:
+            value = window.room.slots[at]
+            if value is not None:
+                return value
     return window.room.load(site, place(site, window, indices, mask), mask)
 
 
 def store(site: Site, value: Value, window: Window, indices: Sequence[Value], mask: Mask) -> None:
     """memref.store and vector.store"""
+    if mask is True and isinstance(window.room, PrivateMemory):
+        at = known_place(window, indices)
+        if at >= 0 and not site.lanes:
+            window.room.slots[at] = value
+            return
     window.room.store(site, place(site, window, indices, mask), value, mask)
+
+
+def known_place(window: Window, indices: Sequence[Value]) -> int:
+    """Where an element of a buffer is, if all threads know; -1 where they differ or it is not in the buffer."""
+    at = window.offset
+    for index, size, stride in zip(indices, window.sizes, window.strides, strict=True):
+        if type(index) is not int or not 0 <= index < size:
+            return -1
+        at += index * stride
+    return at if type(at) is int else -1
 
 
 def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:

@@ -26,7 +26,7 @@ from .races import GlobalRaces
 from .translate import translate
 from .values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
 
-MOST_THREADS = 1 << 14
+MOST_THREADS = 1 << 16
 """Of a batch: their values should stay in a core's caches."""
 _STORES = ("memref.store", "vector.store")
 _BUFFERS = ("memref.load", "vector.load", *_STORES, "nvgpu.device_async_copy")
