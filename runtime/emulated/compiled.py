@@ -49,6 +49,11 @@ class Program:
         self._library = library
         self._kernels = kernels
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the kernels."""
+        return list(self._kernels)
+
     def run(self, launch: Launch, addresses: Sequence[int], seed: int = 0) -> None:
         """Runs one launch: all its blocks, one after another. `addresses` are those of main's arguments, on the host.
 

@@ -1,13 +1,15 @@
 """Device "cuda-emulated": a GPU's launches and memory on a machine without one.
 
 Its memory is out of numpy's sight, as a GPU's is, behind addresses that mean nothing to the CPU. The option `emulator`
-says how kernels run: "interpreter" checks every access and names what is wrong. The
-bytes of the arena and of outputs count as written by nobody when an inference begins.
+says how kernels run: "interpreter" checks every access and names what is wrong, "compiled" runs the text for a GPU's
+compiler, made into code for the CPU. To the interpreter, nobody has written to the arena and to outputs when an
+inference begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakValueDictionary
@@ -15,7 +17,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from typing_extensions import override
 
-from ...dialects.errors import CompileError, InvalidInputError, UnsupportedError
+from ...dialects.errors import CompileError, InvalidInputError
 from ..device import Array, Code, Memory, Session
 from ..host_memory import aligned_bytes
 from ..launching import LaunchDevice
@@ -26,10 +28,10 @@ from .interpreter import Kernel
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ...lowering.gpu_to_cuda.launch_list import Launch
     from ..config import EngineConfig
     from ..plan import InferencePlan
 
+COMPILED = "compiled"
 PLACE_BITS = 40  # of an address; above them is the number of the memory
 
 
@@ -81,7 +83,7 @@ def located(address: int) -> tuple[Array, int]:
 class EmulatedCode(Code):
     """Kernels that can be launched."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str] = ()) -> None:
         self._names = names
 
     @override
@@ -90,9 +92,8 @@ class EmulatedCode(Code):
             raise CompileError(f"there is no kernel '{name}'")
         return self._names.index(name)
 
-    def launcher(self, plan: InferencePlan) -> Callable[[Sequence[int]], None]:
-        """What runs a plan's launches on addresses."""
-        raise NotImplementedError
+    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+        """Runs a plan's launches. Without any there is nothing to do."""
 
 
 class InterpretedCode(EmulatedCode):
@@ -107,25 +108,34 @@ class InterpretedCode(EmulatedCode):
         super().__init__(list(self._kernels))
 
     @override
-    def launcher(self, plan: InferencePlan) -> Callable[[Sequence[int]], None]:
+    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
         first, last = len(plan.inputs), len(plan.inputs) + len(plan.outputs)
         status = last + 1 if plan.checks else None
+        roots: list[Place] = []
+        for number, address in enumerate(addresses):
+            allocation, offset = located(address)
+            written = np.zeros(len(allocation), np.uint8) if first <= number <= last else None
+            roots.append(Place(allocation, offset, written, number == status))
+        for each in plan.launches:
+            places = [roots[argument.root].behind(argument.offset) for argument in each.arguments]
+            self._kernels[each.kernel].run(each.grid, each.block, each.shared, places, nodes=each.nodes)
 
-        def launch(addresses: Sequence[int]) -> None:
-            roots: list[Place] = []
-            for number, address in enumerate(addresses):
-                allocation, offset = located(address)
-                written = np.zeros(len(allocation), np.uint8) if first <= number <= last else None
-                roots.append(Place(allocation, offset, written, number == status))
-            for each in plan.launches:
-                self._run(each, roots)
 
-        return launch
+class CompiledCode(EmulatedCode):
+    """Kernels as text that a C++ compiler has translated."""
 
-    def _run(self, launch: Launch, roots: Sequence[Place]) -> None:
-        places = [roots[each.root].behind(each.offset) for each in launch.arguments]
-        kernel = self._kernels[launch.kernel]
-        kernel.run(launch.grid, launch.block, launch.shared, places, nodes=launch.nodes)
+    def __init__(self, text: str) -> None:
+        from .compiled import load
+
+        self._program = load(text)
+        super().__init__(self._program.names)
+
+    @override
+    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+        places = [located(address) for address in addresses]
+        pointers = [allocation.ctypes.data + offset for allocation, offset in places]
+        for each in plan.launches:
+            self._program.run(each, pointers)
 
 
 class Emulation(LaunchDevice):
@@ -133,12 +143,14 @@ class Emulation(LaunchDevice):
 
     @override
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
-        """The text of the kernels."""
-        if config.emulator == "compiled":
-            raise UnsupportedError("emulator='compiled': kernels can only be interpreted so far")
+        """The emulator, and the text that it takes."""
+        if config.emulator == COMPILED:
+            from ...lowering.gpu_to_cuda.cuda_text import cuda_text
+
+            return [COMPILED.encode(), cuda_text(module).encode()]
         from ...lowering.module_text import module_context, print_module
 
-        return [print_module(module_context(), module).encode()]
+        return [b"", print_module(module_context(), module).encode()]
 
     @override
     def allocate(self, nbytes: int, alignment: int) -> Memory:
@@ -153,14 +165,14 @@ class Emulation(LaunchDevice):
     @override
     def load(self, objects: Sequence[bytes]) -> Code:
         if not objects:
-            return EmulatedCode(())
-        (text,) = objects
-        return InterpretedCode(text)
+            return EmulatedCode()
+        emulator, text = objects
+        return CompiledCode(text.decode()) if emulator == COMPILED.encode() else InterpretedCode(text)
 
     @override
     def session(self, plan: InferencePlan, arena: Memory) -> Session:
         assert isinstance(plan.code, EmulatedCode)
-        return RemoteSession(plan, arena, plan.code.launcher(plan))
+        return RemoteSession(plan, arena, partial(plan.code.launch, plan))
 
 
 DEVICE = Emulation()

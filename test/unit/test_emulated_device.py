@@ -25,9 +25,9 @@ def judge() -> Judge:
     return Judge.of(SMALL_MODELS["mlp"]())
 
 
-@pytest.fixture(scope="module")
-def plan(judge: Judge) -> InferencePlan:
-    return mi.compile(judge.model, device=EMULATED).plan
+@pytest.fixture(scope="module", params=["interpreter", "compiled"])
+def plan(judge: Judge, request: pytest.FixtureRequest) -> InferencePlan:
+    return mi.compile(judge.model, device=EMULATED, emulator=request.param).plan
 
 
 def single(judge: Judge) -> tuple[Array, Array]:
@@ -82,8 +82,9 @@ def test_memory_is_out_of_sight() -> None:
     np.testing.assert_array_equal(found, data)
 
 
-def test_an_arena_offset_that_moved_is_found(judge: Judge, plan: InferencePlan) -> None:
+def test_an_arena_offset_that_moved_is_found(judge: Judge) -> None:
     """A kernel reads bytes of the arena that no kernel wrote; the error names it and its node."""
+    plan = mi.compile(judge.model, device=EMULATED).plan
     arena = len(plan.inputs) + len(plan.outputs)
     number, launch = next((n, each) for n, each in enumerate(plan.launches) if each.arguments[0].root == arena)
     moved = replace(launch, arguments=(Argument(arena, launch.arguments[0].offset + 256), *launch.arguments[1:]))
