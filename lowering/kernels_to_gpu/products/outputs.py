@@ -57,8 +57,7 @@ class Output:
         at = [Var(b.index(0), 0, size - 1) for size in self.sizes]
         try:
             with values.vectorised(Vector(at[2], lanes, lanes)):
-                where = [Expr.of(0 if size == 1 else each) for each, size in zip(at, self.sizes, strict=True)]
-                self._write(values, line, where, b.splat(sums, lanes))
+                self._write(values, line, [Expr.of(each) for each in at], b.splat(sums, lanes))
         except NotVectorisable:
             return False
         return not values.lanes.one_by_one and all(_is_aligned(each, at[2], lanes) for each in values.touched)
@@ -92,7 +91,7 @@ class Output:
         """The same at an index; `sums` are those of `lanes` columns."""
         with values.scope():
             where = [
-                Expr.of(0 if size == 1 else i if isinstance(i, int) else Var(i, 0, size - 1))
+                Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, 0, size - 1))
                 for i, size in zip(at, self.sizes, strict=True)
             ]
             if lanes == 1:
