@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gpu_models import check_launches
@@ -13,7 +15,9 @@ from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
 from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.targets import GpuAttr
 from mini_infer.passes.kernels.schedules import AnySchedule
+from mini_infer.passes.kernels.schedules.cuda.mma import Mma
 from mini_infer.passes.kernels.schedules.cuda.tiles import Tiles
 from mini_infer.passes.kernels.schedules.cuda.vector_rows import VectorRows
 
@@ -110,6 +114,41 @@ EXACT = 3e-6  # of the largest number: what sums of some hundreds of products in
 @pytest.mark.parametrize("case", [*PRODUCTS, *CONVOLUTIONS])
 def test_tiles(case: Case, schedule: AnySchedule) -> None:
     check_launches(case, schedule, bound=EXACT)
+
+
+def whole_numbers(m: Model) -> SSAValue:
+    """Exact in every precision."""
+    x, w = (np.rint(m.random(*shape, scale=3)).astype(np.float32) for shape in ((40, 52), (52, 36)))
+    return m(MatmulOp(m.input(data=x), m.weight(data=w)))
+
+
+def whole_filters(m: Model) -> SSAValue:
+    x, w = (np.rint(m.random(*shape, scale=3)).astype(np.float32) for shape in ((1, 7, 6, 12), (20, 12, 3, 3)))
+    return m(ConvOp(m.input(data=x), m.weight(data=w), pads=(1, 1, 1, 1), layout="NHWC"))
+
+
+ROUNDED = {"tf32": 2e-3, "fp16": 2e-3, "bf16": 2e-2, "3xtf32": EXACT}
+"""Of the largest number: what sums of products of rounded numbers are off by."""
+WARPS = (Mma(32, 32, 32, 16, 16, 3), Mma(64, 32, 16, 32, 16, 2, splits=2))
+
+
+@pytest.mark.parametrize("precision", ROUNDED)
+@pytest.mark.parametrize("case", [whole_numbers, whole_filters])
+def test_tensor_units_round_nothing_that_is_whole(case: Case, precision: str) -> None:
+    for schedule in (*WARPS, replace(WARPS[0], turned=True)):
+        check_launches(case, schedule, target=GpuAttr.named("sm_80", precision), bound=1e-12)
+
+
+@pytest.mark.parametrize("schedule", WARPS)
+@pytest.mark.parametrize("case", [*PRODUCTS, *CONVOLUTIONS])
+def test_tensor_units(case: Case, schedule: AnySchedule) -> None:
+    check_launches(case, schedule, target=GpuAttr.named("sm_80", "tf32"), bound=ROUNDED["tf32"])
+
+
+@pytest.mark.parametrize("precision", ["3xtf32", "fp16", "bf16"])
+@pytest.mark.parametrize("case", [odd, both_transposed, first_layer, grouped])
+def test_precisions_of_tensor_units(case: Case, precision: str) -> None:
+    check_launches(case, WARPS[0], target=GpuAttr.named("sm_80", precision), bound=ROUNDED[precision])
 
 
 def one_row(m: Model) -> SSAValue:

@@ -12,21 +12,19 @@ among the threads; one that lies along its rows four rows at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from ....passes.kernels.forms.contraction import contraction_form
-from ....passes.kernels.schedules.cuda.products import PARTIALS
 from ....passes.kernels.schedules.cuda.tiles import WARP_COLUMNS, WARP_ROWS, Tiles
 from ...kernels_to_loops.writing.arithmetic import Arithmetic
 from ...kernels_to_loops.writing.builder import Index
 from ..builder import WARP, ThreadBuilder
 from ..instance import GpuKernel, Grid
-from ..products.operands import left_operand, right_operand
-from ..products.outputs import Output, PartialWriter, Writer, add_partials
+from ..products.blocks import Blocks
+from ..products.outputs import Output, add_partials
 from ..products.tile_copies import TileCopy, write_pipeline
 
 PAD = 4
@@ -35,51 +33,18 @@ PAD = 4
 
 def lower(k: GpuKernel) -> None:
     """Write the kernel's launch, or two where the depth is cut."""
-    schedule, form = k.schedule_as(Tiles), contraction_form(k.kernel)
-    output = Output(k, form)
-    batch, rows, columns = output.sizes
-    lanes = output.lanes(4)
-    grid_sizes = (-(-rows // schedule.bm), -(-columns // schedule.bn), batch * schedule.splits)
-
-    def write(grid: Grid) -> None:
-        _write(k, grid, schedule, output, lanes)
-
-    k.launch(grid_sizes, schedule.threads, write)
+    schedule = k.schedule_as(Tiles)
+    output = Output(k, contraction_form(k.kernel))
+    blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, output)
+    k.launch(blocks.grid, schedule.threads, lambda grid: _write(k, grid, schedule, blocks))
     if schedule.splits > 1:
         add_partials(k, output, schedule.splits)
 
 
-def _write(k: GpuKernel, grid: Grid, schedule: Tiles, output: Output, lanes: int) -> None:
-    b, form, splits = grid.b, output.form, schedule.splits
-    batch, rows, columns = output.sizes
-    number: Index = b.block_id(2) if batch * splits > 1 else 0
-    product, split = (b.div(number, splits), b.rem(number, splits)) if batch > 1 else (0, number)
-    first_row = b.named(b.mul(b.block_id(0), schedule.bm), "first_row")
-    first_column = b.named(b.mul(b.block_id(1), schedule.bn), "first_column")
-    left, right = left_operand(k, grid, form, product), right_operand(k, grid, form, product)
-    steps = -(-left.depth // schedule.bk)
-    tiles = -(-steps // splits)
-    masked = tiles * splits * schedule.bk > left.depth
-    copies = [
-        TileCopy(
-            b,
-            operand,
-            f32,
-            size,
-            schedule.bk,
-            schedule.stages,
-            PAD if operand.by_depth else 0,
-            schedule.threads,
-            grid.lane,
-            first,
-            masked,
-            name,
-        )
-        for operand, size, first, name in (
-            (left, schedule.bm, first_row, "left"),
-            (right, schedule.bn, first_column, "right"),
-        )
-    ]
+def _write(k: GpuKernel, grid: Grid, schedule: Tiles, blocks: Blocks) -> None:
+    b, here = grid.b, blocks.here(k, grid)
+    left, right = here.left, here.right
+    copies = here.copies(f32, schedule.stages, by_depth_pad=PAD, by_row_pad=0)
     run = 1 if not (left.by_depth or right.by_depth) else 2 if left.by_depth and right.by_depth else 4
     across = schedule.bn // schedule.tn
     y, x = _thread_of_block(b, grid.lane, across)
@@ -93,14 +58,21 @@ def _write(k: GpuKernel, grid: Grid, schedule: Tiles, output: Output, lanes: int
     def multiply(stage: Index) -> None:
         b.unrolled(schedule.bk // run, lambda step: _multiply(b, sums, a, c, stage, b.mul(step, run), run))
 
-    write_pipeline(b, copies, b.mul(split, tiles * schedule.bk), tiles, multiply)
-    writer: Writer
-    if splits > 1:
-        writer = PartialWriter(output, b, grid.scratch_part(PARTIALS), split, product)
-        lanes = 4 if columns % 4 == 0 else 1
-    else:
-        writer = output.writer(grid, product)
-    _store(b, sums, writer, a, c, (first_row, first_column), (rows, columns), lanes if c.together else 1)
+    write_pipeline(b, copies, here.first_depth, blocks.tiles, multiply)
+    writer, lanes = here.writer(4 if c.together else 1)
+
+    def by_row(i: Index) -> None:
+        row = b.named(b.add(here.first_row, a.row(i)), "row")
+
+        def by_column(group: Index) -> None:
+            j = b.mul(group, lanes)
+            column = b.named(b.add(here.first_column, c.row(j)), "column")
+            value = b.load(sums, [i, j]) if lanes == 1 else b.vload(sums, [i, j], lanes)
+            blocks.where_column(b, column, lambda: writer.write(row, column, value, lanes))
+
+        blocks.where_row(b, row, lambda: b.unrolled(schedule.tn // lanes, by_column))
+
+    b.unrolled(schedule.tm, by_row)
 
 
 def _thread_of_block(b: ThreadBuilder, thread: SSAValue, across: int) -> tuple[Index, Index]:
@@ -187,42 +159,3 @@ def _multiply(
         b.unrolled(a.count, row)
 
     b.unrolled(run, one)
-
-
-def _store(
-    b: ThreadBuilder,
-    sums: SSAValue,
-    writer: Writer,
-    a: _Fragment,
-    c: _Fragment,
-    first: tuple[Index, Index],
-    sizes: tuple[int, int],
-    lanes: int,
-) -> None:
-    """Hand the sums on, those of `lanes` neighbouring columns together."""
-    rows, columns = sizes
-
-    def by_row(i: Index) -> None:
-        row = b.named(b.add(first[0], a.row(i)), "row")
-
-        def by_column(group: Index) -> None:
-            j = b.mul(group, lanes)
-            column = b.named(b.add(first[1], c.row(j)), "column")
-
-            def write() -> None:
-                value = b.load(sums, [i, j]) if lanes == 1 else b.vload(sums, [i, j], lanes)
-                writer.write(row, column, value, lanes)
-
-            _where(b, column, columns, columns % (c.count * c.threads) == 0, write)
-
-        _where(b, row, rows, rows % (a.count * a.threads) == 0, lambda: b.unrolled(c.count // lanes, by_column))
-
-    b.unrolled(a.count, by_row)
-
-
-def _where(b: ThreadBuilder, at: Index, size: int, always: bool, write: Callable[[], None]) -> None:
-    """write() where at < size."""
-    if always:
-        write()
-    else:
-        b.when(b.compare("slt", at, size), write)

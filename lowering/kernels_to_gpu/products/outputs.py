@@ -37,6 +37,11 @@ class Output:
         shape = product_shape(self.form.root)
         return shape.batch, shape.rows, shape.columns
 
+    @property
+    def depth(self) -> int:
+        """Length of each sum."""
+        return product_shape(self.form.root).depth
+
     def lanes(self, most: int) -> int:
         """How many neighbouring columns are written at once: up to `most`, where all that is read and written with
         them lies so."""

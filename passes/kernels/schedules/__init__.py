@@ -35,7 +35,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "cuda": {
         "attention": ("flash:Flash",),
-        "contraction": ("tiles:Tiles", "vector_rows:VectorRows", "elements:Elements"),
+        "contraction": ("mma:Mma", "tiles:Tiles", "vector_rows:VectorRows", "elements:Elements"),
         "map": ("scatter:Scatter", "elements:Elements"),
         "recurrence": ("steps:Steps",),
         "rows": (

@@ -1,0 +1,129 @@
+"""The mma schedule: a product by the tensor units, each warp a tile of sums in registers.
+
+Tiles lie in shared memory as with `tiles`; a warp multiplies its wm x wn part in pieces of 16 x 8. Numbers are rounded
+as the target's precision says: to tf32 on their way to registers, or to 16 bits on their way to shared memory; as
+`3xtf32` each is split in two numbers of tf32, and of the four products all but the
+smallest are summed up. Sums are f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.structure import KernelOp
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...forms.product import product_shape
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
+from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
+
+SIZES = (
+    (128, 128, 32, 64, 32),
+    (128, 64, 32, 32, 32),
+    (64, 128, 32, 32, 32),
+    (64, 64, 32, 32, 32),
+    (64, 32, 32, 32, 16),
+    (32, 128, 32, 32, 32),
+    (32, 64, 32, 16, 32),
+    (32, 32, 32, 16, 16),
+    (16, 64, 32, 16, 16),
+    (16, 128, 32, 16, 32),
+)
+"""bm, bn, bk, wm, wn."""
+
+WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2}
+"""Bytes of a number in shared memory."""
+SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}
+"""How many times as fast as tf32's the products are."""
+
+WARP = 32
+_REACHED = 0.5
+"""The part of the tensor units' speed that products issued by single warps reach at most: some 60 % of what a
+datasheet for Hopper says, more of Ampere's. Chosen."""
+_READS = 6
+"""What reading a row's or column's part from shared memory costs, in rows or columns of a warp's tile. Chosen."""
+
+
+@dataclass(frozen=True)
+class Mma(Schedule[GpuAttr]):
+    """Tiles of sums of warps."""
+
+    name = "mma"
+
+    bm: TileSize
+    """Rows of a block."""
+    bn: TileSize
+    """Columns of a block."""
+    bk: TileSize
+    """Depth of what is in shared memory at a time: a multiple of 16."""
+    wm: TileSize
+    """Rows of a warp: a multiple of 16."""
+    wn: TileSize
+    """Columns of a warp: a multiple of 8."""
+    stages: TileSize
+    """Tiles of each operand in shared memory, at least two."""
+    splits: TileSize = 1
+    """Parts of the depth that are summed up by themselves."""
+    turned: bool = False
+    """Whether filters lie along the depth, as pairs of 16 bits are read."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return WARP * (self.bm // self.wm) * (self.bn // self.wn)
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """Blocks of some sizes that fit on a multiprocessor, and parts of the depth for each."""
+        form, precision = code_for(kernel), target.precision.data
+        if form is None or precision not in WIDTH:
+            return
+        shape = product_shape(form.root)
+        narrow = WIDTH[precision] == 2
+        turned = narrow and shape.depth % 4 == 0
+        for bm, bn, bk, wm, wn in SIZES:
+            if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
+                continue
+            for splits in splits_for(kernel, bm, bn, bk, target):
+                for stages in (2,) if narrow else (3, 4):
+                    found = cls(bm, bn, bk, wm, wn, stages, splits, turned)
+                    if found._tiled(target).resident(target):
+                        yield found
+
+    def _tiled(self, target: GpuAttr) -> Tiled:
+        precision = target.precision.data
+        lines = max(self.bm * (self.bk + 8) + self.bn * (self.bk + 8), self.bk * (self.bm + self.bn + 16))
+        speed = _REACHED / (1 + _READS * (1 / self.wm + 1 / self.wn))
+        held = self.wm // 4 + self.wn // 4
+        registers = self.wm * self.wn // WARP + held * (2 if precision == "3xtf32" else 1) + 48
+        return Tiled(
+            self.bm,
+            self.bn,
+            self.bk,
+            self.splits,
+            self.threads,
+            registers,
+            WIDTH[precision] * self.stages * lines,
+            target.tensor_gflops.data * SPEED[precision],
+            speed,
+            8,
+        )
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        return self._tiled(target).seconds(kernel, target)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return interface_of(kernel, transposed=self.turned, scratch=self.scratch(kernel).together)
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        """Partial sums, where there are some."""
+        return partial_sums(kernel, self.splits)
