@@ -94,6 +94,8 @@ def _integer(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expr
 
 
 def _bits(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:
+    if _short(op) == "xori" and x[1].text == "true":
+        return unary("!", x[0])
     table = _TRUTH if is_truth(op.results[0].type) else _BITS
     return _narrow(kernel, op, binary(table[_short(op)], *x))
 

@@ -64,6 +64,8 @@ class Expression:
     """The memory spaces that it reads, and "=name" for a variable that a loop changes."""
     number: int | None = None
     """The integer that it is known to be."""
+    sides: tuple[str, str, str] | None = None
+    """The left operand of its outermost operator, that operator, and what stands right of it, without parentheses."""
 
     def bound(self, level: Level) -> str:
         """The text as an operand of an operator of that level."""
@@ -116,9 +118,10 @@ def binary(operator: str, a: Expression, b: Expression) -> Expression:
     level = BINARY[operator]
     least = Level.PRODUCT if operator in _UNFAMILIAR else level
     # A chain such as a & b & c is clear; a / b * c and a - (b + c) are what they look like.
-    first = a.bound(level if a.level == level else least)
+    chained = a.level == level and level not in (Level.EQUALITY, Level.RELATION)
+    first = a.bound(level if chained else Level(max(least, level + 1)) if a.level == level else least)
     second = b.bound(Level(max(least, level + 1)))
-    return Expression(f"{first} {operator} {second}", level, a.depends | b.depends)
+    return Expression(f"{first} {operator} {second}", level, a.depends | b.depends, sides=(a.text, operator, b.text))
 
 
 def unary(operator: str, a: Expression) -> Expression:

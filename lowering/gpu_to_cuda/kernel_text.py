@@ -249,10 +249,10 @@ class KernelText:
         whole = value if isinstance(value, Expression) else value.whole
         if whole is not None:
             if whole.text != target:
-                self.line(f"{target} = {whole.text};", op)
+                self.line(_assignment(target, whole), op)
         else:
             assert isinstance(value, Lanes) and value.at is not None
-            self.line(f"EACH_LANE({lanes_of(type)}) {target}[lane] = {value.at('lane').text};", op)
+            self.line(f"EACH_LANE({lanes_of(type)}) {_assignment(f'{target}[lane]', value.at('lane'))}", op)
 
     def vector(self, op: Operation, lanes: Sequence[Expression]) -> Lanes:
         """A vector of given lanes, of the type of the result of `op`."""
@@ -341,6 +341,13 @@ class KernelText:
         """The memory space of a buffer that is no private one."""
         space = memref_type(buffer).memory_space
         return space.space.data if isinstance(space, AddressSpaceAttr) else GLOBAL
+
+
+def _assignment(target: str, value: Expression) -> str:
+    """`target = value;`, or `target += rest;` where it begins with itself."""
+    if value.sides is not None and value.sides[0] == target and value.sides[1] in ("+", "-", "*"):
+        return f"{target} {value.sides[1]}= {value.sides[2]};"
+    return f"{target} = {value.text};"
 
 
 _NAMES = {

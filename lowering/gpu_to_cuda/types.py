@@ -29,6 +29,7 @@ from xdsl.ir import Attribute
 from ...dialects.errors import CompileError
 from .expressions import Expression, Lanes, Level, Value, call, depends_of, literal, unary
 
+_LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9  # numbers outside are written with an exponent
 _INTEGERS = {1: "bool", 8: "i8", 16: "i16", 32: "int", 64: "i64"}
 
 
@@ -102,10 +103,10 @@ class Types:
         """A number of a scalar type."""
         match element:
             case Float64Type():
-                number = _float(value, repr(float(value)), "")
+                number = _float(value, np.float64(value), "")
                 return number if math.isfinite(value) else call("double", number)
             case Float32Type():
-                return _float(value, str(np.float32(value)), "f")
+                return _float(value, np.float32(value), "f")
             case Float16Type() | BFloat16Type():
                 kind = np.float16 if isinstance(element, Float16Type) else ml_dtypes.bfloat16
                 bits = int(np.array(value, kind).view(np.uint16))
@@ -137,11 +138,14 @@ def _signed(value: int, bits: int) -> int:
     return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
 
 
-def _float(value: float, text: str, suffix: str) -> Expression:
+def _float(value: float, rounded: np.floating, suffix: str) -> Expression:
+    """The shortest digits that give the number."""
     if math.isnan(value):
         return call("not_a_number")
-    if math.isinf(value):
+    if np.isinf(rounded):
         return call("infinity") if value > 0 else unary("-", call("infinity"))
-    if "." not in text and "e" not in text:
-        text += ".0"
+    if rounded == 0 or _LEAST_PLAIN <= abs(rounded) < _MOST_PLAIN:
+        text = np.format_float_positional(rounded, trim="0")
+    else:
+        text = np.format_float_scientific(rounded, trim="-", exp_digits=1)
     return Expression(text + suffix, Level.UNARY if text.startswith("-") else Level.ATOM)
