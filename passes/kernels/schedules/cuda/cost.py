@@ -12,6 +12,7 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from .....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import numpy_dtype
 from .....dialects.targets import GpuAttr
@@ -30,6 +31,11 @@ LATENCY = 600e-9
 PORT = 64
 """Bytes per nanosecond that one multiprocessor reads at most: 64 a cycle, rounded down. So a third of them can keep the
 memory busy, if each has enough on its way."""
+
+TENSOR_SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}
+"""How fast tensor units are at a precision, against tf32."""
+
+_GATHERS = (GatherOp, GatherElementsOp, GatherNdOp)
 
 RESIDENT = 32  # blocks that a multiprocessor holds at most
 
@@ -72,8 +78,16 @@ def arithmetic_seconds(kernel: KernelOp, target: GpuAttr, share: float = 1.0) ->
 
 
 def bytes_of(kernel: KernelOp) -> int:
-    """What a kernel reads and writes at least."""
-    return sum(_bytes(value) for value in (*kernel.arguments, *kernel.terminator.operands))
+    """What a kernel reads and writes at least: of a table that rows are gathered from, as much as is gathered."""
+    written = sum(_bytes(value) for value in kernel.terminator.operands)
+    return written + sum(map(_read, kernel.arguments))
+
+
+def _read(value: SSAValue) -> int:
+    """Bytes that are read of an argument."""
+    if not all(isinstance(use.operation, _GATHERS) and use.index == 0 for use in value.uses):
+        return _bytes(value)
+    return min(_bytes(value), sum(_bytes(use.operation.results[0]) for use in value.uses))
 
 
 def _bytes(value: SSAValue) -> int:
@@ -82,5 +96,13 @@ def _bytes(value: SSAValue) -> int:
 
 
 def limit_seconds(kernel: KernelOp, target: GpuAttr) -> float:
-    """The least that a kernel could take: its products at full speed, or its bytes."""
-    return max(arithmetic_seconds(kernel, target), memory_seconds(bytes_of(kernel), target))
+    """The least that a kernel could take: its products at the precision's full speed, or its bytes."""
+    products, others = operations(kernel)
+    work = 2 * products / product_gflops(target) + others / target.gflops.data
+    return max(work * 1e-9, memory_seconds(bytes_of(kernel), target))
+
+
+def product_gflops(target: GpuAttr) -> float:
+    """Multiplications and additions per nanosecond of products at the target's precision."""
+    speed = TENSOR_SPEED.get(target.precision.data)
+    return target.gflops.data if speed is None else target.tensor_gflops.data * speed

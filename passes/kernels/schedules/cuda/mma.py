@@ -20,6 +20,7 @@ from .....dialects.targets import GpuAttr
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
+from .cost import product_gflops
 from .products import MOST_ALONG_Z, Tiled, code_for, interface_of, partial_sums, splits_for
 
 SIZES = (
@@ -38,8 +39,6 @@ SIZES = (
 
 WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2}
 """Bytes of a number in shared memory."""
-SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}
-"""How many times as fast as tf32's the products are."""
 
 WARP = 32
 _REACHED = 0.5
@@ -110,7 +109,7 @@ class Mma(Schedule[GpuAttr]):
             self.threads,
             registers,
             WIDTH[precision] * self.stages * lines,
-            target.tensor_gflops.data * SPEED[precision],
+            product_gflops(target),
             speed,
             8,
         )
