@@ -37,6 +37,9 @@ SIZES = (
 )
 """bm, bn, bk, wm, wn."""
 
+STAGES = 3
+"""Tiles of an operand in shared memory, of 32 bits; what is narrowed comes through registers, where one waits."""
+
 WIDTH = {"tf32": 4, "3xtf32": 4, "fp16": 2, "bf16": 2}
 """Bytes of a number in shared memory."""
 
@@ -44,8 +47,9 @@ WARP = 32
 _REACHED = 0.5
 """The part of the tensor units' speed that products issued by single warps reach at most: some 60 % of what a
 datasheet for Hopper says, more of Ampere's. Chosen."""
-_READS = 6
-"""What reading a row's or column's part from shared memory costs, in rows or columns of a warp's tile. Chosen."""
+_READS = 20
+"""A warp's 16 rows by 8 depths are four reads from shared memory, of a cycle each; a multiprocessor of Hopper does 16 x
+8 x 8 multiplications in less than two. So reads take as long as _READS * (wm + wn) of wm * wn."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +94,14 @@ class Mma(Schedule[GpuAttr]):
             if shape.batch > MOST_ALONG_Z or -(-shape.columns // bn) > MOST_ALONG_Z:
                 continue
             for splits in splits_for(kernel, bm, bn, bk, target):
-                for stages in (2,) if narrow else (3, 4):
-                    found = cls(bm, bn, bk, wm, wn, stages, splits, turned)
-                    if found._tiled(target).resident(target):
-                        yield found
+                found = cls(bm, bn, bk, wm, wn, 2 if narrow else STAGES, splits, turned)
+                if found._tiled(target).resident(target):
+                    yield found
 
     def _tiled(self, target: GpuAttr) -> Tiled:
         precision = target.precision.data
         lines = max(self.bm * (self.bk + 8) + self.bn * (self.bk + 8), self.bk * (self.bm + self.bn + 16))
-        speed = _REACHED / (1 + _READS * (1 / self.wm + 1 / self.wn))
+        speed = _REACHED * min(1.0, 1 / (_READS * (1 / self.wm + 1 / self.wn)))
         held = self.wm // 4 + self.wn // 4
         registers = self.wm * self.wn // WARP + held * (2 if precision == "3xtf32" else 1) + 48
         return Tiled(

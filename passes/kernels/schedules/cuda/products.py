@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
@@ -26,6 +25,9 @@ PARTIALS = "partials"
 
 MOST_ALONG_Z = 65_535
 """Blocks of a grid along its last dimension."""
+
+MOST_WAVES, LEAST_STEPS, MOST_SPLITS = 3, 4, 32
+"""Of blocks, where the depth is cut; of a part of it; of these parts."""
 
 _CACHE_SPEED = 2.5
 """How many times as fast as from memory blocks read what is in the second-level cache: about what is told of A100 and
@@ -133,18 +135,17 @@ class Tiled:
         return LAUNCH + LATENCY + memory_seconds(2 * self.splits * nbytes / _CACHE_SPEED, target)
 
 
-def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> Iterator[int]:
-    """Into how many parts the depth may be cut: more where the tiles of whole sums leave multiprocessors without work.
+def splits_for(kernel: KernelOp, bm: int, bn: int, bk: int, target: GpuAttr) -> list[int]:
+    """Into how many parts the depth may be cut: as many as make the blocks fill all multiprocessors once, twice, ...
 
-    Each part has several steps, and the parts are as long as each other but for the last.
+    Each part has several steps, and all but the last are of one length.
     """
-    yield 1
     shape = product_shape(contraction_form(kernel).root)
     tiles = ceil(shape.rows / bm) * ceil(shape.columns / bn) * shape.batch
     steps = ceil(shape.depth / bk)
-    splits = 2
-    while splits <= 32 and tiles * splits <= 4 * target.multiprocessors.data and steps // splits >= 4:
-        parts = ceil(steps / ceil(steps / splits))
-        if parts == splits and shape.batch * splits <= MOST_ALONG_Z:
-            yield splits
-        splits += 1 if splits < 4 else 2 if splits < 8 else 4
+    found = {1}
+    for waves in range(1, MOST_WAVES + 1):
+        splits = min(waves * target.multiprocessors.data // tiles, steps // LEAST_STEPS, MOST_SPLITS)
+        if splits > 1 and shape.batch * splits <= MOST_ALONG_Z:
+            found.add(ceil(steps / ceil(steps / splits)))
+    return sorted(found)
