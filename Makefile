@@ -5,16 +5,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo fuzz test test-all checks check-format check-lint check-types check-layers check-lit format clean
+.PHONY: demo fuzz test test-all test-cuda checks check-format check-lint check-types check-layers check-lit format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
 
 # All checks are run, whichever fails, on as many processes as there are cores; pytest's summary comes last.
-# test-all runs the slow ones too, and checks kernels on an emulated GPU beside the CPU. A process that dies has its test's name reported and the others go on.
+# test-all runs the slow ones too, and checks kernels on an emulated GPU beside the CPU.
+# A process that dies has its test's name reported and the others go on.
 test test-all: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 checks; checks=$$?; \
-	$(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow",--gpu) && exit $$checks
+	$(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow and not cuda",--gpu -m "not cuda") && exit $$checks
+
+# What needs an NVIDIA GPU and CuPy; where there is none, each test says so and is skipped.
+test-cuda: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -q -rs test/cuda
 
 # Random graphs, broken files and hostile models; failing ones are kept in fuzz-found/.
 # GRAPHS=5000 FILES=5000 SEED=1 JOBS=2 say how many, from which seed on, on how many processes.

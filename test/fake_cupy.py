@@ -1,7 +1,8 @@
 """A stand-in for CuPy: notes what is called, and does it late, on memory of the host, when a stream is waited for.
 
-It has what runtime/cuda.py calls, with CuPy's signatures. What a kernel does is told by its name. Memory is full of
-garbage at first, and work that nobody waits for is not done: whoever forgets to clear, or to wait, gets wrong numbers.
+It has what runtime/cuda.py calls, with CuPy's signatures. What a kernel does is told by its name, or is its text, where
+that stands for a cubin, as C++. Memory is full of garbage at first, and work that nobody waits for is not done: whoever
+forgets to clear, or to wait, gets wrong numbers.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
+from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
+from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
 from mini_infer.runtime import cuda, cuda_device
+from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import Array
+from mini_infer.runtime.emulated import compiled
+from mini_infer.runtime.emulated.compiled import Program
 
 ALIGNED = 512
 LEGACY = 0  # CUDA's default stream
@@ -205,13 +212,17 @@ class FakeCupy:
         self.streams[stream].put(lambda: ctypes.memmove(dst, src, size))
 
     def _module(self) -> SimpleNamespace:
+        programs: list[Program] = []
+
         def load(cubin: bytes) -> None:
             self.note("Module.load", cubin)
-            if not cubin.startswith((b"cubin", b"\x7fELF")):
+            if b"__global__" in cubin:
+                programs.append(compiled.load(cubin.decode()))
+            elif not cubin.startswith((b"cubin", b"\x7fELF")):
                 raise CUDADriverError("CUDA_ERROR_NO_BINARY_FOR_GPU")
 
         def get_function(name: str) -> Any:
-            if name not in self.kernels:
+            if name not in self.kernels and not programs:
                 raise CUDADriverError("CUDA_ERROR_NOT_FOUND")
 
             def start(
@@ -227,9 +238,14 @@ class FakeCupy:
                 self.note("launch", name, grid, block, addresses, shared_mem, stream.ptr)
                 if name == self.refused:
                     raise CUDADriverError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
-                stream.put(lambda: self.kernels[name](*addresses))
+                if programs:
+                    arguments = tuple(Argument(root, 0) for root in range(len(addresses)))
+                    launch = Launch(name, _three(grid), _three(block), shared_mem, arguments)
+                    stream.put(lambda: programs[0].run(launch, addresses))
+                else:
+                    stream.put(lambda: self.kernels[name](*addresses))
 
-            vars(start)["ptr"] = 4096 + [*self.kernels].index(name)
+            vars(start)["ptr"] = 4096 + len(name)
             return start
 
         return SimpleNamespace(load=load, get_function=get_function)
@@ -260,6 +276,11 @@ class FakeCupy:
         )
 
 
+def _three(sizes: tuple[int, ...]) -> tuple[int, int, int]:
+    x, y, z = sizes
+    return x, y, z
+
+
 def _milliseconds(start_event: Event, end_event: Event) -> float:
     return float(end_event.time - start_event.time)
 
@@ -280,19 +301,27 @@ class _Device:
         self._fake.thread.device = self._before
 
 
+def _cubin(*_: object) -> list[bytes]:
+    return [b"cubin"]
+
+
+def text_as_cubin(_: object, module: ModuleOp, config: EngineConfig) -> list[bytes]:
+    """Takes the place of `Cuda.objects`: kernels are run as C++."""
+    return [cuda_text(module).encode()]
+
+
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Generator[FakeCupy]:
     """CuPy's stand-in, in its place, and as if CUDA's compiler were there."""
-
-    def objects(*_: object) -> list[bytes]:
-        return [b"cubin"]
-
     made = FakeCupy()
     made.install(monkeypatch)
-    monkeypatch.setattr(cuda_device.Cuda, "objects", objects)
-    caches = (cuda.cupy, cuda_device.gpu_numbered)  # neither what was there before, nor this afterwards
-    for each in caches:
-        each.cache_clear()
+    monkeypatch.setattr(cuda_device.Cuda, "objects", _cubin)
+    forget()  # neither what was there before, nor this afterwards
     yield made
-    for each in caches:
-        each.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    """The next use of a GPU looks for CuPy again."""
+    cuda.cupy.cache_clear()
+    cuda_device.gpu_numbered.cache_clear()

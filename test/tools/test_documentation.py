@@ -26,7 +26,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
 PROGRAMS: Mapping[str, Callable[[Sequence[str]], int | None]] = {"mini-opt": mini_opt, "mini-infer": app}
 # These set up environments, run this test, or compile a model of full size, and are tested elsewhere.
-LEFT_OUT = {"make demo", "make test", "make test-all", "make fuzz", "pip install .", "mini-infer demo"}
+LEFT_OUT = {
+    "make demo",
+    "make test",
+    "make test-all",
+    "make test-cuda",
+    "make fuzz",
+    "pip install .",
+    "mini-infer demo",
+}
 MODELS = ("resnet50.onnx", "build/resnet50.onnx", "MODEL.onnx", "YOUR.onnx")
 
 

@@ -1,0 +1,104 @@
+"""Whole models on a GPU: against double precision and the CPU, replayed, in threads, on memory of other libraries."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from models.build import SMALL_MODELS, example_inputs
+from models.judging import Judge, distance
+
+import mini_infer as mi
+from mini_infer.runtime.device import Array
+
+ROUNDED = {"tf32": 2e-3, "3xtf32": 1e-5, "fp16": 2e-3, "bf16": 2e-2}
+"""What the products' rounding may do to outputs of small models, relative to the largest element."""
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_as_exact_as_onnxruntime_and_the_same_in_every_run(name: str) -> None:
+    judge = Judge.of(SMALL_MODELS[name]())
+    context = mi.compile(judge.model, device="cuda").plan.create_execution_context()
+    first, *others = [context.run(judge.inputs) for _ in range(4)]  # eagerly, captured, replayed
+    judge.check(first)
+    for other in others:
+        for output, array in other.items():
+            assert array.tobytes() == first[output].tobytes(), output
+    for output, array in judge.compiled(threads=1).items():
+        assert distance(first[output], array) < 1e-5, output
+
+
+@pytest.mark.parametrize("precision", ROUNDED)
+@pytest.mark.parametrize("name", ["resnet", "transformer"])
+def test_products_are_rounded_as_asked(name: str, precision: str) -> None:
+    judge = Judge.of(SMALL_MODELS[name]())
+    for output, array in mi.compile(judge.model, device="cuda", precision=precision)(judge.inputs).items():
+        assert distance(array, judge.exact[output]) <= ROUNDED[precision]
+
+
+def test_contexts_run_in_threads() -> None:
+    model = SMALL_MODELS["resnet"]()
+    engine = mi.compile(model, device="cuda")
+
+    def work(seed: int) -> dict[str, Array]:
+        given = example_inputs(model, seed)
+        context = engine.plan.create_execution_context()
+        found = [context.run(given) for _ in range(20)]
+        assert all(np.array_equal(array, found[0][name]) for each in found for name, array in each.items())
+        return found[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(work, range(8)))
+    for seed, outputs in enumerate(together):
+        alone = engine(example_inputs(model, seed))
+        assert all(np.array_equal(alone[name], array) for name, array in outputs.items())
+
+
+def test_memory_of_other_libraries_is_used_where_it_lies() -> None:
+    """Written on its default stream just before, which is waited for."""
+    torch: Any = pytest.importorskip("torch")
+    judge = Judge.of(SMALL_MODELS["mlp"]())
+    context = mi.compile(judge.model, device="cuda").plan.create_execution_context()
+    (name, given), (output, exact) = *judge.inputs.items(), *judge.exact.items()
+    x, y = torch.zeros(given.shape, device="cuda"), torch.zeros(exact.shape, device="cuda")
+    context.bind_input(name, x)
+    context.bind_output(output, y)
+    for factor in (0.5, 1.0):
+        x.copy_(torch.from_numpy(given * np.float32(factor)), non_blocking=True)
+        context.execute()
+    judge.check({output: y.cpu().numpy()})
+    assert torch.from_dlpack(mi.Tensor.from_dlpack(y)).data_ptr() == y.data_ptr()
+
+
+def test_kernels_are_timed() -> None:
+    model = SMALL_MODELS["resnet"]()
+    context = mi.compile(model, device="cuda", enable_profiling=True).plan.create_execution_context()
+    context.run(example_inputs(model))
+    assert len(context.profile()) == len(context.plan.launches)
+    assert all(each.nanoseconds > 0 for each in context.profile())
+
+
+SANITIZED = """
+import mini_infer as mi
+from models.build import SMALL_MODELS, example_inputs
+for name in SMALL_MODELS:
+    model = SMALL_MODELS[name]()
+    engine = mi.compile(model, device="cuda")
+    for _ in range(2):
+        engine(example_inputs(model))
+"""
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck", "initcheck"])
+def test_the_sanitizer_finds_nothing(tool: str) -> None:
+    sanitizer = shutil.which("compute-sanitizer")
+    if sanitizer is None:
+        pytest.skip("there is no compute-sanitizer")
+    command = [sanitizer, "--tool", tool, "--error-exitcode", "9", sys.executable, "-c", SANITIZED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd="test")
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,0 +1,119 @@
+"""What operations, threads, copies and tensor units do on a GPU is what the emulation, and the references, say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+import pytest
+from gpu_text import parse
+from unit import test_cuda_arith as arithmetic
+from unit import test_emulated_text as threads
+from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.ir import Attribute
+
+from mini_infer.dialects.gpu import FuncOp
+from mini_infer.dialects.graph.values import numpy_dtype
+from mini_infer.lowering.gpu_to_cuda.launch_list import Launch
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.cuda import Stream, faults
+from mini_infer.runtime.cuda_device import CudaCode
+from mini_infer.runtime.device import device_named
+
+CONFIG = EngineConfig(device="cuda", cache_kernels=False)
+BROKEN = ("no_barrier", "late_barrier", "two_barriers", "piped_too_early", "half_a_warp", "mixed_warp", "unaligned")
+
+
+class GpuProgram:
+    """Kernels of a module on the GPU, called as those of the emulation are: on memory of the host."""
+
+    def __init__(self, module: ModuleOp) -> None:
+        self._device: Any = device_named("cuda")
+        module.attributes["kernel.target"] = self._device.target(CONFIG)
+        self._code = self._device.load(self._device.objects(module, CONFIG))
+        functions = [op for op in module.walk() if isinstance(op, FuncOp)]
+        self._sizes = {op.sym_name.data: [_nbytes(each.type) for each in op.body.block.args] for op in functions}
+
+    def run(self, launch: Launch, addresses: Sequence[int], seed: int = 0) -> None:
+        """Copies the arrays there, and back when the kernel is done."""
+        assert isinstance(self._code, CudaCode)
+        gpu, sizes = self._device.gpu, self._sizes[launch.kernel]
+        here = [np.ctypeslib.as_array(_bytes_at(each, size)) for each, size in zip(addresses, sizes, strict=True)]
+        there = [self._device.allocate(size, 256) for size in sizes]
+        stream, function = Stream(gpu), self._code.function(launch.kernel)
+        with gpu.active(), faults(launch.kernel):
+            for memory, data in zip(there, here, strict=True):
+                stream.send(data, memory.address)
+            stream.launch(function, launch, [memory.address for memory in there])
+            for memory, data in zip(there, here, strict=True):
+                stream.fetch(memory.address, data)
+            stream.wait()
+
+
+def _as_it_is(module: ModuleOp) -> ModuleOp:
+    return module
+
+
+def _bytes_at(address: int, size: int) -> Any:
+    from ctypes import c_uint8
+
+    return (c_uint8 * size).from_address(address)
+
+
+def _nbytes(type: Attribute) -> int:
+    memref = cast("MemRefType[Attribute]", type)
+    return prod(memref.get_shape()) * numpy_dtype(memref.element_type).itemsize
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:
+    bodies = [threads.kernel(name, *parts) for name, parts in threads.KERNELS.items() if name not in BROKEN]
+    return GpuProgram(parse(f"gpu.module @kernels {{ {''.join(bodies)} }}"))
+
+
+@pytest.fixture(autouse=True)
+def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The emulation's tests load programs for the GPU."""
+    for tests in (arithmetic, threads):
+        monkeypatch.setattr(tests, "cuda_text", _as_it_is)
+        monkeypatch.setattr(tests, "load", GpuProgram)
+
+
+@pytest.mark.parametrize("lanes", [1, arithmetic.LANES])
+def test_operations_give_what_llvm_gives(lanes: int) -> None:
+    arithmetic.test_operations_give_what_llvm_gives(lanes, "all")
+
+
+@pytest.mark.parametrize("type", ["f32", "f64"])
+def test_functions_of_the_maths_library(type: str) -> None:
+    arithmetic.test_functions_of_the_maths_library(type)
+
+
+def test_threads_hand_each_other_values(program: Any) -> None:
+    threads.test_threads_hand_each_other_values(program, 0)
+
+
+def test_shuffles(program: Any) -> None:
+    threads.test_shuffles(program)
+
+
+def test_copies_are_there_after_the_wait(program: Any) -> None:
+    threads.test_copies_are_there_after_the_wait(program, 0)
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_a_copy_may_be_filled_up_with_zeros(program: Any, count: int) -> None:
+    threads.test_a_copy_may_be_filled_up_with_zeros(program, count)
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("f32", np.float32), ("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_products_of_a_warp(program: Any, element: str, dtype: Any) -> None:
+    """The layout of fragments, which nothing but hardware can confirm."""
+    threads.test_products_of_a_warp(program, element, dtype)
+
+
+def test_a_product_takes_the_first_bits_of_f32(program: Any) -> None:
+    threads.test_a_product_takes_the_first_bits_of_f32(program)
