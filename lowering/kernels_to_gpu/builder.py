@@ -130,6 +130,10 @@ class ThreadBuilder(LoopBuilder):
         """A number of a vector."""
         return self.make(_extract, value, extra=(lane,))
 
+    def inserted(self, number: SSAValue, into: SSAValue, lane: int) -> SSAValue:
+        """A vector with another number in one lane."""
+        return self.make(_insert, number, into, extra=(lane,))
+
     def barrier(self) -> None:
         """No thread of the block goes on before all have come here; then all see what any has written."""
         self.do(BarrierOp())
@@ -182,3 +186,7 @@ class ThreadBuilder(LoopBuilder):
 
 def _extract(value: SSAValue, lane: int) -> Operation:
     return vector.ExtractOp(value, [lane], scalar_of(value.type))
+
+
+def _insert(number: SSAValue, into: SSAValue, lane: int) -> Operation:
+    return vector.InsertOp(number, into, [lane])

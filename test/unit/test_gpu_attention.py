@@ -16,6 +16,7 @@ from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.targets import GpuAttr
 from mini_infer.passes.kernels.schedules.cuda.flash import Flash
+from mini_infer.passes.kernels.schedules.cuda.flash_tensor import FlashTensor
 
 Random = np.random.default_rng(0)
 Case = tuple[Body, list[Array]]
@@ -123,6 +124,32 @@ def test_double_precision() -> None:
     for schedule in TILES[:4]:
         body, arrays = attention((2, 1), 20, 37, 9, 5, causal=True, dtype=np.float64)
         check("attention", body, *arrays, given=schedule, tolerance=1e-14)
+
+
+ROUNDED = {"3xtf32": 4e-6, "tf32": 4e-3, "fp16": 4e-3, "bf16": 3e-2}
+TENSOR_TILES = [FlashTensor(1, 1, 2), FlashTensor(2, 2, 4), FlashTensor(1, 4, 2)]
+
+
+@pytest.mark.parametrize("precision", ROUNDED)
+def test_tensor_units(precision: str) -> None:
+    target = GpuAttr.of(precision=precision)
+    mask = np.where(Random.random((20, 37)) < 0.5, 0, -np.inf).astype(np.float32)
+    mask[3] = -np.inf
+    cases = [*SIZES[::3], attention((4, 2), 20, 37, 8, 8, mask=mask)]
+    for number, (body, arrays) in enumerate(cases):
+        tiles = TENSOR_TILES[number % len(TENSOR_TILES)]
+        check("attention", body, *arrays, given=tiles, target=target, tolerance=ROUNDED[precision])
+
+
+def test_tensor_units_only_where_products_may_be_rounded() -> None:
+    case = attention((8, 8), 512, 512, 64, 64)
+    kernel = kernel_of("attention", *case)
+    assert not list(FlashTensor.candidates(kernel, GpuAttr.named("sm_90a")))
+    assert compiled("attention", *case, target=GpuAttr.named("sm_90a", "tf32")).schedule == "flash_tensor"
+    one = kernel_of("attention", *attention((8, 8), 1, 2048, 64, 64))
+    h200 = GpuAttr.named("sm_90a", "tf32")
+    best = [min(way.candidates(one, h200), key=lambda each: each.cost(one, h200)) for way in (Flash, FlashTensor)]
+    assert best[0].cost(one, h200) < best[1].cost(one, h200)  # bytes, not products
 
 
 def test_rows_that_are_aligned_are_copied_asynchronously() -> None:

@@ -34,7 +34,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "windows": ("lrn:Lrn", "windows:Windows"),
     },
     "cuda": {
-        "attention": ("flash:Flash",),
+        "attention": ("flash:Flash", "flash_tensor:FlashTensor"),
         "contraction": ("mma:Mma", "tiles:Tiles", "vector_rows:VectorRows", "elements:Elements"),
         "map": ("scatter:Scatter", "elements:Elements"),
         "recurrence": ("steps:Steps",),

@@ -161,10 +161,8 @@ class Flash(Schedule[GpuAttr]):
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         """What is read or written without views may have any strides."""
-        root = the_root(kernel, AttentionOp)
-        direct = [i for i, each in enumerate(kernel.arguments) if all(use.operation is root for use in each.uses)]
         return InterfaceAttr.of(
-            strided_operands=direct,
+            strided_operands=direct_operands(kernel),
             strided_results=[0],
             scratch=self.scratch(kernel).together,
         )
@@ -184,6 +182,12 @@ class Flash(Schedule[GpuAttr]):
                 ("totals", element, (self.splits, rows)),
             ]
         )
+
+
+def direct_operands(kernel: KernelOp) -> list[int]:
+    """Operands that attention itself reads, and not through views."""
+    root = the_root(kernel, AttentionOp)
+    return [i for i, each in enumerate(kernel.arguments) if all(use.operation is root for use in each.uses)]
 
 
 def whole(size: int, lanes: int) -> int:

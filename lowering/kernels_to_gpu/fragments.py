@@ -1,0 +1,99 @@
+"""TensorUnits: what a warp's lanes hold of small matrices, and products of these at the target's precision.
+
+With g = lane / 4 and t = lane % 4, a lane holds of a product [16, step] x [step, 8] -> [16, 8]:
+
+    left   rows g and g + 8, columns t and t + 4          for 16 bits: 2 t, 2 t + 1, and these + 8
+    right  rows t and t + 4, column g                     for 16 bits: 2 t, 2 t + 1, and these + 8
+    sums   rows g and g + 8, columns 2 t and 2 t + 1
+
+Numbers of 32 bits are rounded when a fragment is made. For 3xtf32 fragments keep 32 bits and each product is three: of
+both numbers rounded, and of either with what the other's rounding has cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import VectorType, bf16, f16, f32
+from xdsl.ir import Attribute, SSAValue
+
+from ..kernels_to_loops.writing.arithmetic import Arithmetic, convert, lanes_of
+from .builder import ThreadBuilder
+
+_ELEMENTS: dict[str, Attribute] = {"fp16": f16, "bf16": bf16}
+
+
+@dataclass(frozen=True)
+class TensorUnits:
+    """Products of fragments by tensor units."""
+
+    b: ThreadBuilder
+    precision: str
+
+    @property
+    def is_short(self) -> bool:
+        """Whether numbers of 16 bits are multiplied, twice as many at once."""
+        return self.precision in _ELEMENTS
+
+    @property
+    def step(self) -> int:
+        """Columns of a left-hand side, rows of a right-hand one."""
+        return 16 if self.is_short else 8
+
+    @property
+    def left(self) -> VectorType[Attribute]:
+        """The type of a left-hand side's fragment."""
+        return self._type(8 if self.is_short else 4)
+
+    @property
+    def right(self) -> VectorType[Attribute]:
+        """The type of a right-hand side's fragment."""
+        return self._type(4 if self.is_short else 2)
+
+    def _type(self, count: int) -> VectorType[Attribute]:
+        return VectorType(_ELEMENTS.get(self.precision, f32), [count])
+
+    @property
+    def left_places(self) -> list[tuple[int, int]]:
+        """(row, column) of a left-hand side's numbers in order, of lane 0."""
+        if not self.is_short:
+            return [(8 * (i % 2), 4 * (i // 2)) for i in range(4)]
+        return [(8 * (i % 2), j + 8 * (i // 2)) for i in range(4) for j in range(2)]
+
+    @property
+    def right_rows(self) -> list[int]:
+        """The rows of a right-hand side's numbers in order, of lane 0."""
+        return [0, 1, 8, 9] if self.is_short else [0, 4]
+
+    def fragment(self, numbers: Sequence[SSAValue]) -> SSAValue:
+        """A fragment of f32 numbers, in the order of `left_places` or `right_rows`."""
+        type = self._type(len(numbers))
+        made = self.b.constant(0.0, type)
+        for lane, number in enumerate(numbers):
+            if self.precision == "tf32":
+                number = self.b.to_tf32(number)
+            elif self.is_short:
+                number = convert(self.b, number, f32, _ELEMENTS[self.precision])
+            made = self.b.inserted(number, made, lane)
+        return made
+
+    def multiply(self, left: SSAValue, right: SSAValue, sums: SSAValue) -> SSAValue:
+        """sums + left right"""
+        if self.precision != "3xtf32":
+            return self.b.mma(left, right, sums)
+        (large, small), (wide, rest) = self._parts(left), self._parts(right)
+        sums = self.b.mma(small, wide, sums)
+        sums = self.b.mma(large, rest, sums)
+        return self.b.mma(large, wide, sums)
+
+    def _parts(self, fragment: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """A fragment of 32 bits, rounded, and what that has cut off."""
+        m, count = Arithmetic(self.b, f32), lanes_of(fragment)
+        large = small = self.b.constant(0.0, self._type(count))
+        for lane in range(count):
+            number = self.b.extract(fragment, lane)
+            rounded = self.b.to_tf32(number)
+            large = self.b.inserted(rounded, large, lane)
+            small = self.b.inserted(self.b.to_tf32(m.sub(number, rounded)), small, lane)
+        return large, small

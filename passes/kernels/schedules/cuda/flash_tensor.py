@@ -1,0 +1,158 @@
+"""The flash_tensor schedule: attention without scores in memory, its products by tensor units.
+
+A warp has 16 queries. Some warps of a block share its queries and take turns at the keys of a tile; at the end they add
+their results up in shared memory. For precisions below that of 32 bits, which the target must allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+from xdsl.dialects.builtin import f32
+
+from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...forms.attention import AttentionSizes, check_attention
+from ...kernel_facts import the_root
+from ..schedule import Schedule, TileSize
+from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
+from .flash import STAGES, direct_operands, whole
+
+WARP_ROWS = 16
+"""Queries of a warp: the rows of a tensor unit's product."""
+WARP_COLUMNS = 8
+"""Its columns."""
+REGISTERS = 190
+"""That a thread may hold of queries, scores and results, of 255."""
+BYTES = 4
+"""Of a number in shared memory: it is rounded when a tensor unit reads it."""
+
+ROW_WARPS = (1, 2, 4)
+KEY_WARPS = (1, 2, 4)
+KEYS = (2, 4, 8)
+
+
+@dataclass(frozen=True)
+class FlashTensor(Schedule[GpuAttr]):
+    """Tiles of 16 queries by tiles of keys, in fragments of tensor units."""
+
+    name = "flash_tensor"
+
+    row_warps: TileSize
+    """Warps with queries of their own."""
+    key_warps: TileSize
+    """Warps that share queries."""
+    keys: TileSize
+    """Keys of a tile for each warp, in eights."""
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return 32 * self.row_warps * self.key_warps
+
+    @property
+    def tile_rows(self) -> int:
+        """Queries of a block."""
+        return self.row_warps * WARP_ROWS
+
+    @property
+    def tile_keys(self) -> int:
+        """Keys of a tile."""
+        return self.key_warps * self.keys * WARP_COLUMNS
+
+    def blocks(self, sizes: AttentionSizes) -> int:
+        """Of the whole grid."""
+        return -(-sizes.queries * sizes.group // self.tile_rows) * sizes.batch * sizes.key_heads
+
+    def shared(self, sizes: AttentionSizes, precision: str) -> int:
+        """Bytes of shared memory: the queries, two tiles of keys and values, and what warps add up."""
+        depth, width = key_row(sizes.depth, precision), value_row(sizes.width)
+        numbers = self.tile_rows * depth + STAGES * self.tile_keys * (depth + width)
+        if self.key_warps > 1:
+            numbers += self.key_warps * self.tile_rows * (value_row(sizes.width) + 2)
+        return numbers * BYTES
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """Tiles that fit into registers and shared memory, where products may be rounded."""
+        root, precision = the_root(kernel, AttentionOp), target.precision.data
+        sizes = check_attention(root)
+        if precision == "fp32" or element_type_of_value(root.result) != f32:
+            return
+        for row_warps in ROW_WARPS:
+            for key_warps in KEY_WARPS:
+                for keys in KEYS:
+                    tiles = cls(row_warps, key_warps, keys)
+                    fits = tiles.shared(sizes, precision) <= target.shared.data
+                    if fits and tiles._registers(sizes, precision) <= REGISTERS:
+                        yield tiles
+
+    def _registers(self, sizes: AttentionSizes, precision: str) -> int:
+        """Of a thread's fragments of queries, scores and results; what rounding cuts off is kept for 3xtf32."""
+        queries = whole(sizes.depth, step_of(precision)) // (4 if step_of(precision) == 16 else 2)
+        queries *= 2 if precision == "3xtf32" else 1
+        return queries + 4 * self.keys + whole(sizes.width, WARP_COLUMNS) // 2
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        """Products of a tile by tensor units at half their speed, or the reads from shared memory that feed them."""
+        root, precision = the_root(kernel, AttentionOp), target.precision.data
+        sizes = check_attention(root)
+        step, rounds = step_of(precision), 3 if precision == "3xtf32" else 1
+        depth, columns = whole(sizes.depth, step) // step, whole(sizes.width, WARP_COLUMNS) // WARP_COLUMNS
+        products = self.keys * depth + self.keys * WARP_COLUMNS // step * columns
+        reads = products * (step // 4)
+        each = target.multiprocessors.data
+        cycles = target.gflops.data / (each * 256)  # per nanosecond: 128 multiply-adds each
+        rate = target.tensor_gflops.data * (2 if step == 16 else 1) / (each * cycles) / 2
+        blocks, warps = max(1, self.blocks(sizes)), self.threads // 32
+        registers = min(255, 60 + self._registers(sizes, precision))
+        resident = min(
+            THREADS // self.threads,
+            target.shared.data // (self.shared(sizes, precision) + 1024),
+            target.registers.data // (self.threads * registers),
+        )
+        held = max(1, min(resident, -(-blocks // each)))
+        softmax = self.keys * 60 + 80
+        copies = 8 * STAGES * self.tile_keys * (sizes.depth + sizes.width) / 4 / self.threads
+        instructions = products * rounds + 3 * reads * rounds + softmax + copies
+        issued = max(instructions / 4, reads, products * rounds * 2 * 16 * 8 * step / rate) * warps * held
+        waited = instructions + 30 * (depth + self.keys) + 600
+        waves = -(-blocks // (held * each))
+        causal = 0.6 if root.causal is not None and sizes.queries > 1 else 1.0
+        tiles = max(1.0, -(-sizes.keys // self.tile_keys) * causal)
+        added = 1000 if self.key_warps > 1 else 0
+        seconds = waves * ((tiles * max(issued, waited) + added) / cycles * 1e-9 + 2 * LATENCY)
+        read = blocks * sizes.keys * (sizes.depth + sizes.width) * BYTES * causal
+        return LAUNCH + max(seconds, memory_seconds(read, target) / 2, memory_seconds(bytes_of(kernel), target))
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        """What is read or written without views may have any strides."""
+        return InterfaceAttr.of(strided_operands=direct_operands(kernel), strided_results=[0])
+
+
+def step_of(precision: str) -> int:
+    """The depth of one product of a tensor unit."""
+    return 16 if precision in ("fp16", "bf16") else 8
+
+
+def key_row(depth: int, precision: str) -> int:
+    """Numbers from one row of queries or keys in shared memory to the next, so that what a warp reads uses all banks.
+
+    A lane reads at row lane / 4, column lane % 4, or in pairs for 16 bits.
+    """
+    step = step_of(precision)
+    return whole(depth, step) + step // 2
+
+
+def value_row(width: int) -> int:
+    """The same for values: a lane reads at row 2 * (lane % 4), column lane / 4."""
+    return whole(width, WARP_COLUMNS) + 4
