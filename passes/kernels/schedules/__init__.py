@@ -35,7 +35,13 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "cuda": {
         "attention": ("flash:Flash", "flash_tensor:FlashTensor"),
-        "contraction": ("mma:Mma", "tiles:Tiles", "vector_rows:VectorRows", "elements:Elements"),
+        "contraction": (
+            "mma:Mma",
+            "tiles:Tiles",
+            "depthwise:Depthwise",
+            "vector_rows:VectorRows",
+            "elements:Elements",
+        ),
         "map": ("scatter:Scatter", "elements:Elements"),
         "recurrence": ("steps:Steps",),
         "rows": (

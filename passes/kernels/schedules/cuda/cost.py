@@ -32,6 +32,12 @@ PORT = 64
 """Bytes per nanosecond that one multiprocessor reads at most: 64 a cycle, rounded down. So a third of them can keep the
 memory busy, if each has enough on its way."""
 
+NEAR = 128
+"""Bytes per nanosecond that a multiprocessor reads from its first-level cache: a vector for each of 8 threads a cycle,
+rounded down."""
+
+ACCESS = 16  # bytes that a thread reads at once, at most
+
 TENSOR_SPEED = {"tf32": 1.0, "3xtf32": 1 / 3, "fp16": 2.0, "bf16": 2.0}
 """How fast tensor units are at a precision, against tf32."""
 

@@ -73,9 +73,9 @@ class Elements(Schedule[GpuAttr]):
         if any(isinstance(op, ContractionOp) for op in ops):
             serial, waits = SERIAL_PRODUCTS, operations(kernel)[0] / max(1, elements) * READ
         work = max(arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial, waits)
-        time = LAUNCH + max(work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
+        time = LAUNCH + max(LATENCY, work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
         row = row_form(kernel)
-        return time if row is None else max(time, LAUNCH + LATENCY) + len(reduced_types(row)) * row.length * STEP
+        return time if row is None else time + len(reduced_types(row)) * row.length * STEP
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

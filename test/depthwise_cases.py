@@ -1,0 +1,63 @@
+"""Depthwise convolutions that are checked on every device: windows, strides, borders on all sides, odd channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graph_runs import Case, Model
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph.contraction import ConvOp
+from mini_infer.dialects.graph.values import shape_of
+
+Pair = tuple[int, int]
+Four = tuple[int, int, int, int]
+
+
+def filtered(
+    m: Model,
+    x: SSAValue,
+    kernel: Pair,
+    strides: Pair = (1, 1),
+    pads: Four | None = None,
+    dilations: Pair = (1, 1),
+    bias: bool = True,
+) -> SSAValue:
+    """One filter per channel of x [batch, height, width, channels]; half the kernel is padded unless `pads` say."""
+    channels = shape_of(x)[-1]
+    weight = m.weight(channels, 1, *kernel, scale=0.3)
+    around = (kernel[0] // 2, kernel[1] // 2) * 2 if pads is None else pads
+    given = m.weight(channels) if bias else None
+    window: dict[str, Any] = {"strides": strides, "pads": around, "dilations": dilations}
+    return m(ConvOp(x, weight, given, **window, groups=channels, layout="NHWC"))
+
+
+def depthwise(
+    shape: Four, kernel: Pair, strides: Pair = (1, 1), pads: Four | None = None, dilations: Pair = (1, 1)
+) -> Case:
+    """A depthwise convolution of an input; one without padding has no bias either."""
+    return lambda m: filtered(m, m.input(*shape), kernel, strides, pads, dilations, pads is None or any(pads))
+
+
+CHANNELS = (5, 37, 64)  # a part of a register, several and a part, whole ones
+KERNELS = [
+    depthwise((1, 9, 11, CHANNELS[(k + stride) % 3]), (k, k), (stride, stride)) for k in (3, 5, 7) for stride in (1, 2)
+]
+BORDERS = [
+    depthwise((2, 14, 15, 2 if stride == 3 else 16), (3, 3), (stride, stride), pads, dilations)
+    for stride in (1, 3)
+    for pads in ((0, 0, 0, 0), (2, 0, 1, 3), (5, 5, 5, 5))
+    for dilations in ((1, 1), (2, 3))
+]
+SHAPES = [
+    depthwise((1, 1, 1, 7), (3, 3)),
+    depthwise((1, 1, 20, 7), (1, 7)),
+    depthwise((1, 20, 1, 7), (7, 1)),
+    depthwise((1, 2, 2, 7), (7, 7)),
+    depthwise((1, 8, 8, 7), (1, 1)),
+    depthwise((1, 8, 8, 20), (1, 1), (2, 2)),
+    depthwise((1, 8, 8, 20), (1, 1), pads=(1, 1, 1, 1)),
+    depthwise((1, 30, 7, 33), (3, 3), (2, 1)),
+    depthwise((2, 7, 6, 20), (3, 2), (1, 2), pads=(0, 1, 0, 0)),
+]
+# Filters whose rows are a loop; some rows of results see none of them.
