@@ -1,0 +1,135 @@
+"""What each kernel of a model needs of a GPU: registers, shared memory, spills, and how many threads run at a time.
+
+    python -m mini_infer.tools.bench.gpu_kernels resnet50.onnx --gpu sm_90a --precision tf32
+
+NVIDIA's compiler says what a thread needs, the launch how many there are; no GPU is asked. Times are predictions: the
+costs that choose-schedule ranks candidates by, and the least that products or bytes could take, of the whole call that
+a launch belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.graph.blobs import MiniContext
+from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.targets import GpuAttr
+from ...lowering.gpu_to_cuda.cuda_text import cuda_text
+from ...lowering.gpu_to_cuda.launch_list import Launch, launch_list
+from ...lowering.pipelines import phases, remaining_phases, run_phases
+from ...passes.kernels.schedules import schedule_of
+from ...passes.kernels.schedules.cuda.cost import limit_seconds
+from ...passes.memory.analysis.host import calls_of
+from ...runtime.build import import_model
+from ...runtime.config import EngineConfig
+from ...runtime.nvrtc import Kept, KernelResources, compile_kernels
+
+WARP, WARPS, BLOCKS = 32, 64, 32  # threads of a warp; of a multiprocessor, the same for all GPUs of GPUS
+_REGISTER_UNIT, _SHARED_UNIT, _SHARED_OF_BLOCK = 256, 128, 1024  # a warp's, a block's; what the system takes of each
+
+
+@dataclass(frozen=True)
+class KernelFigures:
+    """One kernel of a model: what its first launch is like, and how often it is launched."""
+
+    resources: KernelResources
+    launch: Launch
+    launches: int
+    occupancy: float
+    """Warps that a multiprocessor holds, of those that it could."""
+    predicted: float
+    """Seconds of the whole call."""
+    limit: float
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory of a block."""
+        return self.resources.static_shared + self.launch.shared
+
+    @property
+    def spills(self) -> int:
+        """Bytes of registers that a thread writes to memory, and reads again."""
+        return self.resources.spill_stores + self.resources.spill_loads
+
+
+def kernel_figures(module: ModuleOp, ctx: MiniContext, target: GpuAttr, keep: Kept = "user") -> list[KernelFigures]:
+    """Takes a module at the graph level down to launches for `target`; figures of its kernels, in order.
+
+    `keep` says where machine code is kept.
+    """
+    module.attributes["kernel.target"] = target
+    every = phases(device=target.device)
+    run_phases(ctx, module, remaining_phases(module, "arena", every))
+    kernels = kernels_of(module)
+    called = [kernels[call.callee.string_value()] for call in calls_of(main_of(module))]
+    costs = [(schedule_of(each, target.device).cost(each, target), limit_seconds(each, target)) for each in called]
+    run_phases(ctx, module, remaining_phases(module, "launches", every))
+    launches = launch_list(module)
+    made = compile_kernels(cuda_text(module), target.architecture.data, keep)
+    needed = {each.kernel: each for each in made.resources}
+    figures: list[KernelFigures] = []
+    for name in dict.fromkeys(each.kernel for each in launches):
+        mine = [each for each in launches if each.kernel == name]
+        predicted, limit = costs[mine[0].call]
+        threads = mine[0].block[0] * mine[0].block[1] * mine[0].block[2]
+        held = occupancy(needed[name], threads, mine[0].shared, target)
+        figures.append(KernelFigures(needed[name], mine[0], len(mine), held, predicted, limit))
+    return figures
+
+
+def occupancy(needed: KernelResources, threads: int, shared: int, target: GpuAttr) -> float:
+    """The share of a multiprocessor's warps that it can hold at a time; 0 where not one block fits.
+
+    By the CUDA C++ Programming Guide: registers are given to warps, shared memory to blocks, in units.
+    """
+    warps = -(-threads // WARP)
+    registers = _up(needed.registers * WARP, _REGISTER_UNIT)
+    bytes = _up(needed.static_shared + shared + _SHARED_OF_BLOCK, _SHARED_UNIT)
+    by_registers = target.registers.data // registers // warps if registers else BLOCKS
+    by_shared = (target.shared.data + _SHARED_OF_BLOCK) // bytes
+    return min(BLOCKS, WARPS // warps, by_registers, by_shared) * warps / WARPS
+
+
+def _up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def figures_table(figures: Sequence[KernelFigures], title: str) -> Table:
+    """A row for each kernel."""
+    table = Table(title=title)
+    table.add_column("kernel")
+    for heading in ("launches", "blocks", "threads", "registers", "spilt B", "shared B", "occupancy", "us", "limit us"):
+        table.add_column(heading, justify="right")
+    for each in figures:
+        x, y, z = each.launch.grid
+        threads = each.launch.block[0] * each.launch.block[1] * each.launch.block[2]
+        numbers = (each.launches, x * y * z, threads, each.resources.registers, each.spills, each.shared)
+        times = (f"{seconds * 1e6:.2f}" for seconds in (each.predicted, each.limit))
+        table.add_row(each.resources.kernel, *map(str, numbers), f"{each.occupancy:.0%}", *times)
+    spilt = sum(each.spills > 0 for each in figures)
+    table.caption = f"{len(figures)} kernels, {spilt} with spills; times are predicted, of whole calls"
+    return table
+
+
+def show(
+    model: Annotated[Path, typer.Argument(help="An ONNX model.")],
+    gpu: Annotated[str, typer.Option(help="Architecture, such as sm_90a.")] = "sm_90a",
+    precision: Annotated[str, typer.Option(help="fp32, tf32, 3xtf32, fp16 or bf16.")] = "fp32",
+) -> None:
+    """Prints a table of a model's kernels."""
+    module, ctx = import_model(model, EngineConfig())
+    figures = kernel_figures(module, ctx, GpuAttr.named(gpu, precision))
+    name = model.stem if model.stem != "model" else model.parent.name
+    Console().print(figures_table(figures, f"{name} on {gpu}, {precision}"))
+
+
+if __name__ == "__main__":
+    typer.run(show)
