@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from fake_cupy import FakeCupy, array_at, fake
-from models.build import ModelBuilder
+from fake_cupy import FakeCupy, array_at, fake, text_as_cubin
+from models.build import SMALL_MODELS, ModelBuilder
+from models.judging import Judge
 
 import mini_infer as mi
 from mini_infer.runtime import cuda, cuda_device
 from mini_infer.runtime.device import Array, device_named
+from mini_infer.runtime.emulated.compiled import COMPILERS
 
 assert fake  # the fixture
 TABLE, IDS = np.arange(30, dtype=np.float32).reshape(5, 6), np.array([1, 4, 0])
@@ -278,11 +282,56 @@ def test_the_cubin_is_loaded(fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_array_equal(run(plan.create_execution_context()), EXPECTED)
 
 
+@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
+def test_a_whole_model(fake: FakeCupy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its kernels' own text, as C++: eagerly, captured and replayed, once on other inputs."""
+    monkeypatch.setattr(cuda_device.Cuda, "objects", text_as_cubin)
+    judge = Judge.of(SMALL_MODELS["mlp"]())
+    context = mi.compile(judge.model, device="cuda", gpu="sm_90a").plan.create_execution_context()
+    for number in range(4):
+        given = {name: array * np.float32(number == 2) for name, array in judge.inputs.items()}
+        outputs = context.run(given if number == 2 else judge.inputs)
+        if number != 2:
+            judge.check(outputs)
+
+
 def test_a_model_without_kernels_loads_nothing(fake: FakeCupy) -> None:
     b = ModelBuilder("nothing")
     x = b.input("x", [0, 3])
     (output,) = mi.compile(b.model([b.node("Add", x, x)]), device="cuda")({"x": np.zeros((0, 3), "f4")}).values()
     assert output.shape == (0, 3) and not fake.of("Module.load")
+
+
+REGION = """
+func.func @main(%x: tensor<4xf32> {graph.name = "x"}) -> (tensor<4xf32> {graph.name = "y"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
+  %yes = arith.cmpi slt, %zero, %four : index
+  BEGIN {
+    %t = graph.relu %x : tensor<4xf32>
+    scf.yield %t : tensor<4xf32>
+  } END
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda-emulated"])
+@pytest.mark.parametrize(
+    "region",
+    [
+        ("%y = scf.for %i = %zero to %four step %one iter_args(%s = %x) -> (tensor<4xf32>)", ""),
+        ("%y = scf.if %yes -> (tensor<4xf32>)", "else { scf.yield %x : tensor<4xf32> }"),
+    ],
+)
+def test_loops_and_branches_are_refused(fake: FakeCupy, tmp_path: Path, device: str, region: tuple[str, str]) -> None:
+    path = tmp_path / "region.mlir"
+    path.write_text(REGION.replace("BEGIN", region[0]).replace("END", region[1]))
+    assert mi.compile(path, 1).plan.arena_bytes >= 0
+    name = region[0].split()[2]
+    with pytest.raises(mi.CompileError, match=rf"^{name}: loops and branches have no code on a GPU yet"):
+        mi.compile(path, device=device)
 
 
 WITHOUT = """

@@ -236,6 +236,25 @@ def test_resize_allocates_only_what_does_not_fit() -> None:
     assert other.numpy().sum() == 16 and borrowed.sum() == 16
 
 
+class Elsewhere:
+    """DLPack memory of another kind of device."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 10, 0  # ROCm
+
+
+def test_tensors_come_from_dlpack() -> None:
+    array = rows()
+    tensor = mi.Tensor.from_dlpack(array.T)
+    assert np.shares_memory(tensor.numpy(), array) and tensor.strides == array.T.strides
+    again = mi.Tensor.from_dlpack(tensor)
+    assert again is not tensor and again.storage.address == tensor.storage.address
+    with pytest.raises(mi.InvalidInputError, match=r"^expected DLPack memory, got list"):
+        mi.Tensor.from_dlpack([1.0])
+    with pytest.raises(mi.InvalidInputError, match=r"^DLPack memory on a device of kind 10, which is neither "):
+        mi.Tensor.from_dlpack(Elsewhere())
+
+
 def test_tensor_is_on_the_cpu() -> None:
     tensor = mi.Tensor.empty([2], np.int64)
     assert tensor.to("cpu") is tensor and tensor.__dlpack_device__()[0] == 1
