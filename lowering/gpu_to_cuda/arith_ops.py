@@ -9,7 +9,7 @@ from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPER
 from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Operation
 
-from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, unary
+from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, plus, unary
 from .kernel_text import Handler, KernelText, fail
 from .types import element_of, is_half, is_truth
 
@@ -88,6 +88,8 @@ def _integer(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expr
         return binary(_TRUTH[_short(op)], *x)
     symbol = _INTEGER[_short(op)]
     flags = op.properties.get("overflowFlags")
+    if isinstance(element_of(kind), IndexType) and symbol == "+" and x[1].number is not None:
+        return plus(x[0], x[1].number)
     if isinstance(element_of(kind), IndexType) or (isinstance(flags, IntegerOverflowAttr) and flags.data):
         return _narrow(kernel, op, binary(symbol, *x))
     return call(_WRAPPING[symbol], *x)

@@ -19,6 +19,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from .expressions import Expression, unary
 from .kernel_text import Handler, KernelText, fail
 
+_COUNTERS = ("i", "j", "k", "l", "m", "n")
+
 
 def _carry(kernel: KernelText, op: Operation, initial: Sequence[SSAValue], inside: Sequence[SSAValue]) -> list[str]:
     """A variable for each value that a loop carries, which the results of the loop are after it."""
@@ -75,7 +77,7 @@ def _for(kernel: KernelText, op: Operation) -> None:
     if pragma is not None:
         kernel.line(pragma, op)
     with kernel.names.scope():
-        name = kernel.names.take(counter.name_hint or "i")
+        name = kernel.names.take_first((counter.name_hint,) if counter.name_hint else _COUNTERS)
         first, last, stride = bounds
         kind = kernel.types.spelled(counter.type)
         onward = f"++{name}" if stride.number == 1 else f"{name} += {stride.text}"

@@ -164,12 +164,14 @@ def total(terms: Iterable[tuple[Expression, int | Expression]], constant: int) -
         if result is None:
             result = part
         else:
-            result = Expression(f"{result.text} + {part.bound(Level.SUM)}", Level.SUM, depends_of((result, part)))
+            text = f"{result.bound(Level.SUM)} + {part.bound(Level.SUM)}"
+            result = Expression(text, Level.SUM, depends_of((result, part)))
     if result is None:
         return literal(constant)
-    if result.level < Level.SUM:
-        result = replace(result, text=f"({result.text})", level=Level.ATOM)
-    if constant:
-        sign, size = ("+", constant) if constant > 0 else ("-", -constant)
-        result = Expression(f"{result.text} {sign} {size}", Level.SUM, result.depends)
-    return result
+    return plus(result, constant) if constant else result
+
+
+def plus(value: Expression, number: int) -> Expression:
+    """`value + number`, or `value - 1` where the number is negative."""
+    sign, size = ("+", number) if number >= 0 else ("-", -number)
+    return Expression(f"{value.bound(Level.SUM)} {sign} {size}", Level.SUM, value.depends)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -52,6 +52,10 @@ class Names:
             name = f"{stem}_{number}" if stem[-1].isdigit() else f"{stem}{number}"
         self._taken.add(name)
         return name
+
+    def take_first(self, wishes: Sequence[str]) -> str:
+        """The first wish that is free; or the first with a number."""
+        return self.take(next((wish for wish in wishes if wish not in self._taken), wishes[0]))
 
     @contextmanager
     def scope(self) -> Generator[None]:
