@@ -40,6 +40,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "pad-conv": "mini_infer.passes.graph.pad_conv:PadConv",
         "split-concat": "mini_infer.passes.graph.split_concat:SplitConcat",
         "split-conv-transpose": "mini_infer.passes.graph.split_conv_transpose:SplitConvTranspose",
+        "merge-products": "mini_infer.passes.graph.merge_products:MergeProducts",
         "form-kernels": "mini_infer.passes.kernels.form_kernels:FormKernels",
     },
     "kernels": {

@@ -1,0 +1,134 @@
+"""merge-products: on a GPU, products of one left-hand side by several weights become one product by all of them.
+
+before:  %q = graph.matmul %x, %wq   %k = graph.matmul %x, %wk                  weights [256, 64]
+         %1 = graph.add %q, %bq      %2 = graph.add %k, %bk
+after:   %0 = graph.matmul %x, concat(%wq, %wk)       %3 = graph.add %0, concat(%bq, %bk)
+         %1 = graph.slice %3 [.., 0:64]               %2 = graph.slice %3 [.., 64:128]
+
+Queries, keys and values of attention: one launch instead of three, and blocks for more multiprocessors. Only where what
+follows the bias are views, which read parts of the one result where they lie; elementwise ops would rather be done with
+a product of their own. fold-constants makes one weight of the concatenation. On CPUs, where one product follows the
+other without a launch, nothing is changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+
+from ...dialects.graph.contraction import MatmulOp
+from ...dialects.graph.elementwise import AddOp
+from ...dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.structure import WeightOp
+from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.targets import GpuAttr, target_of
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
+
+_VIEWS = (ReshapeOp, TransposeOp, SliceOp)
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product by a weight, and what it is after its bias."""
+
+    op: MatmulOp
+    bias: SSAValue | None
+
+    @property
+    def last(self) -> SSAValue:
+        """The value that others read."""
+        return self.op.result if self.bias is None else next(iter(self.op.result.uses)).operation.results[0]
+
+    def like(self, other: _Product) -> bool:
+        """Whether both can be parts of one product."""
+        kinds = [
+            (each.op.transpose_b, shape_of(each.op.rhs)[each.op.transpose_b is not None], each.bias is None)
+            for each in (self, other)
+        ]
+        return kinds[0] == kinds[1] and element_type_of_value(self.op.rhs) == element_type_of_value(other.op.rhs)
+
+
+def _product(op: Operation) -> _Product | None:
+    """An op as a product whose result is only looked at in parts."""
+    if not isinstance(op, MatmulOp) or op.transpose_a is not None or not _is_weight(op.rhs, rank=2):
+        return None
+    found = _Product(op, None)
+    users = [use.operation for use in op.result.uses]
+    if len(users) == 1 and isinstance(add := users[0], AddOp):
+        bias = add.rhs if add.lhs is op.result else add.lhs
+        columns = shape_of(op.result)[-1:]
+        if _is_weight(bias, rank=1) and shape_of(bias) == columns and shape_of(add.result) == shape_of(op.result):
+            found = _Product(op, bias)
+    readers = [use.operation for use in found.last.uses]
+    return found if readers and all(isinstance(each, _VIEWS) for each in readers) else None
+
+
+def _is_weight(value: SSAValue, rank: int) -> bool:
+    return isinstance(value.owner, WeightOp) and len(shape_of(value)) == rank
+
+
+class MergeProductsOfOneLeftSide(GraphPattern):
+    """matmul(x, a), matmul(x, b) -> parts of matmul(x, concat(a, b))"""
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
+        first = _product(op)
+        if first is None:
+            return
+        found = [_product(use.operation) for use in op.lhs.uses if use.index == 0 and use.operation.parent is op.parent]
+        alike = [each for each in found if each is not None and each.like(first)]
+        block = op.parent
+        assert block is not None
+        order = {each: number for number, each in enumerate(block.ops)} if len(alike) > 1 else {}
+        products = sorted(alike, key=lambda each: order.get(each.op, 0))
+        if len(products) < 2 or products[0].op is not op:
+            return
+        columns = -1 if op.transpose_b is None else -2
+        sizes = [shape_of(each.op.rhs)[columns] for each in products]
+        weights = ConcatOp([_again(each.op.rhs, rewriter) for each in products], 2 + columns, location=op.location)
+        merged = MatmulOp(op.lhs, weights.result, transpose_b=op.transpose_b is not None, location=op.location)
+        made: list[Operation] = [weights, merged]
+        whole: SSAValue = merged.result
+        if first.bias is not None:
+            biases = [each.bias for each in products if each.bias is not None]
+            bias = ConcatOp([_again(each, rewriter) for each in biases], 0, location=op.location)
+            add = AddOp(whole, bias.result, location=op.location)
+            made += [bias, add]
+            whole = add.result
+        rewriter.insert(made)
+        shape = shape_of(whole)
+        for each, (start, stop) in zip(products, pairwise(accumulate(sizes, initial=0)), strict=True):
+            last = each.last.owner
+            assert isinstance(last, Operation)
+            starts, stops = [*[0] * (len(shape) - 1), start], [*shape[:-1], stop]
+            rewriter.replace(last, SliceOp(whole, starts, stops, location=last.location))
+            if last is not each.op:
+                rewriter.erase(each.op)
+
+
+def _again(value: SSAValue, rewriter: PatternRewriter) -> SSAValue:
+    """A weight in front of the first product, wherever it stands itself."""
+    assert isinstance(value.owner, WeightOp)
+    weight = value.owner.clone()
+    rewriter.insert(weight)
+    return weight.result
+
+
+@dataclass(frozen=True)
+class MergeProducts(ModulePass):
+    """On a GPU, products of one left-hand side by several weights become one product by all of them."""
+
+    name = "merge-products"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if isinstance(target_of(op), GpuAttr):
+            apply_patterns(ctx, op, self.name, [MergeProductsOfOneLeftSide])

@@ -1,0 +1,71 @@
+// RUN: mini-opt %s -p merge-products --split-input-file | filecheck %s
+
+// Queries, keys and values of one left-hand side are parts of one product, read where they lie.
+// CHECK-LABEL: @heads
+// CHECK:       %[[W:.*]] = graph.concat %{{.*}}, %{{.*}} {axis = 1 : i64} : (tensor<8x4xf32>, tensor<8x6xf32>) -> tensor<8x10xf32>
+// CHECK-NEXT:  %[[P:.*]] = graph.matmul %x, %[[W]] : (tensor<2x3x8xf32>, tensor<8x10xf32>) -> tensor<2x3x10xf32>
+// CHECK-NEXT:  %[[B:.*]] = graph.concat %{{.*}}, %{{.*}} {axis = 0 : i64} : (tensor<4xf32>, tensor<6xf32>) -> tensor<10xf32>
+// CHECK-NEXT:  %[[Y:.*]] = graph.add %[[P]], %[[B]]
+// CHECK:       %[[Q:.*]] = graph.slice %[[Y]] {starts = array<i64: 0, 0, 0>, stops = array<i64: 2, 3, 4>
+// CHECK-NEXT:  graph.reshape %[[Q]]
+// CHECK:       %[[K:.*]] = graph.slice %[[Y]] {starts = array<i64: 0, 0, 4>, stops = array<i64: 2, 3, 10>
+// CHECK-NEXT:  graph.reshape %[[K]]
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
+  func.func @heads(%x: tensor<2x3x8xf32>) -> (tensor<6x4xf32>, tensor<6x6xf32>) {
+    %wq = graph.weight #graph.blob<"", 0, 128, "a"> : tensor<8x4xf32>
+    %bq = graph.weight #graph.blob<"", 128, 16, "b"> : tensor<4xf32>
+    %q = graph.matmul %x, %wq : (tensor<2x3x8xf32>, tensor<8x4xf32>) -> tensor<2x3x4xf32>
+    %1 = graph.add %q, %bq : (tensor<2x3x4xf32>, tensor<4xf32>) -> tensor<2x3x4xf32>
+    %y = graph.reshape %1 {shape = array<i64: 6, 4>} : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
+    %wk = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
+    %bk = graph.weight #graph.blob<"", 192, 24, "d"> : tensor<6xf32>
+    %k = graph.matmul %x, %wk : (tensor<2x3x8xf32>, tensor<8x6xf32>) -> tensor<2x3x6xf32>
+    %2 = graph.add %k, %bk : (tensor<2x3x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
+    %z = graph.reshape %2 {shape = array<i64: 6, 6>} : (tensor<2x3x6xf32>) -> tensor<6x6xf32>
+    func.return %y, %z : tensor<6x4xf32>, tensor<6x6xf32>
+  }
+}
+
+// -----
+
+// An elementwise op would rather be done with a product of its own.
+// CHECK-LABEL: @activation
+// CHECK-NOT:   graph.slice
+// CHECK:       func.return
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
+  func.func @activation(%x: tensor<2x3x8xf32>) -> (tensor<2x3x4xf32>, tensor<6x6xf32>) {
+    %wq = graph.weight #graph.blob<"", 0, 128, "a"> : tensor<8x4xf32>
+    %bq = graph.weight #graph.blob<"", 128, 16, "b"> : tensor<4xf32>
+    %q = graph.matmul %x, %wq : (tensor<2x3x8xf32>, tensor<8x4xf32>) -> tensor<2x3x4xf32>
+    %1 = graph.add %q, %bq : (tensor<2x3x4xf32>, tensor<4xf32>) -> tensor<2x3x4xf32>
+    %y = graph.relu %1 : tensor<2x3x4xf32>
+    %wk = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
+    %bk = graph.weight #graph.blob<"", 192, 24, "d"> : tensor<6xf32>
+    %k = graph.matmul %x, %wk : (tensor<2x3x8xf32>, tensor<8x6xf32>) -> tensor<2x3x6xf32>
+    %2 = graph.add %k, %bk : (tensor<2x3x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
+    %z = graph.reshape %2 {shape = array<i64: 6, 6>} : (tensor<2x3x6xf32>) -> tensor<6x6xf32>
+    func.return %y, %z : tensor<2x3x4xf32>, tensor<6x6xf32>
+  }
+}
+
+// -----
+
+// A CPU does one after the other at no cost.
+// CHECK-LABEL: @on_a_cpu
+// CHECK-NOT:   graph.slice
+// CHECK:       func.return
+builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
+  func.func @on_a_cpu(%x: tensor<2x3x8xf32>) -> (tensor<6x4xf32>, tensor<6x6xf32>) {
+    %wq = graph.weight #graph.blob<"", 0, 128, "a"> : tensor<8x4xf32>
+    %bq = graph.weight #graph.blob<"", 128, 16, "b"> : tensor<4xf32>
+    %q = graph.matmul %x, %wq : (tensor<2x3x8xf32>, tensor<8x4xf32>) -> tensor<2x3x4xf32>
+    %1 = graph.add %q, %bq : (tensor<2x3x4xf32>, tensor<4xf32>) -> tensor<2x3x4xf32>
+    %y = graph.reshape %1 {shape = array<i64: 6, 4>} : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
+    %wk = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
+    %bk = graph.weight #graph.blob<"", 192, 24, "d"> : tensor<6xf32>
+    %k = graph.matmul %x, %wk : (tensor<2x3x8xf32>, tensor<8x6xf32>) -> tensor<2x3x6xf32>
+    %2 = graph.add %k, %bk : (tensor<2x3x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
+    %z = graph.reshape %2 {shape = array<i64: 6, 6>} : (tensor<2x3x6xf32>) -> tensor<6x6xf32>
+    func.return %y, %z : tensor<6x4xf32>, tensor<6x6xf32>
+  }
+}
