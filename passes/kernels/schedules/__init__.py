@@ -42,7 +42,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
             "vector_rows:VectorRows",
             "elements:Elements",
         ),
-        "map": ("scatter:Scatter", "elements:Elements"),
+        "map": ("scatter:Scatter", "transpose_tiles:TransposeTiles", "elements:Elements"),
         "recurrence": ("steps:Steps",),
         "rows": (
             "warp_rows:WarpRows",

@@ -21,6 +21,8 @@ from .....dialects.targets import GpuAttr
 from ....work import operations
 from ...element_flow import same_place_pairs
 from ...forms.rows import row_form
+from ...forms.transposition import transposition
+from ...kernel_facts import item_bytes
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
 from .cost import LATENCY, LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
@@ -40,6 +42,9 @@ READ = 8e-9
 STEP = 10e-9
 """Seconds for each element of a row that a thread goes through on its own, a few of them on their way at a time.
 Expected, not measured."""
+
+FETCHED = 32
+"""Bytes that are read from memory at least. Neighbours that are asked for later cost half of that."""
 
 BLOCKS = (64, 128, 256)
 
@@ -74,6 +79,10 @@ class Elements(Schedule[GpuAttr]):
             serial, waits = SERIAL_PRODUCTS, operations(kernel)[0] / max(1, elements) * READ
         work = max(arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial, waits)
         time = LAUNCH + max(LATENCY, work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
+        turned = transposition(kernel)
+        if turned is not None and turned.sizes[turned.row] > FETCHED // item_bytes(turned.root.x):
+            # Each element that is read brings its neighbours, which others read later, mostly from near caches.
+            time += memory_seconds(bytes_of(kernel) / 2, target) * (FETCHED / item_bytes(turned.root.x) / 2 - 1)
         row = row_form(kernel)
         return time if row is None else time + len(reduced_types(row)) * row.length * STEP
 

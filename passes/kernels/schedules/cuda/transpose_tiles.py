@@ -1,0 +1,71 @@
+"""The transpose_tiles schedule: faces whose innermost axis changes go through shared memory, a square at a time.
+
+Read as x lies and written as the result does, both are whole lines: a thread that read its own element would fetch 32
+bytes for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.structure import KernelOp
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...forms.transposition import Transposition, transposition
+from ...kernel_facts import item_bytes
+from ...moves import moves_of
+from ..schedule import Schedule, TileSize
+from .cost import LAUNCH, bytes_of, stream_seconds
+
+TILE = 32
+SMALLEST = 8
+"""Rows and columns from which on squares are worth their while: 8 elements of 4 bytes are what is fetched at once."""
+
+MEETING = 0.1e-6
+"""Seconds that a block waits for its square. Expected, not measured."""
+
+
+@dataclass(frozen=True)
+class TransposeTiles(Schedule[GpuAttr]):
+    """Squares by blocks."""
+
+    name = "transpose_tiles"
+
+    tile: TileSize = TILE
+    """Rows and columns of a square."""
+    rows: TileSize = 8
+    """Rows of threads: each does every so many rows of the square."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        form = transposition(kernel)
+        if form is not None and min(form.sizes[form.row], form.sizes[-1]) >= SMALLEST:
+            yield cls()
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        """Squares at the rim are not full."""
+        form = transposition(kernel)
+        assert form is not None
+        squares, block = self.squares(form), self.tile * self.rows
+        used = form.faces * form.sizes[form.row] * form.sizes[-1] / (squares * self.tile**2)
+        nbytes, waiting = bytes_of(kernel), self.tile // self.rows * item_bytes(form.root.x)
+        return LAUNCH + MEETING + stream_seconds(nbytes / used, nbytes / 2, squares, block, waiting, target)
+
+    def squares(self, form: Transposition) -> int:
+        """How many squares there are."""
+        rows, columns = form.sizes[form.row], form.sizes[-1]
+        return form.faces * -(-rows // self.tile) * -(-columns // self.tile)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return InterfaceAttr.of(
+            moves=moves_of(kernel),
+            strided_operands=list(range(len(kernel.arguments))),
+            strided_results=list(range(len(kernel.terminator.arguments))),
+        )
