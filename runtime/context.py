@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from ..dialects.graph.indexing import out_of_range
-from .device import Array, Wrong
+from .device import Array, Wrong, device_named
 from .host_memory import as_array
 from .specs import Stationary, TensorSpec, check_placed
 from .storage import Storage, Tensor, lies_on_gpu
@@ -123,6 +123,41 @@ class ExecutionContext(Stationary):
         if wrong is not None:
             self._refuse(wrong)
         return outputs
+
+    def run_tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
+        """`run` with fresh tensors of the plan's device by name, which other libraries take by DLPack.
+
+        Inputs that lie there, row-major and aligned, are read where they are; others are copied. Raises as `run`.
+        """
+        outputs = self.run_ordered_tensors(self.plan.ordered(inputs))
+        return dict(zip(self.plan.output_names, outputs, strict=True))
+
+    def run_ordered_tensors(self, inputs: Sequence[Any]) -> list[Tensor]:
+        """`run_tensors` on one value for each input, in the model's order, to tensors in the model's order."""
+        plan, place = self.plan, self.plan.config.place
+        given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
+        outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.outputs]
+        wrong = self._session.run_tensors(given, outputs)
+        if wrong is not None:
+            self._refuse(wrong)
+        return outputs
+
+    def _placed(self, spec: TensorSpec, value: Any) -> Tensor:
+        """An input as a tensor that code on the plan's device can read."""
+        device = self.plan.config.place
+        tensor = Tensor.from_dlpack(value) if lies_on_gpu(value) else value
+        if not isinstance(tensor, Tensor):
+            tensor = Tensor.from_array(checked(spec, tensor))
+        check_placed(spec, tensor.dtype, tensor.shape, "input ")
+        if self._is_lent and tensor.storage.overlaps(self.arena):
+            raise InvalidInputError(f"input '{spec.name}' lies in the arena")
+        there = tensor.to(device)
+        aligned = max(spec.dtype.alignment, device_named(device).access_bytes)
+        if there.is_contiguous and there.address % aligned == 0:
+            return there
+        copy = Tensor.empty(spec.shape, spec.dtype, device=device)
+        copy.copy_from(there)
+        return copy
 
     def tensor(self, name: str) -> Tensor:
         """An intermediate by its name in the memory plan, where it lies in the arena.

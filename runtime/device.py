@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .config import EngineConfig
     from .plan import InferencePlan
     from .specs import KernelCall, TensorSpec
+    from .storage import Tensor
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
@@ -110,6 +111,10 @@ class Session(Protocol):
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
         """One inference on contiguous arrays of the host; what is bound stays so."""
         ...
+
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Wrong | None:
+        """One inference on row-major, aligned tensors of the device; what is bound stays so."""
+        return self.run([each.numpy() for each in inputs], [each.numpy() for each in outputs])
 
     def times(self) -> Array:
         """Of a profiled plan: nanoseconds on a clock, before the first call and after each."""

@@ -14,6 +14,7 @@ from .context import ExecutionContext
 from .device import Array
 from .plan import InferencePlan
 from .specs import Stationary
+from .storage import Tensor, is_remote
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 class Engine(Stationary):
     """A compiled model: `engine(x)` runs it. Safe from many threads; inputs are never changed, outputs are fresh.
 
+    Tensors of the plan's GPU, or another library's arrays there, give tensors that lie there; all else gives arrays.
     A mapping of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as
     keyword arguments, give an array, or a tuple of arrays when the model has several outputs.
     """
@@ -57,12 +59,14 @@ class Engine(Stationary):
             raise InvalidInputError(f"input '{twice[0]}' is given twice")
         return self.plan.ordered({**placed, **named})
 
-    def _run(self, inputs: Sequence[Any]) -> list[Array]:
+    def _run(self, inputs: Sequence[Any]) -> Sequence[Array | Tensor]:
         try:
             context = self._idle.pop()
         except IndexError:
             context = self.plan.create_execution_context()
         try:
+            if self.plan.launches and any(map(is_remote, inputs)):
+                return context.run_ordered_tensors(inputs)
             return context.run_ordered(inputs)
         finally:
             self._idle.append(context)

@@ -54,21 +54,23 @@ class RemoteSession(Session):
             where = f"a tensor on '{memory.device}'" if isinstance(memory, Tensor) else type(memory).__name__
             raise InvalidInputError(f"the memory for '{spec.name}' must be a tensor on '{self._name}', got {where}")
         check_placed(spec, memory.dtype, memory.shape, "the memory for ")
-        address = memory.storage.address + memory.offset
         aligned = max(spec.dtype.alignment, self._device.access_bytes)
-        if not memory.is_contiguous or address % aligned:
+        if not memory.is_contiguous or memory.address % aligned:
             where = f"aligned to {aligned} bytes"
             raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and {where}")
         if written and not memory.storage.writable:
             raise InvalidInputError(f"the memory for '{spec.name}' is read-only")
         # As it is now, whatever becomes of the caller's tensor and of its storage.
         self._bound[index] = memory.pinned()
-        return address, address + spec.nbytes
+        return memory.address, memory.address + spec.nbytes
 
     @override
     def execute(self) -> Wrong | None:
-        bound = (self._bound[index] for index in range(len(self._specs)))
-        return self._run([each.storage.address + each.offset for each in bound])
+        return self._run([self._bound[index].address for index in range(len(self._specs))])
+
+    @override
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Wrong | None:
+        return self._run([each.address for each in (*inputs, *outputs)])
 
     @override
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:

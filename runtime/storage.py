@@ -205,6 +205,11 @@ class Tensor:
         return self.storage.capacity - self.offset
 
     @property
+    def address(self) -> int:
+        """Address of the first element, on the device."""
+        return self.storage.address + self.offset
+
+    @property
     def is_contiguous(self) -> bool:
         """Whether the elements lie row-major without gaps."""
         dense = _row_major(self.shape, self.dtype.itemsize)
@@ -323,6 +328,11 @@ def lies_on_gpu(memory: object) -> bool:
     if isinstance(memory, Tensor | np.ndarray) or not hasattr(memory, "__dlpack_device__"):
         return False
     return _dlpack_device(memory)[0] in _DLPACK_CUDA
+
+
+def is_remote(memory: object) -> bool:
+    """Whether this is a tensor that numpy can't see, of ours or of another library's."""
+    return memory.storage.memory.host is None if isinstance(memory, Tensor) else lies_on_gpu(memory)
 
 
 def _dlpack_device(memory: object) -> tuple[int, int]:

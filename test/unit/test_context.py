@@ -44,6 +44,19 @@ def test_bound_buffers_are_read_and_written_in_place() -> None:
         np.testing.assert_array_equal(x, inputs(NAME, seed)["x"])
 
 
+def test_tensors_in_tensors_out() -> None:
+    run, lent = context(), mi.Storage.allocate(needed())
+    given = inputs(NAME)["x"]
+    for x in (given, mi.Tensor.from_array(given), given.tolist(), mi.Tensor.from_array(given.T.copy().T)):
+        (y,) = run.run_tensors({"x": x}).values()
+        assert y.device == "cpu"
+        np.testing.assert_array_equal(y.numpy(), expected())
+    with pytest.raises(mi.InvalidInputError, match=r"^input 'x' has type float64 instead of float32"):
+        run.run_tensors({"x": mi.Tensor.from_array(given.astype(np.float64))})
+    with pytest.raises(mi.InvalidInputError, match=r"^input 'x' lies in the arena"):
+        context(lent).run_tensors({"x": mi.Tensor(lent, [4, 24], np.float32)})
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_intermediates_can_be_looked_at(kind: Any) -> None:
     b = ModelBuilder("halves")

@@ -16,6 +16,7 @@ from models.build import SMALL_MODELS, ModelBuilder
 from models.judging import Judge
 
 import mini_infer as mi
+from mini_infer.passes.statistics import PassStatistics
 from mini_infer.runtime import cuda, cuda_device
 from mini_infer.runtime.device import Array, device_named
 from mini_infer.runtime.emulated.compiled import COMPILERS
@@ -143,6 +144,28 @@ def test_memory_of_other_libraries_is_bound_and_given_without_a_copy(fake: FakeC
     assert tensor.__dlpack__().data.ptr == y.data.ptr
     np.testing.assert_array_equal(context.run({"x": x, "ids": IDS})[OUTPUT], EXPECTED)
     assert context.run({"x": mi.Tensor.from_dlpack(x), "ids": ids})[OUTPUT].flags.writeable
+
+
+def test_what_lies_there_stays_there(fake: FakeCupy, plan: mi.InferencePlan) -> None:
+    context, ids = plan.create_execution_context(), fake.array(IDS)
+    for _ in range(3):
+        x = fake.array(TABLE)
+        fake.calls.clear()
+        (y,) = context.run_tensors({"x": x, "ids": ids}).values()
+        assert (y.device, y.shape) == ("cuda", (6, 3))
+        assert [call[3] for call in fake.of("memcpyAsync")] in ([], [2])  # the status, unless replayed
+        np.testing.assert_array_equal(y.to("cpu").numpy(), EXPECTED)
+    engine = mi.Engine(plan, plan.config, PassStatistics())
+    for given in (fake.array(TABLE), mi.Tensor.from_array(TABLE).to("cuda")):
+        y = engine(given, IDS)
+        assert isinstance(y, mi.Tensor) and y.__dlpack_device__() == (2, 0)
+        np.testing.assert_array_equal(y.to("cpu").numpy(), EXPECTED)
+    assert isinstance(engine(TABLE, IDS), np.ndarray)
+    gaps = fake.array(np.repeat(TABLE, 2, axis=1))
+    gaps.shape, gaps.strides = (5, 6), (48, 8)
+    np.testing.assert_array_equal(engine(gaps, IDS).to("cpu").numpy(), EXPECTED)
+    with pytest.raises(mi.InvalidInputError, match=r"^input 'x' has shape \[6, 3\] instead of \[5, 6\]"):
+        engine(y, IDS)
 
 
 def test_strided_memory_keeps_its_strides(fake: FakeCupy) -> None:
