@@ -29,7 +29,9 @@
 
 namespace emulated {
 
-#if defined(__x86_64__) || defined(__aarch64__)
+constexpr size_t STACK = 1 << 17;  // bytes of a thread's stack; the lowest page is a guard
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(EMULATED_BY_UCONTEXT)
 
 // Keeps the registers that a call leaves alone on the stack, and goes on with another stack.
 extern "C" void emulated_switch(void** save, void* to);
@@ -102,7 +104,7 @@ struct Context {
   void switch_to(Context& other) { emulated_switch(&stack, other.stack); }
 };
 
-#else
+#else  // what any system has, which asks it about signals at every switch
 
 }  // namespace emulated
 #include <ucontext.h>
@@ -123,7 +125,6 @@ struct Context {
 #endif
 
 constexpr int WARP = 32;
-constexpr size_t STACK = 1 << 17;  // bytes of a thread's stack; the lowest page is a guard
 constexpr int CANARY = 4096;       // bytes behind shared memory that must stay as they are
 constexpr u8 UNWRITTEN = 0xff, UNTOUCHED = 0xa5;
 

@@ -350,6 +350,14 @@ def test_several_threads_launch_at_once(program: Program) -> None:
         assert all(pool.map(once, range(40)))
 
 
+def test_threads_on_other_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "OPTIONS", (*compiled.OPTIONS, "-DEMULATED_BY_UCONTEXT"))
+    text = f"gpu.module @kernels {{ {kernel('reversed', *KERNELS['reversed'])} }}"
+    given, got = rows()
+    run(load(cuda_text(parse(text))), "reversed", given, got, seed=1, blocks=4)
+    np.testing.assert_array_equal(got, given[:, ::-1])
+
+
 def test_what_the_compiler_refuses_is_told() -> None:
     with pytest.raises(CompileError, match=r"\+\+: .*error"):
         load('extern "C" __global__ void f() {\n  wrong;\n}\n')
