@@ -9,7 +9,8 @@ from numbers import Integral
 from typing import Any, cast
 
 from ..dialects.errors import ConfigError
-from ..dialects.targets import GPUS, MOST_THREADS, PRECISIONS
+from ..dialects.gpus import GPUS, PRECISIONS
+from ..dialects.targets import MOST_THREADS
 from .device import device_named
 
 VECTOR_BITS = (128, 256, 512)

@@ -112,7 +112,8 @@ class Cuda(LaunchDevice):
 
     @override
     def present(self, precision: str) -> GpuAttr:
-        from ..dialects.targets import GPUS, GpuAttr
+        from ..dialects.gpus import GPUS
+        from ..dialects.targets import GpuAttr
 
         try:
             capability, limits = self.gpu.limits()

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from ..dialects.errors import ConfigError
-from ..dialects.targets import GPUS, PRECISIONS
+from ..dialects.gpus import GPUS, PRECISIONS
 
 _Value = TypeVar("_Value")
 

@@ -241,7 +241,13 @@ def test_options_that_come_too_late_are_refused(
 
 
 def test_every_option_is_decided_somewhere() -> None:
-    assert {field.name for field in fields(mi.EngineConfig)} == {*DECIDED_BY, "device", "device_id", "emulator"}
+    assert {field.name for field in fields(mi.EngineConfig)} == {
+        *DECIDED_BY,
+        "device",
+        "device_id",
+        "emulator",
+        "cache_kernels",
+    }
 
 
 def test_options_that_come_in_time_are_taken(model: Path, tmp_path: Path) -> None:
