@@ -12,12 +12,14 @@ from kernel_runs import Body, Writer
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.values import Array
+from mini_infer.dialects.targets import GpuAttr
+from mini_infer.passes.kernels.schedules.cuda.persistent import Persistent
 from mini_infer.passes.kernels.schedules.cuda.steps import Steps
 
 Random = np.random.default_rng(0)
 Case = tuple[Body, list[Array]]
 
-SHAPES = [Steps(4, 4, 8, 8), Steps(32, 8, 16, 1), Steps(8, 1, 32, 4)]
+SHAPES = [Steps(4, 4, 8, 8), Persistent(8, 2, 8, 8), Steps(32, 8, 16, 1), Persistent(16, 4, 4, 1), Steps(8, 1, 32, 4)]
 
 
 def recurrence(
@@ -73,15 +75,28 @@ def cases(direction: str) -> list[Case]:
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_cells(direction: str) -> None:
+    start = len(direction)  # so that each case gets another schedule in another direction
     for number, (body, arrays) in enumerate(cases(direction)):
-        check("recurrence", body, *arrays, given=SHAPES[number % len(SHAPES)])
+        check("recurrence", body, *arrays, given=SHAPES[(number + start) % len(SHAPES)])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_the_cheapest(direction: str) -> None:
+@pytest.mark.parametrize("schedule", SHAPES, ids=str)
+def test_every_schedule(direction: str, schedule: Steps | Persistent) -> None:
     for body, arrays in cases(direction):
-        assert check("recurrence", body, *arrays).schedule == "steps"
+        check("recurrence", body, *arrays, given=schedule)
+
+
+def test_small_states_stay_in_one_block() -> None:
+    h200 = GpuAttr.named("sm_90a")
+
+    def chosen(hidden: int) -> str:
+        case = recurrence(steps=50, batch=2, inputs=64, hidden=hidden)
+        return compiled("recurrence", *case, target=h200).schedule
+
+    assert chosen(64) == "persistent"
+    assert chosen(512) == "steps"  # a megabyte for each gate
 
 
 def test_nothing_to_do() -> None:
@@ -97,7 +112,7 @@ def test_double_precision() -> None:
 
 def test_steps_share_a_function() -> None:
     body, arrays = recurrence(steps=6)
-    kernel = compiled("recurrence", body, arrays)
+    kernel = compiled("recurrence", body, arrays, pick="steps")
     assert [each.kernel for each in kernel.launches] == ["tested_inputs", *["tested_step"] * 6]
     assert len(kernel.functions) == 2
 

@@ -43,7 +43,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
             "elements:Elements",
         ),
         "map": ("scatter:Scatter", "transpose_tiles:TransposeTiles", "elements:Elements"),
-        "recurrence": ("steps:Steps",),
+        "recurrence": ("persistent:Persistent", "steps:Steps"),
         "rows": (
             "warp_rows:WarpRows",
             "block_rows:BlockRows",

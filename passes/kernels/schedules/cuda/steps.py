@@ -29,6 +29,7 @@ ACCESS = 16
 """Bytes that a thread reads at once."""
 ROWS = (1, 2, 4, 8)
 LANES = (4, 8, 16, 32)
+SHAPES = [(lanes, rows) for lanes in LANES for rows in ROWS if rows <= lanes]
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,8 @@ class Steps(Schedule[GpuAttr]):
         """The best numbers of lanes and rows for either product; CompileError where there is no code."""
         root = the_root(kernel, RecurrenceOp)
         check_recurrence(root)
-        shapes = [(lanes, rows) for lanes in LANES for rows in ROWS if rows <= lanes]
-        inputs = min(shapes, key=lambda each: _product(root, target, *each, of_input=True))
-        for lanes, rows in shapes:
+        inputs = best_for_input(root, target)
+        for lanes, rows in SHAPES:
             yield cls(lanes, rows, *inputs)
 
     @override
@@ -62,8 +62,8 @@ class Steps(Schedule[GpuAttr]):
         """A launch for each step, and each product on its own."""
         root = the_root(kernel, RecurrenceOp)
         phases = 2 if between_phases(root) else 1
-        step = phases * LAUNCH + _product(root, target, self.lanes, self.rows, of_input=False)
-        first = LAUNCH + _product(root, target, self.input_lanes, self.input_rows, of_input=True)
+        step = phases * LAUNCH + product_seconds(root, target, self.lanes, self.rows, of_input=False)
+        first = LAUNCH + product_seconds(root, target, self.input_lanes, self.input_rows, of_input=True)
         return max(first + shape_of(root.x)[0] * step, memory_seconds(bytes_of(kernel), target))
 
     @override
@@ -90,7 +90,12 @@ def blocks_of(units: int, lanes: int, of_rows: int, rows: int) -> int:
     return -(-units * lanes // BLOCK) * -(-of_rows // rows)
 
 
-def _product(root: RecurrenceOp, target: GpuAttr, lanes: int, rows: int, *, of_input: bool) -> float:
+def best_for_input(root: RecurrenceOp, target: GpuAttr) -> tuple[int, int]:
+    """Lanes and rows for the input's share of the gates."""
+    return min(SHAPES, key=lambda each: product_seconds(root, target, *each, of_input=True))
+
+
+def product_seconds(root: RecurrenceOp, target: GpuAttr, lanes: int, rows: int, *, of_input: bool) -> float:
     """Seconds of the input's share of all steps, or of one step's products, without the launch."""
     steps, batch, inputs = shape_of(root.x)
     directions, hidden = shape_of(root.weight)[0], root.hidden.value.data
