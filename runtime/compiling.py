@@ -70,11 +70,15 @@ def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer
 
 def import_all(config: EngineConfig) -> None:
     """Imports what a compile does, which it otherwise imports when it comes to it."""
-    from ..lowering.loops_to_llvm import emit_llvm_ir, runtime_ir
     from ..lowering.onnx_to_graph import module
 
-    del emit_llvm_ir, runtime_ir, module
+    del module
     pass_names(config)
+    if device_named(config.place).kind != "cpu":
+        return
+    from ..lowering.loops_to_llvm import emit_llvm_ir, runtime_ir
+
+    del emit_llvm_ir, runtime_ir
     families = import_module("..lowering.kernels_to_loops.families", __package__)
     for each in iter_modules(families.__path__):
         import_module(f"{families.__name__}.{each.name}")
@@ -82,8 +86,9 @@ def import_all(config: EngineConfig) -> None:
 
 
 def compilers_for(module: ModuleOp, config: EngineConfig) -> Compilers:
-    """As many as the configuration allows; one for a small module, which is compiled before another has started."""
-    worthwhile = sum(1 for _ in module.walk()) >= WORTH_COMPILERS
+    """As many as the configuration allows; one for a GPU, which LLVM has no part in, and for a small module, which is
+    compiled before another has started."""
+    worthwhile = device_named(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
     return Compilers(config.compiler_count if worthwhile else 1)
 
 

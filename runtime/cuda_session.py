@@ -101,5 +101,7 @@ class CudaSession(RemoteSession):
 
     @override
     def times(self) -> Array:
+        if not self._marks:  # nothing has been run
+            return np.zeros(len(self._launches) + 1)
         spans = (self._stream.milliseconds(*pair) for pair in pairwise(self._marks))
         return np.array([*accumulate(spans, initial=0.0)]) * 1e6

@@ -37,7 +37,7 @@ def _costs(plan: InferencePlan) -> list[tuple[str, str]]:
         ("kernel calls", str(len(plan.calls))),
         ("weights", _size(plan.weights.nbytes)),
         ("arena", f"{_size(plan.arena_bytes)} ({minimal}, {plan.memory.saving:.0%} saved)"),
-        ("threads", str(plan.threads)),
+        ("on", plan.config.place) if plan.launches else ("threads", str(plan.threads)),
     ]
 
 

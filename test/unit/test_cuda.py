@@ -90,6 +90,7 @@ def test_first_eagerly_then_captured_then_replayed(fake: FakeCupy, plan: mi.Infe
 def test_launches_get_addresses_in_one_arena(fake: FakeCupy, plan: mi.InferencePlan) -> None:
     sizes = [size for (size,) in fake.of("alloc")]
     assert sizes == [plan.weights.nbytes]  # with the plan, once
+    assert repr(plan).endswith("on cuda)")
     context = plan.create_execution_context()
     assert [size for (size,) in fake.of("alloc")][1:] == [plan.arena_bytes, 8]
     x, ids = (mi.Tensor.from_array(each).to("cuda") for each in (TABLE, IDS))
@@ -237,6 +238,7 @@ def test_launches_are_timed(fake: FakeCupy) -> None:
     fake.kernels |= KERNELS
     options: dict[str, Any] = {"enable_graph_optimization": False, "enable_profiling": True}
     context = mi.compile(lookup(), device="cuda", **options).plan.create_execution_context()
+    assert [each.nanoseconds for each in context.profile()] == [0] * 4
     for _ in range(2):
         np.testing.assert_array_equal(run(context), EXPECTED)
     assert [(each.kernel, each.node) for each in context.profile()] == [
