@@ -26,16 +26,16 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import main_of
 from ...dialects.kernel import BarrierOp
-from ..geometry.boxes import Box
 from ..statistics import count
 from .analysis.buffers import Places, argument_with_role
-from .analysis.host import Step, read_by, scratch_of, written_by
+from .analysis.host import Step
+from .analysis.touched import Touched
 
 
 @dataclass(frozen=True)
@@ -54,39 +54,18 @@ class InsertBarriers(ModulePass):
         count(ctx, self.name, "barrier", scan.inserted)
 
 
-class _Pending:
-    """The bytes touched since the last barrier, by space (the arena, an argument, a weight)."""
-
-    def __init__(self) -> None:
-        self.reads: dict[SSAValue, list[Box]] = {}
-        self.writes: dict[SSAValue, list[Box]] = {}
-
-    def conflicts(self, other: _Pending) -> bool:
-        """Whether one writes what the other touches."""
-        return _meet(self.writes, other.writes) or _meet(self.writes, other.reads) or _meet(self.reads, other.writes)
-
-    def add(self, other: _Pending) -> None:
-        for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
-            for space, boxes in theirs.items():
-                mine.setdefault(space, []).extend(boxes)
-
-
-def _meet(a: dict[SSAValue, list[Box]], b: dict[SSAValue, list[Box]]) -> bool:
-    return any(box.overlaps(other) for space, boxes in a.items() if space in b for box in boxes for other in b[space])
-
-
 class _Scan:
     def __init__(self) -> None:
         self.places = Places()
-        self.pending = _Pending()
+        self.pending = Touched()  # since the last barrier
         self.inserted = 0
 
     def block(self, block: Block) -> None:
         for op in list(block.ops):
             if isinstance(op, BarrierOp):
-                self.pending = _Pending()
+                self.pending = Touched()
             elif isinstance(op, Step):
-                touched = self.touched(op)
+                touched = Touched.by(op, self.places)
                 if self.pending.conflicts(touched):
                     self.barrier(op)
                 self.pending.add(touched)
@@ -98,7 +77,7 @@ class _Scan:
         self.barrier(op)
         for region in op.regions:
             for inner in region.blocks:
-                self.pending = _Pending()
+                self.pending = Touched()
                 self.block(inner)
                 last = inner.last_op
                 assert last is not None
@@ -109,14 +88,5 @@ class _Scan:
         block = place.parent
         assert block is not None
         block.insert_op_before(BarrierOp.create(), place)
-        self.pending = _Pending()
+        self.pending = Touched()
         self.inserted += 1
-
-    def touched(self, op: Step) -> _Pending:
-        """The bytes that a call reads and writes, or a load reads."""
-        touched = _Pending()
-        for into, values in ((touched.reads, read_by(op)), (touched.writes, (*written_by(op), *scratch_of(op)))):
-            for value in values:
-                place = self.places[value]
-                into.setdefault(place.root, []).append(place.bytes)
-        return touched

@@ -80,7 +80,9 @@ class Elements(Schedule[GpuAttr]):
         work = max(arithmetic_seconds(kernel, target, max(share, 1e-6)) * serial, waits)
         time = LAUNCH + max(LATENCY, work, memory_seconds(bytes_of(kernel), target) / max(share, 1e-6) ** 0.5)
         turned = transposition(kernel)
-        if turned is not None and turned.sizes[turned.row] > FETCHED // item_bytes(turned.root.x):
+        if turned is not None and min(turned.sizes[turned.row], turned.sizes[-1]) > FETCHED // item_bytes(
+            turned.root.x
+        ):
             # Each element that is read brings its neighbours, which others read later, mostly from near caches.
             time += memory_seconds(bytes_of(kernel) / 2, target) * (FETCHED / item_bytes(turned.root.x) / 2 - 1)
         row = row_form(kernel)

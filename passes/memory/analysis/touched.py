@@ -1,0 +1,43 @@
+"""The bytes that calls touch, and which calls get in each other's way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import SSAValue
+
+from ...geometry.boxes import Box
+from .buffers import Places
+from .host import Step, read_by, scratch_of, written_by
+
+
+class Touched:
+    """Bytes that are read and written, by space (the arena, an argument, a weight)."""
+
+    def __init__(self) -> None:
+        self.reads: dict[SSAValue, list[Box]] = {}
+        self.writes: dict[SSAValue, list[Box]] = {}
+
+    @classmethod
+    def by(cls, step: Step, places: Places) -> Touched:
+        """The bytes that a call reads and writes, or a load reads."""
+        touched = cls()
+        for into, values in ((touched.reads, read_by(step)), (touched.writes, (*written_by(step), *scratch_of(step)))):
+            for value in values:
+                place = places[value]
+                into.setdefault(place.root, []).append(place.bytes)
+        return touched
+
+    def conflicts(self, other: Touched) -> bool:
+        """Whether one writes what the other touches."""
+        return _meet(self.writes, other.writes) or _meet(self.writes, other.reads) or _meet(self.reads, other.writes)
+
+    def add(self, other: Touched) -> None:
+        """What the other touches, too."""
+        for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
+            for space, boxes in theirs.items():
+                mine.setdefault(space, []).extend(boxes)
+
+
+def _meet(a: Mapping[SSAValue, Sequence[Box]], b: Mapping[SSAValue, Sequence[Box]]) -> bool:
+    return any(box.overlaps(other) for space, boxes in a.items() if space in b for box in boxes for other in b[space])
