@@ -5,8 +5,8 @@
 // The filters are one matrix of taps and channels by filters.
 // CHECK-LABEL: gpu.func @conv_relu_0(%{{.*}}: memref<1x28x28x64xf32>, %{{.*}}: memref<1x576x128xf32>
 // CHECK: %left_tile = memref.view {{.*}} to memref<{{.*}}x36xf32, #gpu.address_space<workgroup>>
-// CHECK: nvgpu.device_async_copy {{.*}} %left_tile[{{.*}}], 4, %{{.*}} :
-// CHECK: nvgpu.device_async_copy {{.*}} %right_tile[{{.*}}], 4 :
+// CHECK: nvgpu.device_async_copy {{.*}} %left_tile[{{.*}}], 4, %
+// CHECK: nvgpu.device_async_copy {{.*}} %right_tile[{{.*}}], 4
 // CHECK: gpu.barrier
 // CHECK: nvgpu.round_to_tf32
 // CHECK: nvgpu.mma.sync({{.*}}) : (vector<4xf32>, vector<2xf32>, vector<4xf32>) -> vector<4xf32>
