@@ -14,6 +14,8 @@ from typing import ClassVar
 from typing_extensions import override
 from xdsl.ir import Attribute, SSAValue
 
+from ....dialects.errors import CompileError
+from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
 from ....passes.kernels.forms.product import never_leaves, product_shape
@@ -172,9 +174,10 @@ def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index)
     root, shape = form.root, product_shape(form.root)
     sizes = shape.columns, shape.depth
     if isinstance(root, ConvOp):
+        if form.unpack is None:
+            raise CompileError(f"{describe(root)}: its weight is not packed; run pack-weights first")
         buffer = _buffer(grid, form.rhs)
         group, first, second = strides_of(memref_type(buffer))
-        assert form.unpack is not None
         depth, column = (second, first) if form.unpack.transposed is not None else (first, second)
         outer, rows = Steps(shape.outer_sizes, (group,)), Steps((shape.columns,), (column,))
         return _matrix(k, grid, buffer, 0, outer, batch, rows, sizes, depth)

@@ -3,7 +3,7 @@
 Tiles lie in shared memory as with `tiles`; a warp multiplies its wm x wn part in pieces of 16 x 8. Numbers are rounded
 as the target's precision says: to tf32 on their way to registers, or to 16 bits on their way to shared memory; as
 `3xtf32` each is split in two numbers of tf32, and of the four products all but the
-smallest are summed up. Sums are f32.
+smallest are summed up: that of infinity and anything is no number then. Sums are f32.
 """
 
 from __future__ import annotations
