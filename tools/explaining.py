@@ -14,7 +14,7 @@ from ..passes.kernels.schedules import AnySchedule
 def choices_table(choices: Iterable[Choice]) -> Table:
     """Kernels that got their schedules, a row for each candidate."""
     table = Table("kernel", "form", "candidate", "options", title="Schedules")
-    table.add_column("us on one core", justify="right")
+    table.add_column("us, estimated", justify="right")
     table.add_column("taken")
     for choice in choices:
         for number, (schedule, seconds) in enumerate(choice.candidates):
