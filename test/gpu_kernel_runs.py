@@ -20,12 +20,15 @@ from mini_infer.dialects.graph.values import Array, numpy_dtype, type_of
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.targets import GpuAttr
+from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu import LowerKernelsToGpu
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.runtime.emulated.checks import Place
+from mini_infer.runtime.emulated.compiled import load
 from mini_infer.runtime.emulated.interpreter import Kernel
+from mini_infer.runtime.host_memory import aligned_bytes
 
 ALIGNMENT = 256  # bytes, of every buffer
 SMALL = GpuAttr.of(multiprocessors=4)  # so that small shapes fill it, and schedules for large ones come up
@@ -45,17 +48,34 @@ class GpuKernel:
 
     def __call__(self, *arrays: Array, checked: bool = True) -> list[Array]:
         """The results, in bytes that nothing was written to before or in those of a copy of an operand."""
-        given = [np.array(array, order="C") for array in arrays]
-        sizes = [prod(shape) * dtype.itemsize for shape, dtype in self.results]
-        memories = [array.reshape(-1).view(np.uint8) if array.size else np.zeros(0, np.uint8) for array in given]
-        fresh = [np.full(size, 0xA5, np.uint8) for size in [*sizes, self.scratch]]
-        written = [None] * len(memories) + [np.zeros(each.size, np.uint8) for each in fresh]
-        memories += fresh
+        memories = self._memories(arrays)
+        fresh = [
+            None if number < len(arrays) else np.zeros(each.size, np.uint8) for number, each in enumerate(memories)
+        ]
         for launch in self.launches:
-            places = [Place(memories[each.root], each.offset, written[each.root]) for each in launch.arguments]
+            places = [Place(memories[each.root], each.offset, fresh[each.root]) for each in launch.arguments]
             function = self.functions[launch.kernel]
             function.run(launch.grid, launch.block, launch.shared, places, checked=checked)
-        made = [memories[self.inplace.get(number, len(given) + number)] for number in range(len(sizes))]
+        return self._made(memories, len(arrays))
+
+    def by_text(self, *arrays: Array, seed: int = 0) -> list[Array]:
+        """The same by the printed text, compiled for this machine's CPU; the seed is the order of its threads."""
+        memories, program = self._memories(arrays), load(cuda_text(self.module))
+        for launch in self.launches:
+            program.run(launch, [each.ctypes.data for each in memories], seed)
+        return self._made(memories, len(arrays))
+
+    def _memories(self, arrays: Sequence[Array]) -> list[Array]:
+        """The bytes of operands, results and scratch, each aligned."""
+        given = [np.frombuffer(array.tobytes(), np.uint8) for array in arrays]
+        sizes = [prod(shape) * dtype.itemsize for shape, dtype in self.results]
+        memories = [aligned_bytes(size, ALIGNMENT) for size in (*map(len, given), *sizes, self.scratch)]
+        for number, memory in enumerate(memories):
+            memory[...] = given[number] if number < len(given) else 0xA5
+        return memories
+
+    def _made(self, memories: Sequence[Array], operands: int) -> list[Array]:
+        made = [memories[self.inplace.get(number, operands + number)] for number in range(len(self.results))]
         return [each.view(dtype).reshape(shape) for each, (shape, dtype) in zip(made, self.results, strict=True)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_kernel_runs import SMALL, check, compiled
-from kernel_runs import Body, Writer, kernel_of
+from kernel_runs import Body, Writer, compare, kernel_of, reference
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.gpu import AsyncCopyOp
@@ -139,6 +139,19 @@ def test_tensor_units(precision: str) -> None:
     for number, (body, arrays) in enumerate(cases):
         tiles = TENSOR_TILES[number % len(TENSOR_TILES)]
         check("attention", body, *arrays, given=tiles, target=target, tolerance=ROUNDED[precision])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(TILES) + len(ROUNDED)))
+def test_the_printed_text(number: int) -> None:
+    body, arrays = SIZES[number % len(SIZES)]
+    if number < len(TILES):
+        kernel, bound = compiled("attention", body, arrays, given=TILES[number]), 2e-6
+    else:
+        precision, bound = list(ROUNDED.items())[number - len(TILES)]
+        tiles, target = TENSOR_TILES[number % len(TENSOR_TILES)], GpuAttr.of(precision=precision)
+        kernel = compiled("attention", body, arrays, given=tiles, target=target)
+    compare(kernel.by_text(*arrays, seed=number), reference(body, arrays), bound)
 
 
 def test_tensor_units_only_where_products_may_be_rounded() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gpu_kernel_runs import check, compiled
-from kernel_runs import Body, Writer
+from kernel_runs import Body, Writer, compare, reference
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
@@ -86,6 +86,14 @@ def test_cells(direction: str) -> None:
 def test_every_schedule(direction: str, schedule: Steps | Persistent) -> None:
     for body, arrays in cases(direction):
         check("recurrence", body, *arrays, given=schedule)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(7))
+def test_the_printed_text(number: int) -> None:
+    body, arrays = cases("bidirectional")[number]
+    kernel = compiled("recurrence", body, arrays, given=SHAPES[number % len(SHAPES)])
+    compare(kernel.by_text(*arrays, seed=number), reference(body, arrays), 2e-6)
 
 
 def test_small_states_stay_in_one_block() -> None:
