@@ -20,7 +20,7 @@ from .....dialects.targets import GpuAttr
 from ...forms.rows import the_row_form
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .rows import ARRIVING, MEETING, WARP, interface_of, partial_sums, rows_for, seconds, splits
+from .rows import ARRIVING, MEETING, STEP, WARP, interface_of, partial_sums, rows_for, seconds, splits
 
 COLUMNS = ((8, 4), (16, 4), (32, 4), (32, 1), (128, 1))  # threads, and rows of each
 SHARES = (1, 4, 8, 16, 32)
@@ -58,8 +58,10 @@ class ColumnRows(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        blocks = -(-the_row_form(kernel).rows // (self.columns * self.vector)) * self.parts
-        return seconds(
+        form = the_row_form(kernel)
+        blocks = -(-form.rows // (self.columns * self.vector)) * self.parts
+        in_order = form.length * STEP if isinstance(form.root, CumsumOp) else 0
+        return in_order + seconds(
             kernel,
             target,
             blocks=blocks,

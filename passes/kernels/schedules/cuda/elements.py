@@ -25,8 +25,8 @@ from ...forms.transposition import transposition
 from ...kernel_facts import item_bytes
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
-from .cost import LATENCY, LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
-from .rows import reduced_types
+from .cost import LATENCY, LAUNCH, NEAR, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
+from .rows import STEP, reduced_types
 from .scatter import scatter_of
 
 SERIAL = 4
@@ -38,10 +38,6 @@ the arithmetic of their places. Chosen."""
 
 READ = 8e-9
 """Seconds from one product of a thread's sum to the next: reads from the first-level cache, a few under way. Chosen."""
-
-STEP = 10e-9
-"""Seconds for each element of a row that a thread goes through on its own, a few of them on their way at a time.
-Expected, not measured."""
 
 FETCHED = 32
 """Bytes that are read from memory at least. Neighbours that are asked for later cost half of that."""
@@ -86,7 +82,11 @@ class Elements(Schedule[GpuAttr]):
             # Each element that is read brings its neighbours, which others read later, mostly from near caches.
             time += memory_seconds(bytes_of(kernel) / 2, target) * (FETCHED / item_bytes(turned.root.x) / 2 - 1)
         row = row_form(kernel)
-        return time if row is None else time + len(reduced_types(row)) * row.length * STEP
+        if row is None:
+            return time
+        visits = max(1, len(reduced_types(row))) * row.length  # of elements, for each that is written
+        near = elements * visits * item_bytes(row.root.x) / (NEAR * target.multiprocessors.data) * 1e-9
+        return time + max(visits * STEP, near)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

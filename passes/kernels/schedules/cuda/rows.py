@@ -40,6 +40,11 @@ ARRIVING = 10e-9
 """Seconds more for each warp that comes there. Expected, not measured."""
 
 
+STEP = 10e-9
+"""Seconds for each element of a row that a thread goes through on its own, a few of them on their way at a time.
+Expected, not measured."""
+
+
 def rows_for(kernel: KernelOp, *, along: bool) -> RowForm | None:
     """The form of a kernel that there is code for, with rows along the innermost axis or across it."""
     form = row_form(kernel)

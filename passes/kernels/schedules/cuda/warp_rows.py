@@ -19,7 +19,7 @@ from .....dialects.targets import GpuAttr
 from ...forms.rows import the_row_form
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
-from .rows import SHUFFLES, WARP, interface_of, rows_for, seconds
+from .rows import SHUFFLES, STEP, WARP, interface_of, rows_for, seconds
 
 BLOCKS = (32, 64, 128, 256)
 
@@ -50,10 +50,12 @@ class WarpRows(Schedule[GpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
-        rows = the_row_form(kernel).rows
-        blocks = -(-rows * self.width // self.block)
+        form = the_row_form(kernel)
+        blocks = -(-form.rows * self.width // self.block)
         exchange = SHUFFLES * (self.width.bit_length() - 1) / 5
         time = seconds(kernel, target, blocks=blocks, block=self.block, threads=self.width, parts=1, exchange=exchange)
+        if isinstance(form.root, CumsumOp):  # up the lanes, and on to the next ones
+            time += form.length * STEP if self.width == 1 else -(-form.length // WARP) * 2 * SHUFFLES
         return time
 
     @override
