@@ -59,7 +59,26 @@ def test_contexts_run_in_threads() -> None:
         assert all(np.array_equal(alone[name], array) for name, array in outputs.items())
 
 
-def test_memory_of_other_libraries_is_used_where_it_lies() -> None:
+def test_arrays_of_cupy_are_used_where_they_lie() -> None:
+    """Written on its current stream just before, which is waited for."""
+    cupy: Any = pytest.importorskip("cupy")
+    if not hasattr(cupy, "zeros"):
+        pytest.skip("CuPy's stand-in has no arrays to compute with")
+    judge = Judge.of(SMALL_MODELS["mlp"]())
+    engine = mi.compile(judge.model, device="cuda")
+    context = engine.plan.create_execution_context()
+    (name, given), (output, exact) = *judge.inputs.items(), *judge.exact.items()
+    x, y = cupy.zeros(given.shape, given.dtype), cupy.zeros(exact.shape, np.float32)
+    context.bind_input(name, x)
+    context.bind_output(output, y)
+    for factor in (0.5, 1.0, 1.0):
+        x.set(given * np.float32(factor))
+        context.execute()
+    judge.check({output: cupy.asnumpy(y)})
+    judge.check({output: cupy.asnumpy(cupy.from_dlpack(engine(x)))})
+
+
+def test_memory_of_torch_is_used_where_it_lies() -> None:
     """Written on its default stream just before, which is waited for."""
     torch: Any = pytest.importorskip("torch")
     judge = Judge.of(SMALL_MODELS["mlp"]())

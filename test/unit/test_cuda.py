@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -379,6 +380,13 @@ def test_without_cupy_there_are_plans_and_one_clear_error() -> None:
     planned, *errors = told.stdout.splitlines()
     assert planned == "True" and len(errors) == 2
     assert all(error.startswith("the device 'cuda' needs CuPy") and "mini-infer[cuda13]" in error for error in errors)
+
+
+def test_one_file_calls_cupy() -> None:
+    root = Path(mi.__file__).parent
+    files = [*root.glob("*.py"), *(file for part in root.iterdir() if part.is_dir() for file in part.rglob("*.py"))]
+    callers = [file.name for file in files if re.search(r"import.*\bcupyx?\b|import_module\(.cupy", file.read_text())]
+    assert {*callers} == {"cuda.py"} and len(files) > 100
 
 
 def test_cupy_has_what_is_called() -> None:
