@@ -212,9 +212,11 @@ class GpuAttr(ParametrizedAttribute):
 
     @classmethod
     def named(cls, architecture: str, precision: str = "fp32") -> GpuAttr:
-        """The machine that stands for an architecture; raises ConfigError for one that is not known."""
+        """The machine that stands for an architecture; ConfigError where it, or the precision, is not known."""
         if architecture not in GPUS:
             raise ConfigError(f"there is no GPU architecture '{architecture}'; there are {', '.join(GPUS)}")
+        if precision not in PRECISIONS:
+            raise ConfigError(f"there is no precision '{precision}'; there are {', '.join(PRECISIONS)}")
         return cls.of(architecture=architecture, precision=precision, **GPUS[architecture])
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
+from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 from typing_extensions import override
@@ -54,6 +55,13 @@ class OneLineErrorsCommand(TyperCommand):
     def main(self, *args: Any, **options: Any) -> Any:
         work = super().main
         sys.exit(status_of("mini-opt", lambda: work(*args, **{**options, "standalone_mode": False})))
+
+
+def run_alone(command: Callable[..., None]) -> None:
+    """Runs a function as a program of its own, as the tools of tools/bench are."""
+    app = Typer(add_completion=False)
+    app.command()(command)
+    sys.exit(status_of(command.__name__.replace("_", "-"), lambda: app(standalone_mode=False)))
 
 
 def status_of(program: str, work: Callable[[], int | None]) -> int:

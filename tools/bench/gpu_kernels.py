@@ -31,6 +31,7 @@ from ...passes.memory.analysis.host import calls_of
 from ...runtime.build import import_model
 from ...runtime.config import EngineConfig
 from ...runtime.nvrtc import Kept, KernelResources, compile_kernels
+from ..one_line_errors import run_alone
 
 WARP, WARPS, BLOCKS = 32, 64, 32  # threads of a warp; of a multiprocessor, the same for all GPUs of GPUS
 _REGISTER_UNIT, _SHARED_UNIT, _SHARED_OF_BLOCK = 256, 128, 1024  # a warp's, a block's; what the system takes of each
@@ -132,4 +133,4 @@ def show(
 
 
 if __name__ == "__main__":
-    typer.run(show)
+    run_alone(show)

@@ -26,16 +26,19 @@ from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
 from ...runtime.build import import_model
 from ...runtime.config import EngineConfig
+from ..binding import Dims, dims_of
+from ..one_line_errors import run_alone
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="An ONNX model.")],
     gpu: Annotated[str, typer.Option(help="Architecture, such as sm_90a.")] = "sm_90a",
     precision: Annotated[str, typer.Option(help="fp32, tf32, 3xtf32, fp16 or bf16.")] = "fp32",
+    dim: Dims = None,
     rows: Annotated[int, typer.Option(help="Kernels to show, those furthest from their limit first.")] = 20,
 ) -> None:
     """Prints a model's kernels with predicted times and limits, and their sums."""
-    module, ctx = import_model(model, EngineConfig())
+    module, ctx = import_model(model, EngineConfig(dims=dims_of(dim)))
     target = GpuAttr.named(gpu, precision)
     module.attributes["kernel.target"] = target
     run_phases(ctx, module, remaining_phases(module, "arena", phases(device=target.device)))
@@ -70,4 +73,4 @@ def _figures(kernel: KernelOp, target: GpuAttr) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    typer.run(predict)
+    run_alone(predict)

@@ -29,6 +29,7 @@ from ...passes.memory.analysis.host import calls_of
 from ...passes.memory.analysis.touched import Touched
 from ...runtime.build import import_model
 from ...runtime.config import EngineConfig
+from ..one_line_errors import run_alone
 
 LEVELS: tuple[Level, Level] = ("arena", "buffers")
 """Where calls touch the bytes that they were given, and where buffers have bytes of their own."""
@@ -79,4 +80,4 @@ def _times(model: Path, target: GpuAttr, level: Level) -> tuple[int, float, floa
 
 
 if __name__ == "__main__":
-    typer.run(streams)
+    run_alone(streams)

@@ -23,6 +23,7 @@ from ...runtime.config import EngineConfig
 from ...runtime.context import ExecutionContext
 from ...runtime.targets import target_attribute
 from ..demo_model import resnet50
+from ..one_line_errors import run_alone
 
 CLOSING = "verify-arena,insert-barriers"
 VARIANTS = {
@@ -75,4 +76,4 @@ def measure(
 
 
 if __name__ == "__main__":
-    typer.run(measure)
+    run_alone(measure)
