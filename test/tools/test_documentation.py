@@ -25,7 +25,7 @@ from mini_infer.tools.mini_opt import main as mini_opt
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
 PROGRAMS: Mapping[str, Callable[[Sequence[str]], int | None]] = {"mini-opt": mini_opt, "mini-infer": app}
-# These set up environments, run this test, or compile a model of full size, and are tested elsewhere.
+# These set up environments, run this test, compile a model of full size, or need a GPU, and are tested elsewhere.
 LEFT_OUT = {
     "make demo",
     "make test",
@@ -34,6 +34,7 @@ LEFT_OUT = {
     "make fuzz",
     "pip install .",
     "mini-infer demo",
+    "mini-infer run MODEL.onnx --device cuda",
 }
 MODELS = ("resnet50.onnx", "build/resnet50.onnx", "MODEL.onnx", "YOUR.onnx")
 
