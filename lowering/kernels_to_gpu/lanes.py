@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from xdsl.ir import BlockArgument, Operation
 
 from ...dialects.graph.values import numpy_dtype
+from ..kernels_to_loops.elements.rules import element_values
 from ..kernels_to_loops.elements.values import Values
 from ..kernels_to_loops.lanes.domain import Domain, Element, Trial
 from ..kernels_to_loops.writing.index_expr import Expr, Var
 from ..kernels_to_loops.writing.lane_access import Line, NotVectorisable
 from .builder import ACCESS
-from .instance import GpuKernel
+from .instance import GpuKernel, Grid
 
 MOST_LANES = 8  # numbers of a thread's vector, whose registers are those of the wider type they are computed in
 
@@ -23,7 +24,15 @@ MOST_LANES = 8  # numbers of a thread's vector, whose registers are those of the
 def trial_of(k: GpuKernel, results: Sequence[int] | None = None) -> Trial:
     """For writing elements of the kernel for trial, which store the results of those numbers (None: all)."""
     stored = range(len(k.results)) if results is None else results
-    return Trial(k.kernel, [k.types[i] for i in k.operands], [k.types[k.results[number]] for number in stored])
+    results_of = [k.types[k.results[number]] for number in stored]
+    return Trial(k.kernel, [k.types[i] for i in k.operands], results_of, whole_vectors=True)
+
+
+def values_of(grid: Grid) -> Values:
+    """The values of a kernel's body in a launch, for vectors that `lanes_along` has found."""
+    values = element_values(grid.b, grid.kernel, grid.operands)
+    values.whole_vectors = True
+    return values
 
 
 def lanes_along(

@@ -12,7 +12,6 @@ from ...dialects.graph.reduction import CumsumOp
 from ...dialects.graph.values import shape_of
 from ...passes.kernels.forms.rows import RowForm, the_row_form
 from ...passes.kernels.schedules.cuda.rows import keeps_in_registers, reduced_types
-from ..kernels_to_loops.elements.rules import element_values
 from ..kernels_to_loops.elements.values import Values
 from ..kernels_to_loops.families.row_elements import RowElements
 from ..kernels_to_loops.families.row_ops import write_row
@@ -20,7 +19,7 @@ from ..kernels_to_loops.lanes.domain import Canvas, domain_for
 from ..kernels_to_loops.writing.index_expr import Expr
 from .builder import ThreadBuilder
 from .instance import GpuKernel, Grid
-from .lanes import lanes_along, trial_of
+from .lanes import lanes_along, trial_of, values_of
 from .row_passes import PassDone, SharedPasses
 
 
@@ -69,7 +68,7 @@ class RowCode:
     @classmethod
     def of(cls, grid: Grid, plan: RowPlan) -> RowCode:
         """With the lines of all buffers in front."""
-        values = element_values(grid.b, grid.kernel, grid.operands)
+        values = values_of(grid)
         return cls(grid, plan, values, Canvas(values, [values.line(buffer) for buffer in grid.results]))
 
     @property

@@ -22,7 +22,6 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cuda.depthwise import Depthwise, code_for
 from ...kernels_to_loops.elements.reduction_rules import wide
-from ...kernels_to_loops.elements.rules import element_values
 from ...kernels_to_loops.elements.values import aligned
 from ...kernels_to_loops.lanes.domain import Canvas, domain_for
 from ...kernels_to_loops.writing.arithmetic import Arithmetic, convert, wide_float
@@ -31,7 +30,7 @@ from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linea
 from ...kernels_to_loops.writing.lane_access import Vector
 from ...kernels_to_loops.writing.reductions import Reduction
 from ..instance import GpuKernel, Grid
-from ..lanes import lanes_along, trial_of
+from ..lanes import lanes_along, trial_of, values_of
 
 _WRITTEN_OUT = 7  # rows of a filter; with more of them code would grow beyond that of small filters
 
@@ -93,7 +92,7 @@ class _Tile:
     def __init__(self, grid: Grid, form: ContractionForm, root: ConvOp, pixels: int, lanes: int) -> None:
         self.b, self.form, self.root, self.pixels, self.lanes = grid.b, form, root, pixels, lanes
         self.g = conv_geometry(root)
-        self.v = element_values(grid.b, grid.kernel, grid.operands)
+        self.v = values_of(grid)
         self.canvas = Canvas(self.v, [self.v.line(buffer) for buffer in grid.results])
         self.element = element_type_of_value(root.x)
 

@@ -5,7 +5,7 @@
 
 Results of one shape share a launch. What an element is comes from elements/values.py. Lanes run along the innermost
 axis where all that is read and written along it is contiguous and aligned; conditions (borders of pictures, seams of
-concatenations) are asked by each thread.
+concatenations) are asked by each thread, once for its lanes where all of them lie on one side.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from itertools import groupby
 
 from ....dialects.graph.values import shape_of
 from ....passes.kernels.schedules.cuda.elements import Elements
-from ...kernels_to_loops.elements.rules import element_values
 from ...kernels_to_loops.lanes.domain import Canvas, domain_for
 from ...kernels_to_loops.writing.builder import Index
 from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linear
 from ...kernels_to_loops.writing.lane_access import Vector
 from ..instance import GpuKernel, Grid
-from ..lanes import lanes_along, trial_of
+from ..lanes import lanes_along, trial_of, values_of
 
 
 def lower(k: GpuKernel) -> None:
@@ -53,7 +52,7 @@ def _launch(k: GpuKernel, shape: Sequence[int], numbers: Sequence[int], part: st
     block = k.schedule_as(Elements).block
 
     def write(grid: Grid) -> None:
-        values = element_values(grid.b, k.kernel, grid.operands)
+        values = values_of(grid)
         canvas = Canvas(values, [values.line(grid.results[number]) for number in numbers])
 
         def one(item: Index) -> None:

@@ -80,7 +80,7 @@ def _piece(v: Values, index: Idx, axis: int, pieces: Sequence[tuple[int, SSAValu
 def below(v: Values, index: Expr, border: int) -> SSAValue:
     """i1: index < border. Asks for a cut there, which makes the question superfluous."""
     ask_for_break(v, index, border)
-    return v.b.compare("slt", v.number(index), border)
+    return v.b.compare("slt", v.number_beside(index, border), border)
 
 
 def ask_for_break(v: Values, index: Expr, border: int) -> None:
@@ -121,7 +121,7 @@ def guarded(
             return outside
         if low < 0:
             ask_for_break(v, i, 0)
-            conditions.append(v.b.compare("sge", v.number(i), 0))
+            conditions.append(v.b.compare("sge", v.number_beside(i, 0), 0))
         if high >= size:
             conditions.append(below(v, i, size))
     if not conditions:

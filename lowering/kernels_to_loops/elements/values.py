@@ -64,6 +64,8 @@ class Values:
         self.breaks: set[tuple[Var, int]] = set()
         # Whether lanes run where they do whatever the buffers' strides: then some may be read and written one by one.
         self.lanes_are_settled = False
+        # Whether vectors begin at multiples of their lanes along their variable.
+        self.whole_vectors = False
         self._variables: dict[SSAValue, Var] = {}
         self._operands: dict[SSAValue, SSAValue] = dict(zip(kernel.arguments, operands, strict=True))
         self._buffers = (
@@ -203,6 +205,19 @@ class Values:
             raise NotVectorisable
         self.touched.append(index)
         return index.emit(self.b)
+
+    def number_beside(self, index: Expr, border: int) -> Index:
+        """An index that is to be compared with a border: the first lane's where all lanes lie on one side of it.
+
+        Raises NotVectorisable where they may not.
+        """
+        vector = self.vector
+        if vector is not None and self.whole_vectors and index.coefficient(vector.var) == 1:
+            others = [factor for atom, factor in index.terms if atom is not vector.var]
+            if all(each % vector.lanes == 0 for each in (*others, index.constant - border)):
+                self.touched.append(index)
+                return index.emit(self.b)
+        return self.number(index)
 
     def number_as(self, index: Expr, element: Attribute) -> SSAValue:
         """An index as a number of a graph type."""

@@ -96,8 +96,16 @@ class Domain:
 class Trial:
     """Elements written for trial, once per piece of a domain."""
 
-    def __init__(self, kernel: KernelOp, operands: Sequence[Attribute], results: Sequence[Attribute]) -> None:
+    def __init__(
+        self,
+        kernel: KernelOp,
+        operands: Sequence[Attribute],
+        results: Sequence[Attribute],
+        *,
+        whole_vectors: bool = False,
+    ) -> None:
         self.kernel = kernel
+        self.whole_vectors = whole_vectors
         self.operands = operands
         self.results = results
 
@@ -114,6 +122,7 @@ class Trial:
             b = LoopBuilder(block)
             buffers = block.args[: len(self.operands) + len(self.results)]
             values = element_values(b, self.kernel, buffers[: len(self.operands)], on_demand=True)
+            values.whole_vectors = self.whole_vectors
             canvas = Canvas(values, [values.line(buffer) for buffer in buffers[len(self.operands) :]])
             variables = [
                 Var(arg, low, high - 1) for arg, (low, high) in zip(block.args[len(buffers) :], piece, strict=True)
