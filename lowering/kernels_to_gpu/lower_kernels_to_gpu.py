@@ -7,11 +7,11 @@ after:   func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
          gpu.module @kernels { gpu.func @conv_0(...) kernel { what one thread does } }
 
 A kernel whose schedule needs all of its grid to have finished is several launches; they run one after the other. Those
-of one function differ in the windows on buffers that they are given. Calls
-of one kernel on buffers of the same types, sharing and alignment are launches of the same functions. A buffer that a
-call both reads and writes is one argument. How a kernel is written is decided by its schedule alone: the file of that
-name in families/ carries it out. Needs choose-schedule, bufferize and plan-arena to have run. Loops and branches of
-main have no code here: raises CompileError that names the first.
+of one function differ in the windows on buffers that they are given. Calls of one kernel on buffers of the same types,
+sharing and alignment are launches of the same functions. A buffer that a call both reads and writes is one argument.
+How a kernel is written is decided by its schedule alone: the file of that name in families/ carries it out. Needs
+choose-schedule, bufferize and plan-arena to have run. Loops and branches of main have no code here: raises CompileError
+that names the first.
 """
 
 from __future__ import annotations
