@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DictionaryAttr, FloatAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 
 from ..dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
 from ..dialects.graph.blobs import MiniContext, blob_store
@@ -33,11 +34,7 @@ def check_results(ctx: Context, module: ModuleOp) -> str:
     from ..runtime.config import EngineConfig
     from ..runtime.targets import plainest_cpu
 
-    main = symbol_named(module, "main")
-    if not isinstance(main, FuncOp):
-        raise InvalidModelError("the module has no function @main")
-    inputs = {_name(each): _value(each, "graph.value") for each in main.arg_attrs or ()}
-    outputs = list(main.res_attrs or ())
+    inputs = given_values(module)
     results = {"reference": interpret(module, inputs, blob_store(ctx))}
     own = cast("MiniContext", ctx)
     for label, optimize, cpu in (("unfused", False, plainest_cpu()), ("fused", True, "")):
@@ -46,17 +43,39 @@ def check_results(ctx: Context, module: ModuleOp) -> str:
         results[label] = plan.create_execution_context().run(inputs)
     lines: list[str] = []
     wrong: list[str] = []
-    for each in outputs:
-        name, expected, given = _name(each), _value(each, "graph.expect"), each.data.get("graph.tolerance")
-        tolerance = given.value.data if isinstance(given, FloatAttr) else TOLERANCE
+    for name, (expected, tolerance) in expected_values(module).items():
         for label, values in results.items():
-            if _agree(values[name], expected, tolerance):
+            if agree(values[name], expected, tolerance):
                 continue
             wrong.append(f"{name}, {label}: {values[name].tolist()}, expected {expected.tolist()}")
         lines.append(f"{name}: {', '.join(results)} agree\n")
     if wrong:
         raise MiniInferError("; ".join(wrong))
     return "".join(lines)
+
+
+def given_values(module: ModuleOp) -> dict[str, Array]:
+    """The values of the inputs, by name."""
+    return {_name(each): _value(each, "graph.value") for each in _main(module).arg_attrs or ()}
+
+
+def expected_values(module: ModuleOp) -> dict[str, tuple[Array, float]]:
+    """The values that outputs must have, by name, and within what tolerance."""
+    return {
+        _name(each): (_value(each, "graph.expect"), _tolerance(each.data.get("graph.tolerance")))
+        for each in _main(module).res_attrs or ()
+    }
+
+
+def _tolerance(given: Attribute | None) -> float:
+    return given.value.data if isinstance(given, FloatAttr) else TOLERANCE
+
+
+def _main(module: ModuleOp) -> FuncOp:
+    main = symbol_named(module, "main")
+    if not isinstance(main, FuncOp):
+        raise InvalidModelError("the module has no function @main")
+    return main
 
 
 def _name(attributes: DictionaryAttr) -> str:
@@ -73,7 +92,8 @@ def _value(attributes: DictionaryAttr, key: str) -> Array:
     return ConstantOp(cast("Any", value)).to_numpy()
 
 
-def _agree(value: Array, expected: Array, tolerance: float) -> bool:
+def agree(value: Array, expected: Array, tolerance: float) -> bool:
+    """Whether a value is what is expected: floats within a tolerance, relative and absolute."""
     if value.shape != expected.shape or value.dtype != expected.dtype:
         return False
     if value.dtype.kind in "biu":

@@ -1,0 +1,45 @@
+"""Each op's meaning, as test/meaning states it, on an emulated GPU: interpreted and as compiled text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mini_infer.lowering.module_text import read_module
+from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.tools.check_results import agree, expected_values, given_values
+
+FOLDER = Path(__file__).parent.parent / "meaning"
+FILES = sorted(path.stem for path in FOLDER.glob("*.mlir") if path.stem != "refused")  # that holds what is refused
+
+
+def check(name: str, config: EngineConfig) -> None:
+    module, ctx = read_module(FOLDER / f"{name}.mlir")
+    inputs, expected = given_values(module), expected_values(module)
+    plan = build_plan(module, ctx, config)
+    with np.errstate(all="ignore"):
+        results = plan.create_execution_context().run(inputs)
+    for output, (value, tolerance) in expected.items():
+        found = results[output]
+        assert agree(found, value, tolerance), f"{output}: {found.tolist()}, expected {value.tolist()}"
+
+
+@pytest.mark.thinned(9)
+@pytest.mark.parametrize("name", FILES)
+def test_interpreted(name: str) -> None:
+    check(name, EngineConfig(device="cuda-emulated"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_interpreted_with_a_kernel_for_every_op(name: str) -> None:
+    check(name, EngineConfig(device="cuda-emulated", enable_graph_optimization=False))
+
+
+@pytest.mark.thinned(30)
+@pytest.mark.parametrize("name", FILES)
+def test_compiled(name: str) -> None:
+    check(name, EngineConfig(device="cuda-emulated", emulator="compiled"))
