@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
-.PHONY: demo fuzz test test-all test-cuda checks check-format check-lint check-types check-layers check-lit format clean
+.PHONY: demo faults fuzz test test-all test-cuda checks check-format check-lint check-types check-layers check-lit format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
@@ -26,6 +26,11 @@ test-cuda: $(VENV)/.installed-dev
 fuzz: $(VENV)/.installed-dev
 	@PYTHONPATH=.:test OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz $(if $(GRAPHS),--graphs $(GRAPHS)) \
 	$(if $(FILES),--files $(FILES)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS))
+
+# Faults sown into GPU code, and how many of them each of the two emulations finds.
+# FAULTS=200 SEED=1 say how many and which.
+faults: $(VENV)/.installed-dev
+	@PYTHONPATH=.:test $(BIN)/python -m faults $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED))
 
 checks: check-format check-lint check-types check-layers check-lit
 

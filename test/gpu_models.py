@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-from graph_runs import Case, Model, build
+from graph_runs import Case, Model, build, guarded
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp as HostFuncOp
 from xdsl.ir import Attribute
@@ -28,6 +28,8 @@ from mini_infer.passes.kernels.schedules import AnySchedule
 from mini_infer.passes.memory.analysis.buffers import memref_type
 from mini_infer.runtime.emulated.checks import Place
 from mini_infer.runtime.emulated.interpreter import Kernel
+
+ALIGNMENT = 256  # bytes, of each argument of main
 
 
 @dataclass
@@ -60,34 +62,38 @@ def lowered(m: Model, target: GpuAttr, schedules: Iterable[AnySchedule] = ()) ->
 
 def run_launches(m: Model, made: Launches) -> list[Array]:
     """The outputs; what nobody has written may not be read."""
+    roots, outputs = placed(m, made)
+    kernels = {name: Kernel(function) for name, function in made.functions.items()}
+    for launch in made.launches:
+        places = [roots[each.root].behind(each.offset) for each in launch.arguments]
+        kernels[launch.kernel].run(launch.grid, launch.block, launch.shared, places)
+    return outputs
+
+
+def placed(m: Model, made: Launches) -> tuple[list[Place], list[Array]]:
+    """Fresh memory for main's arguments, with what the test gives and NaNs elsewhere, and the outputs in it.
+
+    It ends where a page begins that can't be touched.
+    """
     (main,) = [op for op in made.module.ops if isinstance(op, HostFuncOp) and op.sym_name.data == "main"]
     inputs, roots, outputs = iter(m.inputs.values()), list[Place](), list[Array]()
     for number, argument in enumerate(main.body.block.args):
         role, type = _role(main, number), memref_type(argument)
-        if role == "input":
-            roots.append(Place(np.array(next(inputs), order="C").reshape(-1).view(np.uint8)))
-            continue
         dtype = numpy_dtype(type.element_type)
         nbytes = int(np.prod(type.get_shape())) * dtype.itemsize
-        data = np.full(-(-nbytes // 16) * 16, 0xFF, np.uint8)
+        data = guarded(nbytes, ALIGNMENT)
+        if role == "input":
+            data[:] = np.array(next(inputs), order="C").reshape(-1).view(np.uint8)
         if role == "weights":
             for blob, offset in cast("ArrayAttr[ArrayAttr[Attribute]]", made.module.attributes["kernel.weights"]):
                 at = cast("IntegerAttr", offset).value.data
                 bytes = m.ctx.blobs.bytes(cast("BlobAttr", blob))
                 data[at : at + len(bytes)] = bytes
-            roots.append(Place(data))
-            continue
-        roots.append(Place(data, 0, np.zeros(len(data), np.uint8), role == "status"))
+        written = None if role in ("input", "weights") else np.zeros(len(data), np.uint8)
+        roots.append(Place(data, 0, written, role == "status"))
         if role == "output":
-            outputs.append(data[:nbytes].view(dtype).reshape(type.get_shape()))
-    kernels = {name: Kernel(function) for name, function in made.functions.items()}
-    for launch in made.launches:
-        places = [
-            Place(roots[each.root].allocation, each.offset, roots[each.root].written, roots[each.root].is_status)
-            for each in launch.arguments
-        ]
-        kernels[launch.kernel].run(launch.grid, launch.block, launch.shared, places)
-    return outputs
+            outputs.append(data.view(dtype).reshape(type.get_shape()))
+    return roots, outputs
 
 
 def _role(main: HostFuncOp, number: int) -> str:

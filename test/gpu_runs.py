@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
@@ -14,9 +16,14 @@ from mini_infer.dialects.gpu import FuncOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.registry import dialect_factories
 from mini_infer.runtime.emulated.checks import Place
+from mini_infer.runtime.emulated.compiled import COMPILERS
 from mini_infer.runtime.emulated.interpreter import Kernel
 
-ALIGNMENT = 256  # bytes, of each array
+EMULATORS = [
+    "interpreter",
+    pytest.param("compiled", marks=pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")),
+]
+"""The ways in which GPU code is run without a GPU, as parameters of a test."""
 
 
 @cache

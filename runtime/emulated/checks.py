@@ -123,11 +123,11 @@ def _active(bad: Value, mask: Mask) -> Mask | None:
 
 
 class CheckedGlobal(GlobalMemory):
-    """What one argument of a kernel is: bytes [low, high) of an allocation."""
+    """What one argument of a kernel is: bytes of an allocation, up to `high`, as far as there are any."""
 
     def __init__(self, batch: Batch, given: Place, high: int) -> None:
         super().__init__(batch, given.allocation)
-        self._low, self._high = given.offset, high
+        self._low, self._high = given.offset, min(high, len(given.allocation))
         self._given = given
         self.tracked: Tracked | None = None
         whole = given.written is None or bool(given.written[given.offset : high].all())
@@ -173,7 +173,7 @@ class CheckedGlobal(GlobalMemory):
         if bad is not None:
             self.fail(
                 site.op,
-                f"byte {{byte}} is outside of the argument's {self._high - self._low} bytes",
+                f"byte {{byte}} is outside of the argument's {max(0, self._high - self._low)} bytes",
                 bad,
                 byte=at * size - self._low,
             )

@@ -100,7 +100,10 @@ def load(text: str) -> Program:
         done = subprocess.run(command, input=f"{text}{exported}\n".encode(), capture_output=True, check=False)
         if done.returncode:
             raise CompileError(f"{Path(compiler).name}: {_first_error(done.stderr.decode(errors='replace'))}")
-        library = ctypes.CDLL(str(output))
+        try:
+            library = ctypes.CDLL(str(output))
+        except OSError as error:  # each takes thread-local memory, which a process has little of
+            raise CompileError(f"a process holds so many emulated models and no more: {error}") from error
     return Program(library, kernels)
 
 

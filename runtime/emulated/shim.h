@@ -178,9 +178,8 @@ struct Block {
   bool failed;
 };
 
-#define OF_THIS_THREAD static thread_local __attribute__((tls_model("initial-exec")))
-OF_THIS_THREAD Block* block;
-OF_THIS_THREAD Fiber* fiber;
+static thread_local Block* block;
+static thread_local Fiber* fiber;
 
 // A number that the seed decides; Marsaglia's xorshift.
 static u64 next_chance() {

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from gpu_runs import EMULATORS
 from models.build import SMALL_MODELS
 from models.judging import Judge
 
@@ -25,7 +26,7 @@ def judge() -> Judge:
     return Judge.of(SMALL_MODELS["mlp"]())
 
 
-@pytest.fixture(scope="module", params=["interpreter", "compiled"])
+@pytest.fixture(scope="module", params=EMULATORS)
 def plan(judge: Judge, request: pytest.FixtureRequest) -> InferencePlan:
     return mi.compile(judge.model, device=EMULATED, emulator=request.param).plan
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gpu_runs import EMULATORS
 
 from mini_infer.lowering.module_text import read_module
 from mini_infer.runtime.build import build_plan
@@ -27,19 +28,14 @@ def check(name: str, config: EngineConfig) -> None:
         assert agree(found, value, tolerance), f"{output}: {found.tolist()}, expected {value.tolist()}"
 
 
-@pytest.mark.thinned(9)
+@pytest.mark.thinned(12)
 @pytest.mark.parametrize("name", FILES)
-def test_interpreted(name: str) -> None:
-    check(name, EngineConfig(device="cuda-emulated"))
+@pytest.mark.parametrize("emulator", EMULATORS)
+def test_fused(name: str, emulator: str) -> None:
+    check(name, EngineConfig(device="cuda-emulated", emulator=emulator))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-def test_interpreted_with_a_kernel_for_every_op(name: str) -> None:
+def test_a_kernel_for_every_op(name: str) -> None:
     check(name, EngineConfig(device="cuda-emulated", enable_graph_optimization=False))
-
-
-@pytest.mark.thinned(30)
-@pytest.mark.parametrize("name", FILES)
-def test_compiled(name: str) -> None:
-    check(name, EngineConfig(device="cuda-emulated", emulator="compiled"))

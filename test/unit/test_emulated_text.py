@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -367,3 +369,17 @@ def test_a_compiler_that_is_missing_is_asked_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(compiled, "COMPILERS", ())
     with pytest.raises(ConfigError, match="no C\\+\\+ compiler to emulate a GPU with"):
         load("")
+
+
+def test_a_process_holds_many_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there are models: none takes memory that a process has little of."""
+    kept, loaded = tmp_path / "kept.so", ctypes.CDLL
+
+    def keep(path: str) -> ctypes.CDLL:
+        shutil.copy(path, kept)
+        return loaded(path)
+
+    monkeypatch.setattr(compiled.ctypes, "CDLL", keep)
+    load(cuda_text(parse(f"gpu.module @kernels {{ {kernel('nothing', '', '')} }}")))
+    for number in range(100):
+        loaded(str(shutil.copy(kept, tmp_path / f"{number}.so")))

@@ -1,0 +1,1 @@
+"""Faults sown into GPU code on purpose: how many of them each emulation finds. `make faults` prints a table."""
