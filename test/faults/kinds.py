@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, ModuleOp, i1, i32, i64
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from mini_infer.dialects.extensions import CmpiOp
@@ -122,10 +122,12 @@ def _fills_up(op: Operation) -> bool:
     return isinstance(op, AsyncCopyOp) and op.valid is not None
 
 
-def _copy_all(op: Operation) -> None:
-    assert isinstance(op, AsyncCopyOp)
+def _copy_whole_only(op: Operation) -> None:
+    """What would be filled up stays as it was."""
+    assert isinstance(op, AsyncCopyOp) and op.valid is not None
+    is_whole = _before(op, CmpiOp(op.valid, _number(op, op.elements.value.data, IndexType()), "eq"))
     whole = AsyncCopyOp(op.source, op.source_indices, op.destination, op.destination_indices, op.elements.value.data)
-    Rewriter.replace_op(op, whole, [])
+    Rewriter.replace_op(op, scf.IfOp(is_whole, [], Region(Block([whole, scf.YieldOp()]))), [])
 
 
 def _guards(op: Operation) -> bool:
@@ -164,7 +166,7 @@ KINDS: dict[str, Kind] = {
     "a barrier is missing": Kind(_is(BarrierOp), Rewriter.erase_op),
     "a wait is for too few copies": Kind(_is(AsyncWaitOp), _wait_less),
     "a group of copies is not closed": Kind(_is(AsyncGroupOp), Rewriter.erase_op),
-    "a copy reads beyond what is valid": Kind(_fills_up, _copy_all),
+    "a copy is not filled up with zeros": Kind(_fills_up, _copy_whole_only),
     "a loop ends a step early": Kind(_is(scf.ForOp), _end(arith.SubiOp)),
     "a loop ends a step late": Kind(_is(scf.ForOp), _end(arith.AddiOp)),
     "an index is one too large": Kind(_indexed, _one_more),

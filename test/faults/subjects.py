@@ -50,7 +50,7 @@ def one_row(m: Model) -> SSAValue:
 
 
 def attention(m: Model) -> SSAValue:
-    y = m(AttentionOp(m.input(1, 2, 19, 16), m.input(1, 2, 23, 16), m.input(1, 2, 23, 16), scale=0.25, causal=True))
+    y = m(AttentionOp(m.input(1, 2, 83, 16), m.input(1, 2, 90, 16), m.input(1, 2, 90, 16), scale=0.25, causal=True))
     return m(TransposeOp(y, (0, 2, 1, 3)))
 
 

@@ -7,7 +7,7 @@ from faults.campaign import Fault, all_faults, chosen, judged, sound, verdicts
 from faults.kinds import KINDS
 from faults.subjects import SUBJECTS, subject
 
-FOUND = 0.9
+FOUND = 0.88
 """Of all faults, the part that some emulation finds; the others change nothing that anybody could see."""
 
 
@@ -24,6 +24,7 @@ def test_text_without_faults_is_right(name: str) -> None:
 
 
 def test_every_kind_of_fault_can_be_made() -> None:
+    """In each subject that has an op of the kind."""
     assert all(all_faults()[kind] for kind in KINDS)
 
 
