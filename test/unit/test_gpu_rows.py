@@ -82,7 +82,7 @@ def numbers(*shape: int, dtype: Any = np.float32) -> Array:
     return RANDOM.standard_normal(shape).astype(dtype)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("shape", "axis", "schedule"), CASES, ids=names)
 def test_every_root(shape: tuple[int, ...], axis: int, schedule: AnySchedule) -> None:
     """What is divided by a row's sum or deviation, and what a row is reduced to, with what follows behind it."""
@@ -100,6 +100,7 @@ def test_every_root(shape: tuple[int, ...], axis: int, schedule: AnySchedule) ->
         check_rows(body, arrays, schedule)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("schedule", ALONG, ids=str)
 def test_normalisations(schedule: AnySchedule) -> None:
     for shape, axis in ((3, 7, 4), 1), ((6, 200), 1), ((1, 1100), 1):
@@ -126,6 +127,7 @@ def test_running_sums(exclusive: bool, reverse: bool) -> None:
             check_rows(running_sum(axis, exclusive, reverse), [x], schedule, tolerance=3e-5)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("schedule", [WarpRows(4, 32), *ALONG], ids=str)
 def test_special_numbers(schedule: AnySchedule) -> None:
     """NaN wins; a row of nothing but minus infinity has no softmax; an infinite one has none either."""
@@ -146,6 +148,7 @@ def test_special_numbers(schedule: AnySchedule) -> None:
         check_rows(body, [x], schedule)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, ml_dtypes.bfloat16, np.int32, np.int64, np.uint8, np.int8])
 def test_types(dtype: Any) -> None:
     """16-bit floats are summed up in 32 bits; integers as they are, 64 bits through two shuffles."""
@@ -231,7 +234,7 @@ def test_candidates_fit_and_agree() -> None:
             for schedule in way.candidates(kernel, SMALL)
         ]
         assert offered
-        for schedule in offered[:: max(1, len(offered) // 4)]:
+        for schedule in offered[:: max(1, len(offered) // 3)]:
             assert schedule.cost(kernel, SMALL) > 0
             np.testing.assert_allclose(compiled("rows", body, [x], given=schedule)(x)[0], expected, atol=2e-6)
 

@@ -21,6 +21,9 @@ from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .rows import SHUFFLES, STEP, WARP, interface_of, rows_for, seconds
 
+MOST_EACH = 64
+"""Elements of a lane up to which rows go to parts of a warp."""
+
 BLOCKS = (32, 64, 128, 256)
 
 
@@ -44,8 +47,10 @@ class WarpRows(Schedule[GpuAttr]):
             return
         for width in (1, 2, 4, 8, 16, WARP):
             parts_of_warp = width in (1, WARP) or form.rows * width % WARP == 0
-            scans = not isinstance(form.root, CumsumOp) or width in (1, WARP)
-            if parts_of_warp and scans and (width == 1 or width == WARP or width < form.length):
+            fits = width == WARP or ((width == 1 or width < form.length) and form.length <= MOST_EACH * width)
+            if isinstance(form.root, CumsumOp):
+                fits = width in (1, WARP)
+            if parts_of_warp and fits:
                 yield from (cls(width, block) for block in BLOCKS)
 
     @override
