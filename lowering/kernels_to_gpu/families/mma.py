@@ -22,7 +22,7 @@ from ..builder import WARP, ThreadBuilder
 from ..instance import GpuKernel, Grid
 from ..products.blocks import Blocks
 from ..products.outputs import Output, add_partials
-from ..products.tile_copies import TileCopy, write_pipeline
+from ..products.tile_copies import TileCopy, in_pairs, write_pipeline
 
 ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16": bf16}
 """What shared memory holds, by precision."""
@@ -68,7 +68,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
             right.read(stage, depth)
             b.unrolled(down, lambda i: b.unrolled(along, lambda j: _multiply(b, sums, left, right, i, j)))
 
-        b.unrolled(schedule.bk // piece, one)
+        in_pairs(b, schedule.bk // piece, one)
 
     write_pipeline(b, copies, here.first_depth, blocks.tiles, multiply)
     writer, lanes = here.writer(2)

@@ -25,7 +25,7 @@ from ..builder import WARP, ThreadBuilder
 from ..instance import GpuKernel, Grid
 from ..products.blocks import Blocks
 from ..products.outputs import Output, add_partials
-from ..products.tile_copies import TileCopy, write_pipeline
+from ..products.tile_copies import TileCopy, in_pairs, write_pipeline
 
 PAD = 4
 """By how much lines along the depth are longer: rows that a warp reads together then begin in different banks."""
@@ -56,7 +56,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Tiles, blocks: Blocks) -> None:
     b.unrolled(schedule.tm, lambda i: b.unrolled(schedule.tn, lambda j: b.store(zero, sums, [i, j])))
 
     def multiply(stage: Index) -> None:
-        b.unrolled(schedule.bk // run, lambda step: _multiply(b, sums, a, c, stage, b.mul(step, run), run))
+        in_pairs(b, schedule.bk // run, lambda step: _multiply(b, sums, a, c, stage, b.mul(step, run), run))
 
     write_pipeline(b, copies, here.first_depth, blocks.tiles, multiply)
     writer, lanes = here.writer(4 if c.together else 1)

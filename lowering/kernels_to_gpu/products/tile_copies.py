@@ -249,3 +249,15 @@ def write_pipeline(
             b.when(more, lambda: finish(stage))
 
     b.loop(0, tiles, step)
+
+
+def in_pairs(b: ThreadBuilder, count: int, body: Callable[[Index], None]) -> None:
+    """body(i) for i in [0, count), two of them written out.
+
+    All of them take the compiler nearly twice as long, and more registers in some kernels; other warps have work while
+    one waits at a loop's end.
+    """
+    if count % 2:
+        b.unrolled(count, body)
+        return
+    b.loop(0, count // 2, lambda pair, _: b.unrolled(2, lambda i: body(b.add(b.mul(pair, 2), i))))
