@@ -268,6 +268,7 @@ def test_what_cannot_be_loaded_or_allocated(fake: FakeCupy) -> None:
     with pytest.raises(mi.CompileError, match=r"^kernel 'missing' is not there: CUDA_ERROR_NOT_FOUND"):
         gpu.function(gpu.load(b"cubin"), "missing")
     assert not mi.Tensor.empty([4], np.float32, device="cuda").to("cpu").numpy().any()
+    assert mi.Storage.allocate(100, alignment=4096, device="cuda").alignment == 4096
     with pytest.raises(mi.OutOfMemoryError, match="there is no memory for a storage of"):
         mi.Storage.allocate(1 << 41, device="cuda")
 
