@@ -21,7 +21,7 @@ from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 from .rows import SHUFFLES, STEP, WARP, interface_of, rows_for, seconds
 
-MOST_EACH = 64
+MOST_EACH = 32
 """Elements of a lane up to which rows go to parts of a warp."""
 
 BLOCKS = (32, 64, 128, 256)
