@@ -69,6 +69,10 @@ def halves(m: Model) -> SSAValue:
     return m(MatmulOp(m.input(20, 24, dtype=np.float16), m.input(24, 40, dtype=np.float16)))
 
 
+def few_halves(m: Model) -> SSAValue:
+    return m(MatmulOp(m.input(2, 24, dtype=np.float16), m.input(24, 40, dtype=np.float16)))
+
+
 def padded(m: Model) -> SSAValue:
     x = m(ConvOp(m.input(2, 7, 9, 8), m.weight(20, 8, 3, 3), m.weight(20), pads=(1, 1, 1, 1), layout="NHWC"))
     return m(ReluOp(m(AddOp(x, m.input(2, 7, 9, 20)))))
@@ -206,9 +210,10 @@ def test_vector_rows_along_the_depth(case: Case, schedule: AnySchedule) -> None:
     check_launches(case, schedule, bound=EXACT)
 
 
-@pytest.mark.parametrize("schedule", [SMALL, SPLIT])
-def test_tiles_of_halves_are_widened(schedule: AnySchedule) -> None:
-    check_launches(halves, schedule, bound=1e-3)
+@pytest.mark.parametrize("schedule", [SMALL, SPLIT, *WARPS, VectorRows(8, 128)])
+def test_halves_are_widened(schedule: AnySchedule) -> None:
+    case = few_halves if isinstance(schedule, VectorRows) else halves
+    check_launches(case, schedule, target=GpuAttr.named("sm_80", "tf32"), bound=1e-3)
 
 
 THINNED = [case for group in GROUPS.values() for case in group]

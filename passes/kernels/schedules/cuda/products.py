@@ -33,7 +33,7 @@ _CACHE_SPEED = 2.5
 """How many times as fast as from memory blocks read what is in the second-level cache: about what is told of A100 and
 H100."""
 
-_PER_MULTIPROCESSOR = 64e9
+PER_MULTIPROCESSOR = 64e9
 """Bytes per second that one multiprocessor copies from there: some 32 to 64 for each of its cycles."""
 
 _STEP = 60e-9
@@ -118,7 +118,7 @@ class Tiled:
         busy = min(1.0, together * self.threads / 32 / self.warps)
         step = 2 * self.bm * self.bn * self.bk / (self.gflops / machines * self.speed * busy) * 1e-9
         copied = (self.bm + self.bn) * self.bk * 4
-        step = max(step, copied / _PER_MULTIPROCESSOR, _STEP / together)
+        step = max(step, copied / PER_MULTIPROCESSOR, _STEP / together)
         work = LATENCY + most * steps * step
         all_copied = blocks * steps * copied
         time = LAUNCH + max(

@@ -23,7 +23,7 @@ from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape
 from ..schedule import Schedule, TileSize
 from .cost import LATENCY, LAUNCH, THREADS, arithmetic_seconds, bytes_of, memory_seconds
-from .products import MOST_ALONG_Z, code_for, interface_of
+from .products import MOST_ALONG_Z, PER_MULTIPROCESSOR, code_for, interface_of
 
 MOST_ROWS = 8
 """Rows whose sums a thread holds: four columns of each."""
@@ -36,7 +36,6 @@ BY_COLUMNS = tuple((columns, block) for columns in (8, 16, 32) for block in (128
 BY_DEPTH = ((4, 128), (8, 256), (16, 512), (16, 256), (32, 256))
 """Columns and threads of a block."""
 
-_PER_MULTIPROCESSOR = 64e9
 _SERIAL = 4
 """How many times as long the products take as at full speed: each is a read of the left-hand side too."""
 
@@ -76,7 +75,7 @@ class VectorRows(Schedule[GpuAttr]):
         together = min(THREADS // self.block, most)
         under_way = together * self.block * UNROLLED * 16
         busiest = most * self.columns * shape.depth * 4
-        reading = busiest / min(_PER_MULTIPROCESSOR, under_way / LATENCY)
+        reading = busiest / min(PER_MULTIPROCESSOR, under_way / LATENCY)
         share = min(1.0, blocks / machines)
         work = arithmetic_seconds(kernel, target, share) * _SERIAL
         return LAUNCH + LATENCY + max(memory_seconds(bytes_of(kernel), target), reading, work)
