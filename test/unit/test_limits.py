@@ -12,7 +12,7 @@ from import_cases import model_of
 from onnx import ModelProto, helper
 
 import mini_infer as mi
-from mini_infer.runtime import build, compiling, limits
+from mini_infer.runtime import compiling, device, limits
 from mini_infer.runtime.storage import Storage
 
 FAR = 2**55  # bytes: more than any machine can name
@@ -29,9 +29,9 @@ def test_a_plan_is_held_against_the_machines_memory(monkeypatch: pytest.MonkeyPa
     """A run needs the arena and, beside it, what goes in and what comes out."""
     arena = mi.plan_memory(perceptron(), threads=1).arena_bytes
     needed = arena + 4 * (4 * 24 + 4 * 8)
-    monkeypatch.setattr(build, "memory_bytes", lambda: needed)
+    monkeypatch.setattr(device, "memory_bytes", lambda: needed)
     mi.compile(perceptron(), threads=1)
-    monkeypatch.setattr(build, "memory_bytes", lambda: needed - 1)
+    monkeypatch.setattr(device, "memory_bytes", lambda: needed - 1)
     with pytest.raises(
         mi.OutOfMemoryError, match=r"^a run needs 0.00 GB \(arena 0.00 GB, inputs 0.00 GB, outputs 0.00"
     ):
