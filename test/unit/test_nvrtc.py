@@ -34,6 +34,30 @@ def test_a_text_becomes_machine_code(architecture: str) -> None:
     assert 0 < needed.registers < 64 and needed.spill_stores == needed.spill_loads == 0
 
 
+def test_a_kernel_that_spills_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, texts = nvrtc.nvrtc(), list[str]()
+
+    class Spilling:
+        version = real.version
+
+        def compile(self, text: str, architecture: str) -> tuple[bytes, str]:
+            code, log = real.compile(text, architecture)
+            texts.append(text)
+            return code, log if "(64, 1) scale(" in text else log.replace(
+                "0 bytes spill stores", "8 bytes spill stores"
+            )
+
+    monkeypatch.setattr(nvrtc, "nvrtc", Spilling)
+    made = compile_kernels(TEXT + TEXT.replace("scale", "rescale"), "sm_80", None)
+    assert [each.spill_stores for each in made.resources] == [0, 0]
+    assert len(texts) == 2 and texts[1].count("__launch_bounds__(64, 1)") == 2
+
+
+def test_only_kernels_that_spill_are_compiled_otherwise() -> None:
+    text = nvrtc.without_sharing(TEXT + TEXT.replace("scale", "rescale"), ["scale"])
+    assert "__launch_bounds__(64, 1) scale(" in text and "__launch_bounds__(64) rescale(" in text
+
+
 def test_a_mistake_names_the_kernel_and_the_node() -> None:
     with pytest.raises(CompileError, match=r'^/layer/Mul \(scale\): .*"factor" is undefined: kept\[') as raised:
         compile_cubin(MISTAKE, "sm_80", None)
