@@ -44,7 +44,7 @@ class EngineConfig:
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
         is a kernel of its own.
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
-    enable_profiling: time every kernel; read the times with `ExecutionContext.profile`.
+    enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
     memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
     max_workspace_size: bytes; a plan whose arena is larger is refused, naming the tensors that are too large together.
         None means what the machine's memory holds, with inputs and outputs.
@@ -79,6 +79,8 @@ class EngineConfig:
 
     def __post_init__(self) -> None:
         _check_integer("device_id", self.device_id, 0)
+        if not isinstance(cast("object", self.device), str):
+            raise ConfigError(f"device is {self.device!r}; it must be a device's name")
         self._check_device(device_named(self.place).kind)
         for name in ("threads", "compile_threads"):
             if getattr(self, name) is not None:
@@ -110,7 +112,7 @@ class EngineConfig:
         """Raises ConfigError for an option that the device hasn't got."""
         if self.precision not in PRECISIONS:
             raise ConfigError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}")
-        if self.gpu is not None and self.gpu not in GPUS:
+        if self.gpu not in (None, *GPUS):
             raise ConfigError(f"gpu is {self.gpu!r}; it must be one of {', '.join(GPUS)}")
         if self.emulator not in (None, *EMULATORS):
             raise ConfigError(f"emulator is {self.emulator!r}; it must be one of {', '.join(EMULATORS)}")

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, blobs_of
+from ..dialects.graph.host_code import LEVEL
 from ..dialects.targets import GpuAttr, target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import module_context, own_errors, parse_module, print_module
@@ -190,9 +191,22 @@ class OptRun:
     def _parse(self, part: _Part, places: dict[Operation, int] | None = None) -> ModuleOp:
         return parse_module(self.ctx, part.text, self.options.input, part.line, places)
 
+    def _check_undecided(self, module: ModuleOp) -> None:
+        """Raises ConfigError for a GPU that schedules were not chosen for."""
+        stated, target = module.attributes.get(LEVEL), module.attributes.get("kernel.target")
+        if not isinstance(stated, StringAttr) or stated.data == "graph":
+            return
+        decided = (target.architecture.data, target.precision.data) if isinstance(target, GpuAttr) else ()
+        if decided != (self.options.gpu, self.options.precision):
+            what = f", for {' in '.join(decided)}" if decided else ", for a CPU"
+            raise ConfigError(
+                f"--gpu is decided above the kernels level; the module is at the {stated.data} level{what}"
+            )
+
     def _transform(self, module: ModuleOp) -> None:
         self._verify(module)
         if self.options.gpu is not None:
+            self._check_undecided(module)
             module.attributes["kernel.target"] = GpuAttr.named(self.options.gpu, self.options.precision)
         elif self.options.host or self.options.cpu:
             from ..runtime.config import EngineConfig

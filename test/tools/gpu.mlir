@@ -8,6 +8,8 @@
 // RUN: not mini-opt %s --gpu sm_20 -t cuda 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not mini-opt %s --gpu sm_80 --precision fp8 --to kernels 2>&1 | filecheck %s --check-prefix=WRONG
 // RUN: not mini-opt %s --precision tf32 2>&1 | filecheck %s --check-prefix=ALONE
+// RUN: mini-opt %s --gpu sm_90a --to kernels | mini-opt --gpu sm_90a --to launches | filecheck %s --check-prefix=AGAIN
+// RUN: mini-opt %s --gpu sm_90a --to kernels | not mini-opt --gpu sm_80 --to launches 2>&1 | filecheck %s --check-prefix=LATE
 // RUN: not mini-opt %s --gpu sm_80 --host 2>&1 | filecheck %s --check-prefix=BOTH
 
 // Code is made for the GPU that is named, and none is needed.
@@ -26,6 +28,8 @@
 // UNKNOWN: error: there is no GPU architecture 'sm_20'; there are sm_80, sm_90a, sm_100a
 // WRONG:   error: there is no precision 'fp8'; there are fp32, tf32, 3xtf32, fp16, bf16
 // ALONE:   error: --precision is for a GPU; --gpu NAME says which
+// AGAIN:   gpu.launch_func
+// LATE:    error: --gpu is decided above the kernels level; the module is at the kernels level, for sm_90a in fp32
 // BOTH:    error: --gpu and --host or --cpu exclude each other
 func.func @main(%x: tensor<4x8xf32> {graph.name = "x"}, %y: tensor<4x8xf32> {graph.name = "y"})
     -> (tensor<4x8xf32> {graph.name = "z"}) {
