@@ -89,7 +89,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
     [
         ({"device": "tpu"}, "device 'tpu' is not supported; there is 'cpu', 'cuda'"),
         ({"device": None}, "device is None; it must be a device's name"),
-        ({"device": "cuda-emulated", "gpu": ["sm_80"]}, r"gpu is \['sm_80'\]; it must be one of None, sm_80"),
+        ({"device": "cuda-emulated", "gpu": ["sm_80"]}, r"gpu is \['sm_80'\]; it must be one of sm_80"),
         ({"device_id": 1}, "there is no cpu device 1, only 0"),
         ({"threads": 0}, "threads is 0; it must be an integer of at least 1"),
         ({"threads": "two"}, "threads is 'two'; it must be an integer of at least 1"),
