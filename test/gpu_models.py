@@ -5,7 +5,7 @@ check_launches(case, Tiles(64, 64, 16, 4, 4, splits=2))
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -70,13 +70,15 @@ def run_launches(m: Model, made: Launches) -> list[Array]:
     return outputs
 
 
-def placed(m: Model, made: Launches) -> tuple[list[Place], list[Array]]:
+def placed(m: Model, made: Launches, given: Mapping[str, Array] | None = None) -> tuple[list[Place], list[Array]]:
     """Fresh memory for main's arguments, with what the test gives and NaNs elsewhere, and the outputs in it.
+
+    `given` are other inputs than the test's.
 
     It ends where a page begins that can't be touched.
     """
     (main,) = [op for op in made.module.ops if isinstance(op, HostFuncOp) and op.sym_name.data == "main"]
-    inputs, roots, outputs = iter(m.inputs.values()), list[Place](), list[Array]()
+    inputs, roots, outputs = iter((given or m.inputs).values()), list[Place](), list[Array]()
     for number, argument in enumerate(main.body.block.args):
         role, type = _role(main, number), memref_type(argument)
         dtype = numpy_dtype(type.element_type)
