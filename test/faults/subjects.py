@@ -115,8 +115,10 @@ class Subject:
     def right(self, run: Run, outputs: list[Array]) -> bool:
         """Whether the outputs are as near to float64 as they must be, and NaN where they must be."""
         for found, expected in zip(outputs, run.expected, strict=True):
-            error = np.nanmax(np.abs(found.astype(np.float64) - expected)) / np.nanmax(np.abs(expected))
-            if not error <= self.bound or (np.isnan(found) != np.isnan(expected)).any():
+            if (np.isnan(found) != np.isnan(expected)).any():
+                return False
+            error = np.nan_to_num(np.abs(found.astype(np.float64) - expected)).max()
+            if not error <= self.bound * np.nan_to_num(np.abs(expected)).max():
                 return False
         return True
 
