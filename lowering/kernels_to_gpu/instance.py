@@ -23,7 +23,6 @@ from .builder import ThreadBuilder
 
 S = TypeVar("S", bound=AnySchedule)
 Sizes = tuple[int, int, int]
-MOST_BLOCKS = 65_535  # of a grid along y and z
 
 
 @dataclass

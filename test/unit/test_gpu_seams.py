@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from gpu_kernel_runs import check
-from kernel_runs import Body
+from kernel_runs import Writer
 from xdsl.dialects import vector
+from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.movement import ConcatOp, PadOp
 from mini_infer.dialects.graph.unary import ReluOp
@@ -25,7 +26,10 @@ def numbers(*shape: int) -> Array:
 def test_seams_between_operands(sizes: tuple[int, ...], lanes: int) -> None:
     """The widest vectors that begin and end with the operands."""
     arrays = [numbers(5, 3, size) for size in sizes]
-    body: Body = lambda w: w(ReluOp(w(ConcatOp([w[i] for i in range(len(sizes))], 2))))  # noqa: E731
+
+    def body(w: Writer) -> SSAValue:
+        return w(ReluOp(w(ConcatOp([w[i] for i in range(len(sizes))], 2))))
+
     widths = [
         op.result.type.get_shape()[0]
         for op in check("map", body, *arrays, given=Elements(64)).module.walk()
@@ -36,6 +40,5 @@ def test_seams_between_operands(sizes: tuple[int, ...], lanes: int) -> None:
 
 @pytest.mark.parametrize(("low", "high", "vectors"), [(4, 8, True), (1, 3, False), (0, 4, True)])
 def test_borders_of_padding(low: int, high: int, vectors: bool) -> None:
-    body: Body = lambda w: w(PadOp(w[0], [0, 1, low], [0, 2, high]))  # noqa: E731
-    made = check("map", body, numbers(2, 3, 12), given=Elements(64))
+    made = check("map", lambda w: w(PadOp(w[0], [0, 1, low], [0, 2, high])), numbers(2, 3, 12), given=Elements(64))
     assert any(isinstance(op, vector.LoadOp) for op in made.module.walk()) == vectors

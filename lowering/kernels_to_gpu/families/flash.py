@@ -16,6 +16,7 @@ type. Keys behind a causal block are not read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 
 from xdsl.dialects.builtin import VectorType
@@ -246,10 +247,13 @@ class _Block(AttentionBlock):
             if aligned and s.width % self.lanes == 0:
                 self._inside(first, lambda: b.vstore(value, target, [first]), self.columns * LANES * self.lanes)
                 return
+
+            def store(at: Index, e: int) -> None:
+                b.store(b.extract(value, e), target, [at])
+
             for e in range(self.lanes):
                 at = b.add(first, e)
-                store = lambda e=e, at=at: b.store(b.extract(value, e), target, [at])  # noqa: E731
-                self._inside(at, store, self.columns * LANES * self.lanes)
+                self._inside(at, partial(store, at, e), self.columns * LANES * self.lanes)
 
         b.unrolled(self.columns, column)
 
