@@ -10,12 +10,15 @@ from math import sqrt
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.attention import AttentionOp
+from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.elementwise import AddOp, MulOp, SubOp
 from ...dialects.graph.indexing import GatherOp
 from ...dialects.graph.movement import ConcatOp, TransposeOp
+from ...dialects.graph.reduction import SoftmaxOp
 from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
 from .movement import slice_axis
 from .node import Handler, Node
+from .types import element_type
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 _SCORES = 3  # the result that gives the matrix product of query and key
@@ -78,6 +81,44 @@ def _joined(node: Node, past: int, present: SSAValue) -> SSAValue:
     return present if earlier is None else node.emit(ConcatOp([earlier, present], 2))
 
 
+def _flex_attention(node: Node) -> SSAValue:
+    """Attention with graphs of the node's own that change the scores, and the weights that they become."""
+    query, key, value = node.operand(_QUERY), node.operand(_KEY), node.operand(_VALUE)
+    scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[-1] or 1)
+    element = element_type_of_value(query)
+    plain = AttentionOp(query, key, value, scale=scale)  # also checks the operands
+    change_scores, change_weights = node.has("score_mod"), node.has("prob_mod")
+    if not change_scores and not change_weights and 0 not in (*shape_of(query), *shape_of(key)):
+        node.ignore("softmax_precision")  # kernels compute in float32 or wider
+        return node.emit(plain)
+    plain.erase()
+    softmax = element_type_of_value(node.widened(query))
+    if node.has("softmax_precision"):
+        softmax = element_type(node.integer("softmax_precision", 0), f"{node.name}: softmax_precision")
+    batch, heads, rows, size = shape_of(query)
+    groups, keys = shape_of(key)[1:3]
+    # The heads that share keys are rows of one product.
+    stacked, scores_shape = (batch, groups, heads // max(1, groups) * rows), (batch, heads, rows, keys)
+    query = node.emit(MulOp(query, node.scalar(scale, query)))
+    scores = node.emit(MatmulOp(node.reshape(query, (*stacked, size)), key, transpose_b=True))
+    scores = node.cast(node.reshape(scores, scores_shape), softmax)
+    if change_scores:
+        scores = _changed(node, "score_mod", scores)
+    weights = node.emit(SoftmaxOp(scores, 3))
+    if change_weights:
+        weights = _changed(node, "prob_mod", weights)
+    result = node.emit(MatmulOp(node.reshape(weights, (*stacked, keys)), node.cast(value, softmax)))
+    return node.cast(node.reshape(result, (batch, heads, rows, shape_of(value)[3])), element)
+
+
+def _changed(node: Node, name: str, scores: SSAValue) -> SSAValue:
+    """What a graph of the node makes of scores or weights: as many, of the same type."""
+    results = node.host.branch(node, node.graph(name), [scores])
+    if len(results) != 1 or results[0].type != scores.type:
+        raise node.invalid(f"{name} gives {', '.join(str(each.type) for each in results)} instead of {scores.type}")
+    return results[0]
+
+
 def _rotary_embedding(node: Node) -> SSAValue:
     """Pairs of the first elements of each head, turned by angles that are given by position.
 
@@ -129,4 +170,8 @@ def _neighbours(node: Node, x: SSAValue, turned: int) -> tuple[SSAValue, SSAValu
     return slice_axis(node, pairs, 4, 0, 1), slice_axis(node, pairs, 4, 1, 2)
 
 
-HANDLERS: dict[str, Handler] = {"Attention": _attention, "RotaryEmbedding": _rotary_embedding}
+HANDLERS: dict[str, Handler] = {
+    "Attention": _attention,
+    "RotaryEmbedding": _rotary_embedding,
+    "ai.onnx.preview.FlexAttention": _flex_attention,
+}

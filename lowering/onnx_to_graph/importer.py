@@ -25,7 +25,7 @@ from .functions import (
 )
 from .model_file import ModelFile
 from .node import Node
-from .operators import HANDLERS, OperatorCheck
+from .operators import OperatorCheck, handler_of
 from .scope import Scope
 from .types import element_type, tensor_of
 
@@ -58,8 +58,7 @@ class Importer:
                 scope.define(output, value)
 
     def _results(self, node: Node) -> Sequence[SSAValue | None]:
-        of_model = function_key(node.proto) in self._functions or node.proto.domain not in ("", "ai.onnx")
-        handler = None if of_model else HANDLERS.get(node.op_type)
+        handler = None if function_key(node.proto) in self._functions else handler_of(node.proto)
         try:
             result = self.function(node) if handler is None else handler(node)
         except (VerifyException, ValueError, OverflowError) as error:
@@ -107,9 +106,13 @@ class Importer:
             return self._emitter.constant(store.read(blob, type), location)
         return WeightOp(blob, type, location=location).result
 
-    def branch(self, node: Node, graph: GraphProto) -> list[SSAValue]:
-        """The results of a subgraph of the node, imported in the node's place."""
+    def branch(self, node: Node, graph: GraphProto, operands: Sequence[SSAValue] = ()) -> list[SSAValue]:
+        """The results of a subgraph of the node for its inputs, imported in the node's place."""
         scope = Scope(node.scope.opsets, self.initializers(graph), node.scope, f"{node.name}/")
+        if len(graph.input) != len(operands):
+            raise node.invalid(f"its graph {graph.name} has {len(graph.input)} inputs instead of {len(operands)}")
+        for value, operand in zip(graph.input, operands, strict=True):
+            scope.define(value.name, operand)
         nodes = named_nodes(graph.node)
         self._check.check(nodes, scope.opsets)
         self.run(nodes, scope)

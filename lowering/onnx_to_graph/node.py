@@ -34,8 +34,8 @@ class Host(Protocol):
         """The value of a tensor that stands in the model."""
         ...
 
-    def branch(self, node: Node, graph: GraphProto) -> list[SSAValue]:
-        """The results of a subgraph of the node, imported in the node's place."""
+    def branch(self, node: Node, graph: GraphProto, operands: Sequence[SSAValue] = ()) -> list[SSAValue]:
+        """The results of a subgraph of the node for its inputs, imported in the node's place."""
         ...
 
     def function(self, node: Node) -> list[SSAValue | None]:

@@ -24,6 +24,7 @@ from . import (
     recurrence,
     reduction,
     resize,
+    states,
 )
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
@@ -49,9 +50,16 @@ HANDLERS: dict[str, Handler] = {
         recurrence,
         reduction,
         resize,
+        states,
     )
     for name, handler in family.HANDLERS.items()
 }
+
+
+def handler_of(node: NodeProto) -> Handler | None:
+    """What imports a node, found by its operator: with the domain in front where that is not ONNX's own."""
+    domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
+    return HANDLERS.get(f"{domain}{node.op_type}")
 
 
 class OperatorCheck:
@@ -90,7 +98,7 @@ class OperatorCheck:
                 self._add(name, node, f" in opset {opsets.get('', 'none')}" if node.domain in ("", "ai.onnx") else "")
                 continue
             _check_arity(name, node, schema)
-            if node.op_type not in HANDLERS or schema.domain:
+            if handler_of(node) is None:
                 body = plain_body(schema, opsets.get("", 0))
                 if body is None:
                     self._add(name, node, "")

@@ -1,0 +1,80 @@
+"""Operators that hand a state on from call to call: caches that are written into, causal convolutions."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.contraction import ConvOp
+from ...dialects.graph.elementwise import AddOp, ModOp
+from ...dialects.graph.indexing import ScatterNdOp
+from ...dialects.graph.movement import ConcatOp
+from ...dialects.graph.unary import SiluOp
+from ...dialects.graph.values import Array, shape_of
+from .movement import slice_axis
+from .node import Handler, Node
+
+
+def _tensor_scatter(node: Node) -> SSAValue:
+    """The cache with a piece along the axis replaced by the update, from an index on that each batch entry has.
+
+    Circular caches go on at their beginning. An index beyond a linear cache is an error when the model runs.
+    """
+    cache, update = node.operand(0), node.operand(1)
+    shape, count = shape_of(cache), shape_of(update)
+    axis, mode = node.axis(-2, len(shape)), node.text("mode", "linear")
+    if mode not in ("linear", "circular"):
+        raise node.invalid(f"mode {mode} is unknown")
+    if axis == 0:
+        raise node.invalid("axis 0 is the batch, which no update goes along")
+    if (*shape[:axis], *shape[axis + 1 :]) != (*count[:axis], *count[axis + 1 :]) or count[axis] > shape[axis]:
+        raise node.invalid(f"an update of shape {list(count)} doesn't fit into a cache of shape {list(shape)}")
+    if not node.has_operand(2):
+        kept = slice_axis(node, cache, axis, count[axis], shape[axis])
+        return node.emit(ConcatOp([update, kept], axis)) if count[axis] < shape[axis] else update
+    if 0 in count:
+        return cache
+    batch = node.reshape(node.cast(node.operand(2), i64), (shape[0], *[1] * axis))
+    places = node.emit(AddOp(batch, node.array(np.arange(count[axis], dtype=np.int64))))
+    if mode == "circular":
+        places = node.emit(ModOp(places, node.scalar(shape[axis], i64)))
+    prefix = count[: axis + 1]
+    node.reserve(axis * prod(prefix))
+    grid: Array = np.indices(prefix, np.int64)
+    leading = node.array(np.ascontiguousarray(np.moveaxis(grid[:axis], 0, -1)))
+    places = node.reshape(node.broadcast(places, prefix), (*prefix, 1))
+    return node.emit(ScatterNdOp(cache, node.emit(ConcatOp([leading, places], axis + 1)), update))
+
+
+def _causal_conv_with_state(node: Node) -> list[SSAValue]:
+    """Each channel convolved with what came before; the last elements are the state of the next call."""
+    x, weight, past = node.operand(0), node.operand(1), node.optional(3)
+    shape, kernel = shape_of(x), shape_of(weight)
+    if len(shape) != 3 or len(kernel) != 3 or kernel[:2] != (shape[1], 1) or kernel[2] < 1:
+        raise node.invalid(f"a weight of shape {list(kernel)} doesn't fit an operand of shape {list(shape)}")
+    activation = node.text("activation", "none")
+    if activation not in ("none", "silu", "swish"):
+        raise node.invalid(f"activation {activation} is unknown")
+    before = kernel[2] - 1
+    state = (*shape[:2], before)
+    if past is not None and shape_of(past) != state:
+        raise node.invalid(f"a past state of shape {list(shape_of(past))} instead of {list(state)}")
+    if past is None and shape[2] < before:
+        past = node.broadcast(node.scalar(0, x), state)
+    pads = [0 if past is not None else before, 0]
+    whole = x if past is None or not before else node.emit(ConcatOp([past, x], 2))
+    result = node.emit(ConvOp(whole, weight, node.optional(2), pads=pads, groups=shape[1]))
+    length = shape_of(whole)[2]
+    return [
+        result if activation == "none" else node.emit(SiluOp(result)),
+        slice_axis(node, whole, 2, length - before, length),
+    ]
+
+
+HANDLERS: dict[str, Handler] = {
+    "TensorScatter": _tensor_scatter,
+    "CausalConvWithState": _causal_conv_with_state,
+}
