@@ -30,6 +30,7 @@ from .indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp,
 from .movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from .normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from .packing import UnpackOp
+from .quantization import DequantizeOp, QuantizeOp
 from .recurrence import GruOp, LstmOp, RnnOp
 from .reduction import (
     ArgMaxOp,
@@ -133,6 +134,8 @@ Graph = Dialect(
         EluOp,
         HardSigmoidOp,
         CastOp,
+        QuantizeOp,
+        DequantizeOp,
         MatmulOp,
         ConvOp,
         ConvTransposeOp,

@@ -1,16 +1,20 @@
-"""Quantised operators, taken apart into arithmetic on floats (exact for products of 8-bit numbers) or i32."""
+"""Quantised operators: what is between integers and floats stays as it is, products of integers are of floats.
+
+QLinearConv and QLinearMatMul become what a model with QuantizeLinear and DequantizeLinear around them spells out;
+`recompose-quantized` finds the products of integers in both.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from xdsl.dialects.builtin import Float64Type, f32, i32
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.graph.activation import ClipOp
 from ...dialects.graph.contraction import ConvOp, MatmulOp
-from ...dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
-from ...dialects.graph.unary import RoundOp
-from ...dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
+from ...dialects.graph.elementwise import MulOp, SubOp
+from ...dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
+from ...dialects.graph.values import element_type_of_value, shape_of
 from .movement import slice_axis
 from .node import Handler, Node
 from .types import element_type
@@ -19,67 +23,97 @@ from .windows import check_rank, read_window
 _UINT8 = element_type(2, "uint8")
 
 
-def _wide(type: Attribute) -> Attribute:
-    """The float type to compute in."""
-    return type if isinstance(type, Float64Type) else f32
+@dataclass(frozen=True)
+class _Grain:
+    """What a scale's entries stand for: x of the shape `whole` in the shape `split`, which the entries broadcast to."""
+
+    whole: tuple[int, ...]
+    split: tuple[int, ...]
+    entries: tuple[int, ...]
+    repeats: tuple[int, int] = (0, 1)  # of entries along an axis, where blocks don't divide x evenly
+
+    def aligned(self, node: Node, parameter: SSAValue) -> SSAValue:
+        """A scale or zero point in a shape that broadcasts to x."""
+        axis, times = self.repeats
+        if times == 1:
+            return node.reshape(parameter, self.entries)
+        shape = shape_of(parameter)
+        outer, inner = shape[: axis + 1], shape[axis + 1 :]
+        repeated = node.broadcast(node.reshape(parameter, (*outer, 1, *inner)), (*outer, times, *inner))
+        flat = node.reshape(repeated, (*shape[:axis], shape[axis] * times, *inner))
+        return slice_axis(node, flat, axis, 0, self.whole[axis])
 
 
-def _aligned(node: Node, parameter: SSAValue, x: SSAValue) -> SSAValue:
-    """A scale or zero point (of all of x, by place along the axis, by block of it) so that it broadcasts."""
-    shape, given = shape_of(x), shape_of(parameter)
+def _grain(node: Node, x: SSAValue, scale: SSAValue) -> _Grain:
+    """One scale for all of x, one for each place along an axis, or one for each block of it."""
+    shape, given = shape_of(x), shape_of(scale)
     if len(given) == 0 or given == (1,):
-        return node.reshape(parameter, ())
-    axis = node.axis(1, len(shape))
-    if len(given) == 1:
-        return node.reshape(parameter, [given[0] if index == axis else 1 for index in range(len(shape))])
+        node.ignore("axis", "block_size")
+        return _Grain(shape, shape, ())
+    axis = 0 if len(shape) == 1 else node.axis(1, len(shape))
     block = node.integer("block_size", 0)
-    if len(given) != len(shape) or block < 1 or given[axis] != -(-shape[axis] // block):
+    if len(given) == 1 and not (block and len(shape) == 1):
+        if given[0] != shape[axis]:
+            raise node.invalid(f"{given[0]} scales for {shape[axis]} places along axis {axis}")
+        return _Grain(shape, shape, tuple(given[0] if at == axis else 1 for at in range(len(shape))))
+    others = len(given) == len(shape) and all(given[at] == shape[at] for at in range(len(shape)) if at != axis)
+    if not others or block < 1 or given[axis] != -(-shape[axis] // block):
         raise node.invalid(f"a scale of shape {list(given)} doesn't fit {list(shape)} in blocks of {block}")
-    outer, inner = given[: axis + 1], given[axis + 1 :]
-    repeated = node.broadcast(node.reshape(parameter, (*outer, 1, *inner)), (*outer, block, *inner))
-    flat = node.reshape(repeated, (*given[:axis], given[axis] * block, *inner))
-    return slice_axis(node, flat, axis, 0, shape[axis])
+    if given[axis] == 1:
+        return _Grain(shape, shape, given)
+    if shape[axis] % block:
+        return _Grain(shape, shape, given, (axis, block))
+    before, after = shape[:axis], shape[axis + 1 :]
+    return _Grain(shape, (*before, given[axis], block, *after), (*before, given[axis], 1, *after))
 
 
-def _dequantized(node: Node, x: SSAValue, scale: SSAValue, zero_point: SSAValue | None) -> SSAValue:
-    """(x - zero_point) * scale"""
-    wide = _wide(element_type_of_value(scale))
-    value = node.cast(x, wide)
-    if zero_point is not None:
-        value = node.emit(SubOp(value, node.cast(_aligned(node, zero_point, x), wide)))
-    return node.emit(MulOp(value, node.cast(_aligned(node, scale, x), wide)))
+def _check_zero_point(node: Node, zero_point: SSAValue | None, scale: SSAValue, type: Attribute) -> None:
+    if zero_point is None:
+        return
+    given = element_type_of_value(zero_point)
+    if given != type:
+        raise node.invalid(f"a zero point of type {given} for numbers of type {type}")
+    shapes = [tuple(size for size in shape_of(value) if size != 1) for value in (zero_point, scale)]
+    if shapes[0] != shapes[1]:
+        raise node.invalid(
+            f"a zero point of shape {list(shape_of(zero_point))} with a scale of shape {list(shape_of(scale))}"
+        )
 
 
-def _quantized(node: Node, x: SSAValue, scale: SSAValue, zero_point: SSAValue | None, to: Attribute) -> SSAValue:
-    """round(x / scale) + zero_point, limited to the integer type."""
-    dtype = numpy_dtype(to)
-    if dtype.kind not in "iu":
-        raise node.unsupported(f"quantisation to {to}")
-    wide = _wide(element_type_of_value(x))
-    value = node.emit(DivOp(node.cast(x, wide), node.cast(_aligned(node, scale, x), wide)))
-    value = node.emit(RoundOp(value))
-    if zero_point is not None:
-        value = node.emit(AddOp(value, node.cast(_aligned(node, zero_point, x), wide)))
-    limits = np.iinfo(dtype)
-    return node.cast(node.emit(ClipOp(value, float(limits.min), float(limits.max))), to)
+def _type_attribute(node: Node, name: str) -> Attribute | None:
+    given = node.integer(name, 0)
+    return element_type(given, f"{node.name} ({node.op_type}): attribute {name}") if given else None
+
+
+def _check_type(node: Node, type: Attribute) -> None:
+    if not is_quantized(type):
+        raise node.unsupported(f"quantisation to {type}")
 
 
 def _dequantize_linear(node: Node) -> SSAValue:
-    x, scale = node.operand(0), node.operand(1)
-    result = _dequantized(node, x, scale, node.optional(2))
-    subject = f"{node.name} ({node.op_type}): attribute output_dtype"
-    given = node.integer("output_dtype", 0)
-    return node.cast(result, element_type(given, subject) if given else element_type_of_value(scale))
+    x, scale, zero_point = node.operand(0), node.operand(1), node.optional(2)
+    _check_type(node, element_type_of_value(x))
+    _check_zero_point(node, zero_point, scale, element_type_of_value(x))
+    to = _type_attribute(node, "output_dtype") or element_type_of_value(scale)
+    grain = _grain(node, x, scale)
+    zeros = None if zero_point is None else grain.aligned(node, zero_point)
+    scales = grain.aligned(node, node.cast(scale, to))
+    return node.reshape(node.emit(DequantizeOp(node.reshape(x, grain.split), scales, zeros)), grain.whole)
 
 
 def _quantize_linear(node: Node) -> SSAValue:
-    zero_point = node.optional(2)
-    given = node.integer("output_dtype", 0)
-    if zero_point is not None:
-        to = element_type_of_value(zero_point)
-    else:
-        to = element_type(given, f"{node.name} ({node.op_type}): attribute output_dtype") if given else _UINT8
-    return _quantized(node, node.operand(0), node.operand(1), zero_point, to)
+    x, scale, zero_point = node.operand(0), node.operand(1), node.optional(2)
+    asked = _type_attribute(node, "output_dtype")
+    to = asked or (_UINT8 if zero_point is None else element_type_of_value(zero_point))
+    _check_type(node, to)
+    _check_zero_point(node, zero_point, scale, to)
+    node.ignore("saturate")  # is about float8
+    precise = _type_attribute(node, "precision") or element_type_of_value(scale)
+    grain = _grain(node, x, scale)
+    zeros = None if zero_point is None else grain.aligned(node, zero_point)
+    scales = grain.aligned(node, node.cast(scale, precise))
+    x = node.cast(node.reshape(x, grain.split), precise)
+    return node.reshape(node.emit(QuantizeOp(x, scales, zeros, to)), grain.whole)
 
 
 def _centred(node: Node, index: int, zero_point: int, axis: int) -> SSAValue:
@@ -120,37 +154,40 @@ def _conv(node: Node, x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> S
     )
 
 
+def _along(node: Node, parameter: SSAValue, axis: int, rank: int) -> SSAValue:
+    """A scale or zero point of a product's operand: one entry, one for each place along an axis, or as many dims."""
+    shape = shape_of(parameter)
+    if shape in ((), (1,)):
+        return node.reshape(parameter, ())
+    return node.reshape(
+        parameter, [shape[0] if at == axis % rank else 1 for at in range(rank)] if len(shape) == 1 else shape
+    )
+
+
+def _dequantized(node: Node, index: int, axis: int) -> SSAValue:
+    """An operand with the scale and zero point that follow it, in f32."""
+    x = node.operand(index)
+    scale, zero = (_along(node, node.operand(index + at), axis, len(shape_of(x))) for at in (1, 2))
+    return node.emit(DequantizeOp(x, node.cast(scale, f32), zero))
+
+
+def _quantized(node: Node, x: SSAValue, index: int, axis: int = 1) -> SSAValue:
+    """A result by the scale and zero point at `index`."""
+    scale, zero = (_along(node, node.operand(index + at), axis, len(shape_of(x))) for at in (0, 1))
+    return node.emit(QuantizeOp(x, node.cast(scale, f32), zero, element_type_of_value(zero)))
+
+
 def _qlinear_matmul(node: Node) -> SSAValue:
-    a = _dequantized(node, node.operand(0), node.operand(1), node.operand(2))
-    b = _dequantized(node, node.operand(3), node.operand(4), node.operand(5))
-    zero_point = node.operand(7)
-    product = node.emit(MatmulOp(a, b))
-    return _quantized(node, product, node.operand(6), zero_point, element_type_of_value(zero_point))
-
-
-def _per_output(node: Node, index: int, weight: SSAValue) -> SSAValue:
-    """A weight's scale or zero point, with an entry for each output channel, in a shape that broadcasts."""
-    value = node.operand(index)
-    count = shape_of(value)
-    if len(count) == 0 or count == (1,):
-        return node.reshape(value, ())
-    return node.reshape(value, (count[0], *[1] * (len(shape_of(weight)) - 1)))
+    return _quantized(node, node.emit(MatmulOp(_dequantized(node, 0, -2), _dequantized(node, 3, -1))), 6, -2)
 
 
 def _qlinear_conv(node: Node) -> SSAValue:
     """The convolution of the dequantised operands; the bias is an i32 in units of x_scale * w_scale."""
-    x_scale, w_scale = node.operand(1), node.operand(4)
-    x = _dequantized(node, node.operand(0), x_scale, node.operand(2))
-    weight = node.operand(3)
-    centred = node.emit(SubOp(node.cast(weight, f32), node.cast(_per_output(node, 5, weight), f32)))
-    scaled = node.emit(MulOp(centred, _per_output(node, 4, weight)))
-    bias = node.optional(8)
+    x, weight, bias = _dequantized(node, 0, 1), _dequantized(node, 3, 0), node.optional(8)
     if bias is not None:
-        unit = node.emit(MulOp(node.reshape(x_scale, ()), w_scale))
-        bias = node.emit(MulOp(node.cast(bias, f32), unit))
-    zero_point = node.operand(7)
-    result = _conv(node, x, scaled, bias)
-    return _quantized(node, result, node.operand(6), zero_point, element_type_of_value(zero_point))
+        unit = node.emit(MulOp(node.reshape(node.operand(1), ()), node.operand(4)))
+        bias = node.emit(DequantizeOp(bias, unit))
+    return _quantized(node, _conv(node, x, weight, bias), 6)
 
 
 HANDLERS: dict[str, Handler] = {

@@ -71,6 +71,55 @@ func.func @main(%x: tensor<2xf32> {graph.name = "x", graph.value = dense<1.0> : 
 
 // -----
 
+// Floats are quantised to 16 bits at most.
+func.func @main(
+    %x: tensor<2xf32> {graph.name = "x", graph.value = dense<1.0> : tensor<2xf32>},
+    %s: tensor<f32> {graph.name = "s", graph.value = dense<1.0> : tensor<f32>})
+    -> (tensor<2xi32> {graph.name = "y", graph.expect = dense<1> : tensor<2xi32>}) {
+  // expected-error @below {{numbers are quantised to at most 16 bits, not 32}}
+  %y = graph.quantize %x, %s {to = i32} : (tensor<2xf32>, tensor<f32>) -> tensor<2xi32>
+  func.return %y : tensor<2xi32>
+}
+
+// -----
+
+// To integers.
+func.func @main(
+    %x: tensor<2xf32> {graph.name = "x", graph.value = dense<1.0> : tensor<2xf32>},
+    %s: tensor<f32> {graph.name = "s", graph.value = dense<1.0> : tensor<f32>})
+    -> (tensor<2xf16> {graph.name = "y", graph.expect = dense<1.0> : tensor<2xf16>}) {
+  // expected-error @below {{quantised numbers are integers, got f16}}
+  %y = graph.quantize %x, %s {to = f16} : (tensor<2xf32>, tensor<f32>) -> tensor<2xf16>
+  func.return %y : tensor<2xf16>
+}
+
+// -----
+
+// With a zero point of their type.
+func.func @main(
+    %x: tensor<2xi8> {graph.name = "x", graph.value = dense<1> : tensor<2xi8>},
+    %s: tensor<f32> {graph.name = "s", graph.value = dense<1.0> : tensor<f32>},
+    %z: tensor<ui8> {graph.name = "z", graph.value = dense<1> : tensor<ui8>})
+    -> (tensor<2xf32> {graph.name = "y", graph.expect = dense<1.0> : tensor<2xf32>}) {
+  // expected-error @below {{a zero point of type ui8 for numbers of type i8}}
+  %y = graph.dequantize %x, %s, %z : (tensor<2xi8>, tensor<f32>, tensor<ui8>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+
+// -----
+
+// And no more scales than there are numbers.
+func.func @main(
+    %x: tensor<2xi8> {graph.name = "x", graph.value = dense<1> : tensor<2xi8>},
+    %s: tensor<3x1xf32> {graph.name = "s", graph.value = dense<1.0> : tensor<3x1xf32>})
+    -> (tensor<2xf32> {graph.name = "y", graph.expect = dense<1.0> : tensor<2xf32>}) {
+  // expected-error @below {{a scale or zero point makes [3, 2] of [2]}}
+  %y = graph.dequantize %x, %s : (tensor<2xi8>, tensor<3x1xf32>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+
+// -----
+
 // A result that isn't what was expected is told with all that was found.
 // expected-error @unknown {{y, reference: [2.0], expected [3.0]; y, unfused: [2.0], expected [3.0]; y, fused: [2.0], expected [3.0]}}
 func.func @main(%x: tensor<1xf32> {graph.name = "x", graph.value = dense<2.0> : tensor<1xf32>})

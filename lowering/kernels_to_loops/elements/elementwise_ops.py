@@ -114,9 +114,13 @@ def _limit(value: float, s: _Site) -> float | int:
     """A limit of clip in the type of the elements: the end of an integer type's range where it is beyond."""
     if s.m.is_float:
         return value
-    bits = bits_of(s.m.element)
-    low, high = (0, 2**bits - 1) if s.m.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    low, high = _range(bits_of(s.m.element), s.m.unsigned)
     return low if value < low else high if value > high else int(value)
+
+
+def _range(bits: int, unsigned: bool) -> tuple[int, int]:
+    """The least and the largest integer of a type."""
+    return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def _logistic(m: Arithmetic, numerator: SSAValue, x: SSAValue) -> SSAValue:
@@ -237,6 +241,27 @@ def _integer_power(s: _Site, exponent_type: Attribute) -> SSAValue:
     return m.select(power.compare("lt", s.y, power.constant(0)), inverse, result)
 
 
+def _quantize(s: _Site) -> SSAValue:
+    """Limited by comparisons that a NaN fails, so that it becomes the least number."""
+    m, b = s.m, s.m.b
+    to = s.op.properties["to"]
+    quotient = m.div(s.x, s.y)
+    precise = element_type_of_value(s.op.operands[1])
+    if wide_float(precise) != precise:
+        quotient = convert(b, convert(b, quotient, m.element, precise), precise, m.element)
+    steps = m.unary("round", quotient)
+    if len(s.operands) == 3:
+        steps = m.binary("add", steps, s.operands[2])
+    low, high = (m.constant(limit) for limit in _range(bits_of(to), is_unsigned(to)))
+    above = m.select(m.compare("gt", steps, low), steps, low)
+    return convert(b, m.select(m.compare("lt", above, high), above, high), m.element, to)
+
+
+def _dequantize(s: _Site) -> SSAValue:
+    steps = s.m.binary("sub", s.x, s.operands[2]) if len(s.operands) == 3 else s.x
+    return s.m.mul(steps, s.y)
+
+
 _RULES: dict[str, _Rule] = {
     "graph.abs": lambda s: s.m.abs(s.x),
     "graph.add": _sum("add"),
@@ -244,6 +269,7 @@ _RULES: dict[str, _Rule] = {
     "graph.ceil": _math("ceil"),
     "graph.clip": _clip,
     "graph.cos": _math("cos"),
+    "graph.dequantize": _dequantize,
     "graph.div": lambda s: s.m.div(s.x, s.y),
     "graph.elu": _elu,
     "graph.equal": _compare("eq"),
@@ -271,6 +297,7 @@ _RULES: dict[str, _Rule] = {
     "graph.or": _binary("or"),
     "graph.pow": _pow,
     "graph.prelu": _prelu,
+    "graph.quantize": _quantize,
     "graph.reciprocal": lambda s: s.m.div(s.one(), s.x),
     "graph.relu": _relu,
     "graph.round": _math("round"),
@@ -316,8 +343,8 @@ def emit_elementwise(
         return convert(b, convert(b, operands[0], actual[0], target), target, result_element)
     rule = _RULES[op.name]
     is_pow = op.name == "graph.pow"
-    wide = actual[0] if is_pow else max(actual, key=bits_of)
-    wide = wide_float(wide)
+    floats = [type for type in actual if not is_integer(type)]  # quantisation has integers beside them
+    wide = wide_float(actual[0] if is_pow else max(floats or actual, key=bits_of))
     values = [
         value if is_pow and i == 1 else convert(b, value, type, wide)
         for i, (value, type) in enumerate(zip(operands, actual, strict=True))
