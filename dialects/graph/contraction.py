@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, LocationAttr, StringAttr, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    Signedness,
+    StringAttr,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
 from .base import ContractionOp, broadcast, require, require_numbers, require_same_element_type
@@ -21,18 +31,52 @@ from .values import (
     int_attr,
     ints,
     ints_attr,
+    numpy_dtype,
     shape_of,
     string_attr,
     tensor,
     widened,
 )
 
+BYTES = (IntegerType(8), IntegerType(8, Signedness.UNSIGNED))
+
+
+def is_byte(type: Attribute) -> bool:
+    """Whether it is an integer of 8 bits, signed or not."""
+    return type in BYTES
+
+
+def sums_type(lhs: SSAValue, rhs: SSAValue) -> Attribute:
+    """The type of sums of products: i32 of 8-bit integers, each operand signed or not; otherwise that of both.
+
+    Raises VerifyException where the operands have types that don't go together.
+    """
+    require_numbers(lhs)
+    if is_byte(element_type_of_value(lhs)) and is_byte(element_type_of_value(rhs)):
+        return i32
+    require_same_element_type(lhs, rhs)
+    return element_type_of_value(lhs)
+
+
+def _factors(type: Attribute, *arrays: Array) -> list[Array]:
+    """Operands as they are multiplied and summed.
+
+    Products of bytes are summed as float64, which holds their sums exactly, whatever memory could hold of them.
+    """
+    return [array.astype(np.float64) if is_byte(type) else widened(array) for array in arrays]
+
+
+def _sums(total: Array, type: Attribute, dtype: np.dtype[Any]) -> Array:
+    """Sums of products of operands of `type` and `dtype`, in the result's type: those of bytes wrap around."""
+    return total.astype(np.int64).astype(np.int32) if is_byte(type) else total.astype(dtype)
+
 
 @irdl_op_definition
 class MatmulOp(ContractionOp):
     """The matrix product over the last two dimensions; the ones before them broadcast.
 
-    A flag says that an operand holds its matrices transposed. Both operands have rank 2 or more.
+    A flag says that an operand holds its matrices transposed. Both operands have rank 2 or more. They have one type,
+    which is the result's; or both are 8-bit integers, each signed or unsigned, and the result is i32, which wraps.
     """
 
     name = "graph.matmul"
@@ -56,21 +100,20 @@ class MatmulOp(ContractionOp):
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        require_numbers(self.lhs)
-        require_same_element_type(self.lhs, self.rhs)
+        sums = sums_type(self.lhs, self.rhs)
         batch_a, rows, depth = _matrices(self.lhs, self.transpose_a is not None)
         batch_b, depth_b, columns = _matrices(self.rhs, self.transpose_b is not None)
         require(depth == depth_b, f"{depth} columns on the left, but {depth_b} rows on the right")
-        return [tensor(element_type_of_value(self.lhs), (*broadcast(batch_a, batch_b), rows, columns))]
+        return [tensor(sums, (*broadcast(batch_a, batch_b), rows, columns))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        a, b = arrays
-        dtype = a.dtype
-        a = widened(a if self.transpose_a is None else np.swapaxes(a, -1, -2))
-        b = widened(b if self.transpose_b is None else np.swapaxes(b, -1, -2))
+        type = element_type_of_value(self.lhs)
+        a, b = _factors(type, *arrays)
+        a = a if self.transpose_a is None else np.swapaxes(a, -1, -2)
+        b = b if self.transpose_b is None else np.swapaxes(b, -1, -2)
         with np.errstate(all="ignore"):
-            return (np.matmul(a, b).astype(dtype),)
+            return (_sums(np.matmul(a, b), type, arrays[0].dtype),)
 
 
 def _matrices(value: SSAValue, transposed: bool) -> tuple[list[int], int, int]:
@@ -85,7 +128,10 @@ def _matrices(value: SSAValue, transposed: bool) -> tuple[list[int], int, int]:
 class ConvOp(ContractionOp):
     """Convolution (cross-correlation) over any number of spatial dimensions, plus a bias per channel.
 
-    The weight is [Cout, Cin / groups, kernel...] in either layout; `layout` is that of x and of the result.
+    The weight is [Cout, Cin / groups, kernel...] in either layout; `layout` is that of x and of the result. x is padded
+    with `pad_value`, a number of its type; only integers may be padded with another one than 0. Operands are of one
+    type, which is the result's; or x and the weight are 8-bit integers, each signed or unsigned, and the bias and the
+    result are i32, which wraps.
     """
 
     name = "graph.conv"
@@ -98,6 +144,7 @@ class ConvOp(ContractionOp):
     dilations = prop_def(DenseArrayBase[IntegerType])
     groups = prop_def(IntegerAttr[IntegerType])
     layout = prop_def(StringAttr)
+    pad_value = opt_prop_def(IntegerAttr[IntegerType])
     result = result_def()
 
     def __init__(
@@ -111,6 +158,7 @@ class ConvOp(ContractionOp):
         dilations: Sequence[int] | None = None,
         groups: int = 1,
         layout: str = "NCHW",
+        pad_value: int = 0,
         location: LocationAttr | None = None,
     ):
         """Absent strides and dilations are ones, absent pads are zeros."""
@@ -121,6 +169,7 @@ class ConvOp(ContractionOp):
             "dilations": ints_attr(dilations or (1,) * rank),
             "groups": int_attr(groups),
             "layout": string_attr(layout),
+            "pad_value": int_attr(pad_value) if pad_value else None,
         }
         self._build((x, weight) if bias is None else (x, weight, bias), properties, location)
 
@@ -129,10 +178,16 @@ class ConvOp(ContractionOp):
         """The kernel's geometry."""
         return Window.of(shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations))
 
+    @property
+    def padding(self) -> int:
+        """What x is padded with."""
+        return 0 if self.pad_value is None else self.pad_value.value.data
+
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
-        require_numbers(self.x)
-        require_same_element_type(self.x, self.weight, self.bias)
+        sums = sums_type(self.x, self.weight)
+        if self.pad_value is not None:
+            _require_in_range(self.padding, element_type_of_value(self.x))
         x, weight, groups, layout = (
             shape_of(self.x),
             shape_of(self.weight),
@@ -145,25 +200,35 @@ class ConvOp(ContractionOp):
         require(channels == wanted, f"{channels} input channels, but the weight expects {wanted}")
         require(groups >= 1 and weight[0] % groups == 0, f"{weight[0]} output channels in {groups} groups")
         if self.bias is not None:
-            bias = shape_of(self.bias)
+            bias, type = shape_of(self.bias), element_type_of_value(self.bias)
+            require(type == sums, f"sums of type {sums}, but a bias of type {type}")
             require(bias == weight[:1], f"{weight[0]} output channels, but a bias of shape {list(bias)}")
         positions = self.window.positions(spatial_shape(x, layout))
-        return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[0], positions, layout))]
+        return [tensor(sums, full_shape(x[0], weight[0], positions, layout))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        x = channels_first(widened(arrays[0]), self.layout.data)
-        y = convolve(x, widened(arrays[1]), self.window, self.groups.value.data)
-        if len(arrays) == 3:
-            y += widened(arrays[2]).reshape(-1, *[1] * (y.ndim - 2))
-        return (from_channels_first(y, self.layout.data).astype(arrays[0].dtype),)
+        type = element_type_of_value(self.x)
+        x, weight, *bias = _factors(type, *arrays)
+        y = convolve(channels_first(x, self.layout.data), weight, self.window, self.groups.value.data, self.padding)
+        for each in bias:
+            y += each.reshape(-1, *[1] * (y.ndim - 2))
+        return (_sums(from_channels_first(y, self.layout.data), type, arrays[0].dtype),)
 
 
-def convolve(x: Array, weight: Array, window: Window, groups: int) -> Array:
+def _require_in_range(padding: int, type: Attribute) -> None:
+    """Raises VerifyException unless the type has that number to pad with."""
+    dtype = numpy_dtype(type)
+    require(dtype.kind in "iu" or padding == 0, f"{type} is padded with 0 only, got {padding}")
+    fits = dtype.kind not in "iu" or np.iinfo(dtype).min <= padding <= np.iinfo(dtype).max
+    require(fits, f"{type} has no {padding} to pad with")
+
+
+def convolve(x: Array, weight: Array, window: Window, groups: int, padding: int = 0) -> Array:
     """x [N, Cin, spatial...] with weight [Cout, Cin / groups, kernel...]: a matrix product for each image."""
     positions = window.positions(x.shape[2:])
     outputs, inputs = weight.shape[:2]
-    padded = window.padded(x, positions, 0)
+    padded = window.padded(x, positions, padding)
     matrices = weight.reshape(groups, outputs // groups, -1)
     result = np.empty((len(x), outputs, *positions), x.dtype)
     columns = np.empty((x.shape[1], prod(window.kernel), *positions), x.dtype)

@@ -41,7 +41,7 @@ class PadWideConv(GraphPattern):
             return
         low, high = ([*[0] * rank, pad, 0] for pad in (pads[rank - 1], pads[-1]))
         pads[rank - 1] = pads[-1] = 0
-        padded = PadOp(op.x, low, high, location=op.location)
+        padded = PadOp(op.x, low, high, value=op.padding, location=op.location)
         operands = [padded.result, *op.operands[1:]]
         rewriter.replace(op, [padded, with_operands(op, operands, pads=ints_attr(pads))])
 

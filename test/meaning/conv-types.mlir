@@ -83,10 +83,12 @@ func.func @main(
       dense<[[[[21, 25], [13, 22]]]]> : tensor<1x1x2x2xi32>},
         tensor<1x2x2x1xi32> {graph.name = "ints_last", graph.expect =
       dense<[[[[21], [25]], [[13], [22]]]]> : tensor<1x2x2x1xi32>},
-        tensor<1x1x2x2xui8> {graph.name = "unsigned", graph.expect =
-      dense<[[[[21, 25], [13, 22]]]]> : tensor<1x1x2x2xui8>},
-        tensor<1x2x2x1xui8> {graph.name = "unsigned_last", graph.expect =
-      dense<[[[[21], [25]], [[13], [22]]]]> : tensor<1x2x2x1xui8>}) {
+        tensor<1x1x2x2xi32> {graph.name = "unsigned", graph.expect =
+      dense<[[[[21, 25], [13, 22]]]]> : tensor<1x1x2x2xi32>},
+        tensor<1x2x2x1xi32> {graph.name = "unsigned_last", graph.expect =
+      dense<[[[[21], [25]], [[13], [22]]]]> : tensor<1x2x2x1xi32>},
+        tensor<1x1x2x2xi32> {graph.name = "padded", graph.expect =
+      dense<[[[[712, 7], [797, 26]]]]> : tensor<1x1x2x2xi32>}) {
   %b4 = graph.constant dense<[1.0, -2.0, 3.0, 0.0]> : tensor<4xf32>
   %wl = graph.constant dense<[[[-3.0, 2.0, 0.0], [-2.0, 3.0, 1.0], [-1.0, -3.0, 2.0]],
                               [[0.0, -2.0, 3.0], [1.0, -1.0, -3.0], [2.0, 0.0, -2.0]],
@@ -103,6 +105,8 @@ func.func @main(
   %w_k = graph.constant dense<[[[[1.0, 0.0], [2.0, 1.0]], [[0.0, 1.0], [1.0, 3.0]]]]> : tensor<1x2x2x2xbf16>
   %w_i = graph.constant dense<[[[[1, 0], [2, 1]], [[0, 1], [1, 3]]]]> : tensor<1x2x2x2xi32>
   %w_u = graph.constant dense<[[[[1, 0], [2, 1]], [[0, 1], [1, 3]]]]> : tensor<1x2x2x2xui8>
+
+  %w_s = graph.constant dense<[[[[1, -2], [2, 1]], [[0, 1], [5, 3]]]]> : tensor<1x2x2x2xi8>
 
   // One spatial dimension.
   // CHECK: line: reference, unfused, fused agree
@@ -178,22 +182,29 @@ func.func @main(
     {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>,
      groups = 1 : i64, layout = "NHWC"} : (tensor<1x3x3x2xi32>, tensor<1x2x2x2xi32>) -> tensor<1x2x2x1xi32>
 
-  // Unsigned bytes.
+  // Unsigned bytes, whose sums are wider.
   // CHECK: unsigned: reference, unfused, fused agree
   %unsigned = graph.conv %u, %w_u
     {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>,
-     groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x3x3xui8>, tensor<1x2x2x2xui8>) -> tensor<1x1x2x2xui8>
+     groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x3x3xui8>, tensor<1x2x2x2xui8>) -> tensor<1x1x2x2xi32>
 
   // The same with channels last.
   // CHECK: unsigned_last: reference, unfused, fused agree
   %unsigned_last = graph.conv %ul, %w_u
     {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>,
-     groups = 1 : i64, layout = "NHWC"} : (tensor<1x3x3x2xui8>, tensor<1x2x2x2xui8>) -> tensor<1x2x2x1xui8>
+     groups = 1 : i64, layout = "NHWC"} : (tensor<1x3x3x2xui8>, tensor<1x2x2x2xui8>) -> tensor<1x2x2x1xi32>
+
+  // Signed weights, and padding with a zero point.
+  // CHECK: padded: reference, unfused, fused agree
+  %padded = graph.conv %u, %w_s
+    {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 0, 0>, dilations = array<i64: 1, 1>,
+     groups = 1 : i64, layout = "NCHW", pad_value = 100 : i64}
+    : (tensor<1x2x3x3xui8>, tensor<1x2x2x2xi8>) -> tensor<1x1x2x2xi32>
 
   func.return %line, %line_last, %volume, %volume_last, %double, %double_last, %half, %half_last, %brain,
-    %brain_last, %ints, %ints_last, %unsigned, %unsigned_last
+    %brain_last, %ints, %ints_last, %unsigned, %unsigned_last, %padded
     : tensor<2x4x3xf32>, tensor<2x3x4xf32>, tensor<1x3x3x2x2xf32>, tensor<1x3x2x2x3xf32>,
       tensor<1x1x2x2xf64>, tensor<1x2x2x1xf64>, tensor<1x1x2x2xf16>, tensor<1x2x2x1xf16>,
       tensor<1x1x2x2xbf16>, tensor<1x2x2x1xbf16>, tensor<1x1x2x2xi32>, tensor<1x2x2x1xi32>,
-      tensor<1x1x2x2xui8>, tensor<1x2x2x1xui8>
+      tensor<1x1x2x2xi32>, tensor<1x2x2x1xi32>, tensor<1x1x2x2xi32>
 }

@@ -36,30 +36,40 @@ _LONGEST_PERIOD = 8
 
 def _conv(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, ConvOp)
-    layout, element = op.layout.data, element_type_of_value(op.x)
+    layout, element = op.layout.data, element_type_of_value(op.result)
     axes = axes_of(op.window, index, shape_of(op.x), layout)
     channel = channel_axis(layout, len(index))
-    filters, inputs = shape_of(op.weight)[:2]
+    filters, inputs, *kernel = shape_of(op.weight)
     group = index[channel].divide(filters // op.groups.value.data)[0]
-    reduction = Reduction(v.b, "sum", element)
+    start = v.spread(Reduction(v.b, "sum", element).start())
+    padded = op.padding != 0 and not all(axis.inside for axis in axes)
+
+    def filter_at(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        tap = wide(v, op.weight, [index[channel], *inner], element)
+        padding = v.b.constant(op.padding, tap.type)
+        return [_fused(v, padding, tap, carried[0])]
+
+    # A sum as if everything were padding, to which taps inside add what they have more.
+    total = v.carry([inputs, *kernel], [start], filter_at)[0] if padded else start
 
     def over_inputs(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         def step(taps: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
             at = with_spatial(index, layout, places)
             at[channel] = group * inputs + inner[0]
-            return [_fused(v, op.x, at, op.weight, [index[channel], inner[0], *taps], carried[0])]
+            x = wide(v, op.x, at, element)
+            if padded:
+                x = Arithmetic(v.b, x.type).sub(x, v.b.constant(op.padding, x.type))
+            return [_fused(v, x, wide(v, op.weight, [index[channel], inner[0], *taps], element), carried[0])]
 
         return Taps(v, axes).visit(carried, step)
 
-    total = v.carry([inputs], [v.spread(reduction.start())], over_inputs)[0]
+    total = v.carry([inputs], [total], over_inputs)[0]
     return _with_bias(v, op, op.bias, index[channel], total)
 
 
-def _fused(
-    v: Values, x: SSAValue, at: Sequence[Expr], weight: SSAValue, tap: Sequence[Expr], total: SSAValue
-) -> SSAValue:
-    """total + x[at] * weight[tap]"""
-    a, b = v.alike([wide(v, x, at), wide(v, weight, tap)])
+def _fused(v: Values, x: SSAValue, weight: SSAValue, total: SSAValue) -> SSAValue:
+    """total + x * weight"""
+    a, b = v.alike([x, weight])
     product = v.spread(Arithmetic(v.b, a.type).mul(a, b))
     return Arithmetic(v.b, total.type).add(total, product)
 
@@ -91,7 +101,7 @@ def _conv_transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
             if len(taps) == len(axes):
                 at = with_spatial(index, layout, places)
                 at[channel] = source
-                return _fused(v, op.x, at, op.weight, [source, filter, *taps], total)
+                return _fused(v, wide(v, op.x, at), wide(v, op.weight, [source, filter, *taps]), total)
             visit = _each_hit if written_out else _loop_over_hits
             return visit(v, axes[len(taps)], total, lambda tap, place, sum: level([*taps, tap], [*places, place], sum))
 

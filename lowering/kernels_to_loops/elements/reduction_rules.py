@@ -12,7 +12,7 @@ from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.graph.contraction import MatmulOp
 from ....dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
@@ -26,10 +26,10 @@ from .values import Rule, Values, aligned
 Idx = tuple[Expr, ...]
 
 
-def wide(v: Values, value: SSAValue, index: Sequence[Expr]) -> SSAValue:
-    """The element of a value, 16-bit floats as f32."""
+def wide(v: Values, value: SSAValue, index: Sequence[Expr], to: Attribute | None = None) -> SSAValue:
+    """The element of a value, of its own type or `to`; 16-bit floats as f32."""
     element = element_type_of_value(value)
-    return convert(v.b, v.at(value, index), element, wide_float(element))
+    return convert(v.b, v.at(value, index), element, wide_float(to or element))
 
 
 def reduce_at(
@@ -236,15 +236,15 @@ def _matmul(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, MatmulOp)
     a, b = shape_of(op.lhs), shape_of(op.rhs)
     *batch, row, column = index
-    element = element_type_of_value(op.lhs)
+    element = element_type_of_value(op.result)
     reduction = Reduction(v.b, "sum", element, products=True)
 
     def product(inner: list[Expr]) -> SSAValue:
         left = [row, inner[0]] if op.transpose_a is None else [inner[0], row]
         right = [inner[0], column] if op.transpose_b is None else [column, inner[0]]
         values = [
-            wide(v, op.lhs, [*aligned(batch, a[:-2]), *left]),
-            wide(v, op.rhs, [*aligned(batch, b[:-2]), *right]),
+            wide(v, op.lhs, [*aligned(batch, a[:-2]), *left], element),
+            wide(v, op.rhs, [*aligned(batch, b[:-2]), *right], element),
         ]
         x, y = v.alike(values)
         return Arithmetic(v.b, x.type).mul(x, y)

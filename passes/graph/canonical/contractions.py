@@ -7,11 +7,11 @@ from typing_extensions import override
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp, is_byte
 from ....dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
 from ....dialects.graph.movement import PadOp, ReshapeOp, TransposeOp
 from ....dialects.graph.spatial import channel_axis, spatial_axes
-from ....dialects.graph.values import ints, ints_attr, shape_of
+from ....dialects.graph.values import element_type_of_value, int_attr, ints, ints_attr, shape_of
 from ...geometry.shape_maps import is_identity
 from ..support.conv_affine import AnyConv, channel_vector, scale_outputs
 from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites
@@ -116,14 +116,22 @@ class ChannelConstantIntoConv(GraphPattern):
             rewriter.replace(op, made)
 
 
+def _pads_alike(op: ConvOp, pad: PadOp) -> bool:
+    """Whether a convolution can pad with what its operand is padded with: floats know 0 only."""
+    value = pad.value.value.data
+    if not any(ints(op.pads)) and is_byte(element_type_of_value(op.x)):
+        return True
+    return value == op.padding
+
+
 class PadIntoConv(GraphPattern):
-    """conv(pad(x)) with zeros around the spatial dims -> conv(x) with larger pads"""
+    """conv(pad(x)) with what it pads with itself around the spatial dims -> conv(x) with larger pads"""
 
     @rewrites
     @override
     def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
         pad = defining(op.x, PadOp)
-        if pad is None or pad.mode.data != "constant" or pad.value.value.data != 0:
+        if pad is None or pad.mode.data != "constant" or not _pads_alike(op, pad):
             return
         low, high = ints(pad.low), ints(pad.high)
         rank = len(low)
@@ -134,6 +142,8 @@ class PadIntoConv(GraphPattern):
         added = [low[axis] for axis in axes] + [high[axis] for axis in axes]
         op.pads = ints_attr([old + more for old, more in zip(ints(op.pads), added, strict=True)])
         op.operands = (pad.x, *op.operands[1:])
+        if pad.value.value.data != 0:
+            op.pad_value = int_attr(int(pad.value.value.data))
         rewriter.notify_op_modified(op)
 
 
