@@ -74,7 +74,7 @@ from .unary import (
     TanhOp,
     TanOp,
 )
-from .windows import AvgPoolOp, LrnOp, MaxPoolOp
+from .windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 
 Graph = Dialect(
     "graph",
@@ -140,6 +140,7 @@ Graph = Dialect(
         ConvOp,
         ConvTransposeOp,
         MaxPoolOp,
+        MaxPoolIndexOp,
         AvgPoolOp,
         LrnOp,
         ReduceSumOp,

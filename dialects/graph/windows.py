@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from typing_extensions import override
@@ -16,8 +17,9 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     StringAttr,
     UnitAttr,
+    i64,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from .base import ReductionOp, require, require_float, require_numbers
@@ -75,6 +77,26 @@ class PoolOp(ReductionOp, ABC):
         return [tensor(element_type_of_value(self.x), full_shape(x[0], channels, self.positions(), layout))]
 
 
+def _pool_properties(
+    kernel: Sequence[int],
+    strides: Sequence[int] | None,
+    pads: Sequence[int] | None,
+    dilations: Sequence[int] | None,
+    ceil_mode: bool,
+    layout: str,
+) -> dict[str, Attribute | None]:
+    """What all pools state; absent strides and dilations are ones, absent pads are zeros."""
+    rank = len(kernel)
+    return {
+        "kernel": ints_attr(kernel),
+        "strides": ints_attr(strides or (1,) * rank),
+        "pads": ints_attr(pads or (0,) * (2 * rank)),
+        "dilations": ints_attr(dilations or (1,) * rank),
+        "ceil_mode": flag_attr(ceil_mode),
+        "layout": string_attr(layout),
+    }
+
+
 @irdl_op_definition
 class MaxPoolOp(PoolOp):
     """The largest element under each window; padding counts as nothing. NaN wins."""
@@ -94,16 +116,7 @@ class MaxPoolOp(PoolOp):
         location: LocationAttr | None = None,
     ):
         """Absent strides and dilations are ones, absent pads are zeros."""
-        rank = len(kernel)
-        properties = {
-            "kernel": ints_attr(kernel),
-            "strides": ints_attr(strides or (1,) * rank),
-            "pads": ints_attr(pads or (0,) * (2 * rank)),
-            "dilations": ints_attr(dilations or (1,) * rank),
-            "ceil_mode": flag_attr(ceil_mode),
-            "layout": string_attr(layout),
-        }
-        self._build((x,), properties, location)
+        self._build((x,), _pool_properties(kernel, strides, pads, dilations, ceil_mode, layout), location)
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -115,6 +128,66 @@ class MaxPoolOp(PoolOp):
         for _, slices in self.window.taps(positions):
             result = np.maximum(result, padded[:, :, *slices])
         return (from_channels_first(result, self.layout.data),)
+
+
+@irdl_op_definition
+class MaxPoolIndexOp(PoolOp):
+    """Where the largest element under each window stands in x: its number when x [N, C, spatial...] is counted through.
+
+    Of several the first; the first NaN beats all numbers. With `column_major` the spatial dimensions are counted with
+    the first one fastest. -1 for a window that covers nothing but padding.
+    """
+
+    name = "graph.max_pool_index"
+
+    column_major = opt_prop_def(UnitAttr)
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        kernel: Sequence[int],
+        *,
+        strides: Sequence[int] | None = None,
+        pads: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        ceil_mode: bool = False,
+        column_major: bool = False,
+        layout: str = "NCHW",
+        location: LocationAttr | None = None,
+    ):
+        """Absent strides and dilations are ones, absent pads are zeros."""
+        properties = _pool_properties(kernel, strides, pads, dilations, ceil_mode, layout)
+        self._build((x,), {**properties, "column_major": flag_attr(column_major)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        return [tensor(i64, pooled.get_shape()) for pooled in super().infer_types()]
+
+    def spatial_strides(self) -> tuple[int, ...]:
+        """How far apart neighbours along each spatial dimension are counted."""
+        sizes = spatial_shape(shape_of(self.x), self.layout.data)
+        if self.column_major is None:
+            return tuple(prod(sizes[axis + 1 :]) for axis in range(len(sizes)))
+        return tuple(prod(sizes[:axis]) for axis in range(len(sizes)))
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x = channels_first(arrays[0], self.layout.data)
+        positions, spatial = self.positions(), range(2, x.ndim)
+        fastest_last = spatial if self.column_major is None else reversed(spatial)
+        order = (0, 1, *fastest_last)
+        counted = np.arange(x.size).reshape([x.shape[axis] for axis in order])
+        numbers = counted.transpose(order)  # an order that is its own inverse
+        padded = self.window.padded(x, positions, 0)
+        places = self.window.padded(numbers, positions, -1)
+        best = np.zeros((*x.shape[:2], *positions), x.dtype)
+        found = np.full(best.shape, -1, np.int64)
+        for _, slices in self.window.taps(positions):
+            value, place = padded[:, :, *slices], places[:, :, *slices]
+            better = (found < 0) | (value > best) | ((value != value) & (best == best))
+            better &= place >= 0
+            best, found = np.where(better, value, best), np.where(better, place, found)
+        return (from_channels_first(found, self.layout.data),)
 
 
 @irdl_op_definition
@@ -143,17 +216,8 @@ class AvgPoolOp(PoolOp):
         location: LocationAttr | None = None,
     ):
         """Absent strides and dilations are ones, absent pads are zeros."""
-        rank = len(kernel)
-        properties = {
-            "kernel": ints_attr(kernel),
-            "strides": ints_attr(strides or (1,) * rank),
-            "pads": ints_attr(pads or (0,) * (2 * rank)),
-            "dilations": ints_attr(dilations or (1,) * rank),
-            "ceil_mode": flag_attr(ceil_mode),
-            "count_include_pad": flag_attr(count_include_pad),
-            "layout": string_attr(layout),
-        }
-        self._build((x,), properties, location)
+        properties = _pool_properties(kernel, strides, pads, dilations, ceil_mode, layout)
+        self._build((x,), {**properties, "count_include_pad": flag_attr(count_include_pad)}, location)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

@@ -8,6 +8,7 @@ from math import prod
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
+from ...dialects.graph.elementwise import WhereOp
 from ...dialects.graph.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from ...dialects.graph.values import shape_of
 from .node import Handler, Node
@@ -183,7 +184,7 @@ def _pad(node: Node) -> SSAValue:
     if node.opset < 11:
         pads, value, axes = node.integers("pads") or [], node.number("value", 0.0), None
     else:
-        pads, value = node.ints_operand(1), node.scalar_operand(2, 0)
+        pads, value = node.ints_operand(1), _filling(node, mode)
         axes = node.ints_operand(3) if node.has_operand(3) else None
     axes = list(range(rank)) if axes is None else [node.normal_axis(axis, rank) for axis in axes]
     if len(pads) != 2 * len(axes):
@@ -195,7 +196,20 @@ def _pad(node: Node) -> SSAValue:
     low, high = [max(0, amount) for amount in low], [max(0, amount) for amount in high]
     if not any(low) and not any(high):
         return x
-    return node.emit(PadOp(x, low, high, mode=mode, value=value))
+    if not isinstance(value, SSAValue):
+        return node.emit(PadOp(x, low, high, mode=mode, value=value))
+    inside = node.emit(PadOp(node.broadcast(node.scalar(True, i1), shape_of(x)), low, high))
+    return node.emit(WhereOp(inside, node.emit(PadOp(x, low, high)), value))
+
+
+def _filling(node: Node, mode: str) -> float | SSAValue:
+    """The operand that says what is put around in mode constant: a number where it is known."""
+    value = node.optional(2)
+    if value is None or mode != "constant":
+        return 0
+    if prod(shape_of(value)) != 1:
+        raise node.invalid(f"operand 2 ({node.proto.input[2]}) must hold one number, got {prod(shape_of(value))}")
+    return node.reshape(value, ()) if node.known(value) is None else node.scalar_operand(2, 0)
 
 
 def _crop(node: Node, x: SSAValue, low: Sequence[int], high: Sequence[int]) -> SSAValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 from xdsl.ir import Attribute, SSAValue
@@ -33,16 +33,46 @@ def _softmax(make: Callable[[SSAValue, int], GraphOp]) -> Handler:
     return handler
 
 
-def _batch_norm(node: Node) -> SSAValue:
+def _batch_norm(node: Node) -> list[SSAValue]:
     x = node.operand(0)
-    if node.flag("training_mode") or any(node.wants(index) for index in range(1, 5)):
-        raise node.unsupported("training mode")
-    node.ignore("momentum", "is_test", "consumed_inputs")
+    training = node.flag("training_mode")
+    if not training and any(node.wants(index) for index in range(1, 5)):
+        raise node.unsupported("results beside the first are of training, which opset 14 states by training_mode")
+    node.ignore("is_test", "consumed_inputs")
+    type, epsilon = element_type_of_value(x), node.number("epsilon", 1e-5)
+    momentum = node.number("momentum", 0.9)
+    scale, bias, mean, variance = (node.operand(index) for index in range(1, 5))
     if not node.flag("spatial", True):
-        raise node.unsupported("spatial = 0: statistics for each element")
-    type = element_type_of_value(x)
-    scale, bias, mean, variance = (node.cast(node.operand(index), type) for index in range(1, 5))
-    return node.emit(BatchNormOp(x, scale, bias, mean, variance, epsilon=node.number("epsilon", 1e-5)))
+        return [_normalised_by_element(node, x, scale, bias, mean, variance, epsilon)]
+    running: list[SSAValue] = []
+    if training:
+        axes = [axis for axis in range(len(shape_of(x))) if axis != 1]
+        wide = node.cast(x, element_type_of_value(mean))
+        current = _mean_and_variance(node, wide, axes)
+        for before, now in zip((mean, variance), current, strict=True):
+            old = node.emit(MulOp(before, node.scalar(momentum, before)))
+            new = node.emit(MulOp(now, node.scalar(1 - momentum, now)))
+            running.append(node.emit(AddOp(old, new)))
+        mean, variance = current
+    scale, bias, mean, variance = (node.cast(value, type) for value in (scale, bias, mean, variance))
+    return [node.emit(BatchNormOp(x, scale, bias, mean, variance, epsilon=epsilon)), *running]
+
+
+def _mean_and_variance(node: Node, x: SSAValue, axes: Sequence[int]) -> tuple[SSAValue, SSAValue]:
+    """Over the axes, which are dropped; the variance of these elements themselves, not an estimate for others."""
+    mean = node.emit(ReduceMeanOp(x, axes, keepdims=True))
+    centred = node.emit(SubOp(x, mean))
+    variance = node.emit(ReduceMeanOp(node.emit(MulOp(centred, centred)), axes))
+    return node.reshape(mean, shape_of(variance)), variance
+
+
+def _normalised_by_element(
+    node: Node, x: SSAValue, scale: SSAValue, bias: SSAValue, mean: SSAValue, variance: SSAValue, epsilon: float
+) -> SSAValue:
+    """Opset 7 and 8 with spatial = 0: all that normalises has an entry for each element of a sample."""
+    deviation = node.emit(SqrtOp(node.emit(AddOp(variance, node.scalar(epsilon, variance)))))
+    normal = node.emit(DivOp(node.emit(SubOp(x, mean)), deviation))
+    return node.emit(AddOp(node.emit(MulOp(normal, scale)), bias))
 
 
 def _instance_norm(node: Node) -> SSAValue:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
+from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.elementwise import MulOp, PowOp
+from ...dialects.graph.indexing import ScatterElementsOp
+from ...dialects.graph.movement import PadOp
 from ...dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
 from ...dialects.graph.unary import AbsOp
 from ...dialects.graph.values import shape_of
-from ...dialects.graph.windows import AvgPoolOp, MaxPoolOp
+from ...dialects.graph.windows import AvgPoolOp, MaxPoolIndexOp, MaxPoolOp
 from .node import Handler, Node, in_single
 from .windows import Window, check_rank, read_window
 
@@ -25,29 +29,56 @@ def _window(node: Node, x: SSAValue) -> Window:
     return read_window(node, shape_of(x)[2:], kernel)
 
 
-def _max_pool(node: Node) -> SSAValue:
+def _max_pool(node: Node) -> list[SSAValue]:
     x = node.operand()
+    window, ceil_mode = _window(node, x), node.flag("ceil_mode")
+    column_major = node.flag("storage_order")  # of Indices
+    shape: dict[str, Any] = {
+        "strides": window.strides,
+        "pads": window.pads,
+        "dilations": window.dilations,
+        "ceil_mode": ceil_mode,
+    }
+    results = [node.emit(MaxPoolOp(x, window.kernel, **shape))]
     if node.wants(1):
-        raise node.unsupported("the result Indices is asked for")
-    node.ignore("storage_order")  # of Indices
+        results.append(node.emit(MaxPoolIndexOp(x, window.kernel, **shape, column_major=column_major)))
+    return results
+
+
+def _max_unpool(node: Node) -> SSAValue:
+    """Elements of x put where they came from, by numbers that count through a result without padding; zeros elsewhere.
+
+    A larger `output_shape` has more zeros at the ends.
+    """
+    x, indices = node.operand(0), node.operand(1)
     window = _window(node, x)
-    return node.emit(
-        MaxPoolOp(
-            x,
-            window.kernel,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            ceil_mode=node.flag("ceil_mode"),
+    rank = len(window.kernel)
+    if shape_of(indices) != shape_of(x):
+        raise node.invalid(f"indices of shape {shape_of(indices)}, but an operand of shape {shape_of(x)}")
+    spatial = [
+        (size - 1) * stride - begin - end + extent
+        for size, stride, begin, end, extent in zip(
+            shape_of(x)[2:], window.strides, window.pads[:rank], window.pads[rank:], window.kernel, strict=True
         )
-    )
+    ]
+    if min(spatial) < 0:
+        raise node.invalid(f"pads {window.pads} take away more than there is")
+    shape = [*shape_of(x)[:2], *spatial]
+    count = prod(shape_of(x))
+    zeros = node.broadcast(node.scalar(0, x), (prod(shape),))
+    spread = node.emit(ScatterElementsOp(zeros, node.reshape(indices, (count,)), node.reshape(x, (count,))))
+    result = node.reshape(spread, shape)
+    if not node.has_operand(2):
+        return result
+    wanted = node.ints_operand(2)
+    if len(wanted) != len(shape) or any(size < least for size, least in zip(wanted, shape, strict=True)):
+        raise node.invalid(f"output_shape {wanted} has no room for {shape}")
+    more = [size - least for size, least in zip(wanted, shape, strict=True)]
+    return node.emit(PadOp(result, [0] * len(shape), more)) if any(more) else result
 
 
 def _average_pool(node: Node) -> SSAValue:
-    return _average(node, node.operand(), node.flag("count_include_pad"))
-
-
-def _average(node: Node, x: SSAValue, count_include_pad: bool) -> SSAValue:
+    x = node.operand()
     window = _window(node, x)
     return node.emit(
         AvgPoolOp(
@@ -57,20 +88,47 @@ def _average(node: Node, x: SSAValue, count_include_pad: bool) -> SSAValue:
             pads=window.pads,
             dilations=window.dilations,
             ceil_mode=node.flag("ceil_mode"),
-            count_include_pad=count_include_pad,
+            count_include_pad=node.flag("count_include_pad"),
         )
     )
 
 
 def _lp_pool(node: Node, x: SSAValue) -> SSAValue:
     """The p-norm of each window: the mean of |x|^p, padding counted, times the window's size, to the 1/p."""
+    p, window = node.integer("p", 2), _window(node, x)
     if node.flag("ceil_mode"):
-        raise node.unsupported("ceil_mode")
-    p = node.integer("p", 2)
+        window = _padded_to_the_end(window, shape_of(x)[2:])
     powers = node.emit(PowOp(node.emit(AbsOp(x)), node.scalar(p, x)))
-    mean = _average(node, powers, count_include_pad=True)
-    total = node.emit(MulOp(mean, node.scalar(prod(node.integers("kernel_shape") or []), x)))
+    mean = node.emit(
+        AvgPoolOp(
+            powers,
+            window.kernel,
+            strides=window.strides,
+            pads=window.pads,
+            dilations=window.dilations,
+            count_include_pad=True,
+        )
+    )
+    total = node.emit(MulOp(mean, node.scalar(prod(window.kernel), x)))
     return node.emit(PowOp(total, node.scalar(1 / p, x)))
+
+
+def _padded_to_the_end(window: Window, sizes: Sequence[int]) -> Window:
+    """The window with padding for what hangs over the end in `ceil_mode`, so that all of it counts."""
+    geometry = window.geometry()
+    ends = [
+        max(end, (count - 1) * stride + extent - size - begin)
+        for end, count, stride, extent, size, begin in zip(
+            geometry.end,
+            geometry.positions(sizes, ceil_mode=True),
+            geometry.strides,
+            geometry.extent,
+            sizes,
+            geometry.begin,
+            strict=True,
+        )
+    ]
+    return replace(window, pads=[*geometry.begin, *ends])
 
 
 def _global(make: Callable[[SSAValue, Sequence[int]], GraphOp]) -> Handler:
@@ -92,6 +150,7 @@ def _global_lp_pool(node: Node, x: SSAValue) -> SSAValue:
 
 HANDLERS: dict[str, Handler] = {
     "MaxPool": _max_pool,
+    "MaxUnpool": _max_unpool,
     "AveragePool": _average_pool,
     "LpPool": in_single(_lp_pool),
     "GlobalMaxPool": _global(lambda x, axes: ReduceMaxOp(x, axes, keepdims=True)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...dialects.graph import spatial
 from .node import Node
 
 
@@ -16,6 +17,10 @@ class Window:
     strides: list[int]
     dilations: list[int]
     pads: list[int]
+
+    def geometry(self) -> spatial.Window:
+        """The same as graph ops have it."""
+        return spatial.Window.of(self.kernel, self.strides, self.pads, self.dilations)
 
 
 def spatial_ints(node: Node, name: str, rank: int, default: int) -> list[int]:

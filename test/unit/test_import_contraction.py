@@ -199,11 +199,6 @@ def test_invalid(case: Case, message: str) -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (
-            Case("MaxPool", [IMAGE], 12, {"kernel_shape": [2, 2]}, results=2),
-            "the result Indices is asked for",
-        ),
-        (Case("LpPool", [IMAGE], 18, {"kernel_shape": [2, 2], "ceil_mode": 1}), "ceil_mode"),
         (Case("Einsum", [random(3, 3)], 12, {"equation": "ii->i"}), "takes a diagonal"),
     ],
 )

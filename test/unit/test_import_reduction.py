@@ -79,6 +79,8 @@ def test_softmax_before_opset_13_flattens(op_type: str, axis: int) -> None:
         Case("LogSoftmax", [X], 13, {"axis": 1}),
         Case("BatchNormalization", [IMAGE, *CHANNELS], 9, {"momentum": 0.5}, runtime=True),
         Case("BatchNormalization", [IMAGE, *CHANNELS], 15, {"epsilon": 0.01}),
+        Case("BatchNormalization", [IMAGE, *CHANNELS], 15, {**TRAINING, "momentum": 0.7}, results=3),
+        Case("BatchNormalization", [IMAGE, *CHANNELS], 15, {**TRAINING, "epsilon": 0.01}),
         Case("InstanceNormalization", [IMAGE, *CHANNELS[:2]], 6, {"epsilon": 0.01}),
         Case("LayerNormalization", [X, random(4, seed=1), random(4, seed=2)], 17),
         Case("LayerNormalization", [X, random(3, 4, seed=1)], 17, {"axis": 1, "epsilon": 0.1}),
@@ -96,6 +98,13 @@ def test_softmax_before_opset_13_flattens(op_type: str, axis: int) -> None:
 )
 def test_normalization(case: Case) -> None:
     check(case)
+
+
+def test_batch_normalization_by_element() -> None:
+    scale, bias, mean, variance = (random(4, 5, 3, seed=seed, low=0.5, high=1.5) for seed in range(4))
+    model, inputs = one_node(Case("BatchNormalization", [IMAGE, scale, bias, mean, variance], 7, {"spatial": 0}))
+    expected = (IMAGE - mean) / np.sqrt(variance + np.float32(1e-5)) * scale + bias
+    assert_close(computed(model, inputs)["y0"], expected)
 
 
 def test_group_normalization_of_opset_18_has_a_scale_for_each_group() -> None:
@@ -145,12 +154,7 @@ def test_invalid(case: Case, message: str) -> None:
     ("case", "message"),
     [
         (Case("ReduceSum", [X, ints(1)], 13), "must be known when the model is imported"),
-        (
-            Case("BatchNormalization", [IMAGE, *CHANNELS], 15, {"training_mode": 1}, results=3),
-            "training mode",
-        ),
-        (Case("BatchNormalization", [IMAGE, *CHANNELS], 7, results=2), "training mode"),
-        (Case("BatchNormalization", [IMAGE, *CHANNELS], 7, {"spatial": 0}), "spatial = 0"),
+        (Case("BatchNormalization", [IMAGE, *CHANNELS], 9, results=2), "results beside the first are of training"),
     ],
 )
 def test_unsupported(case: Case, message: str) -> None:

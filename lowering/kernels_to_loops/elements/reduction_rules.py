@@ -82,16 +82,20 @@ def _arg_extremum(v: Values, op: Operation, index: Idx) -> SSAValue:
     def step(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         best, place = carried
         value = v.spread(wide(v, op.x, _index_with(outer, [axis], inner)))
-        m = reduction.on(value.type)
-        strict = "gt" if kind == "max" else "lt"
-        better = m.compare(strict if op.select_last is None else strict[0] + "e", value, best)
-        if m.is_float:
-            better = _or_first_nan(v, m, better, value, best, op.select_last is not None)
+        better = better_extremum(v, reduction, value, best, last=op.select_last is not None)
         here = v.spread(v.number_as(inner[0], i64))
         return [v.b.select(better, value, best), v.b.select(better, here, place)]
 
     first = v.spread(wide(v, op.x, _index_with(outer, [axis], [Expr()])))
     return v.carry([shape[axis]], [first, v.spread(v.b.constant(0, i64))], step)[1]
+
+
+def better_extremum(v: Values, reduction: Reduction, value: SSAValue, best: SSAValue, *, last: bool) -> SSAValue:
+    """i1: whether `value` takes the place of the extremum so far, of equals the first or the last one."""
+    m = reduction.on(value.type)
+    strict = "gt" if reduction.kind == "max" else "lt"
+    better = m.compare(strict[0] + "e" if last else strict, value, best)
+    return _or_first_nan(v, m, better, value, best, last) if m.is_float else better
 
 
 def _or_first_nan(v: Values, m: Arithmetic, better: SSAValue, value: SSAValue, best: SSAValue, last: bool) -> SSAValue:

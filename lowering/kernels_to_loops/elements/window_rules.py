@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import IndexCastOp
-from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
+from ....dialects.graph.spatial import Window, channel_axis, spatial_axes, spatial_shape
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
+from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.builder import Index
-from ..writing.index_expr import Expr
+from ..writing.index_expr import Expr, linear
 from ..writing.lane_access import NotVectorisable
 from ..writing.reductions import Reduction
 from .movement_rules import ask_for_break
-from .reduction_rules import wide
+from .reduction_rules import better_extremum, wide
 from .values import Rule, Values
 
 Idx = tuple[Expr, ...]
@@ -218,6 +220,30 @@ def _max_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
     return convert(v.b, largest, wide_float(element), element)
 
 
+def _max_pool_index(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, MaxPoolIndexOp)
+    layout, element = op.layout.data, element_type_of_value(op.x)
+    shape, strides = shape_of(op.x), op.spatial_strides()
+    reduction = Reduction(v.b, "max", element)
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        best, found = carried
+        value = v.spread(wide(v, op.x, with_spatial(index, layout, places)))
+        better = better_extremum(v, reduction, value, best, last=False)
+        none = Arithmetic(v.b, found.type).compare("lt", found, v.spread(v.b.constant(0, i64)))
+        better = v.b.insert(arith.OrIOp(better, none))
+        here = v.spread(v.number_as(linear(places, strides), i64))
+        return [v.b.select(better, value, best), v.b.select(better, here, found)]
+
+    start = [v.spread(reduction.start()), v.spread(v.b.constant(-1, i64))]
+    found = Taps(v, axes_of(op.window, index, shape, layout)).visit(start, step)[1]
+    channel = channel_axis(layout, len(shape))
+    plane = (index[0] * shape[channel] + index[channel]) * prod(spatial_shape(shape, layout))
+    m = Arithmetic(v.b, found.type)
+    missed = m.compare("lt", found, m.constant(0))
+    return m.select(missed, found, m.add(found, v.spread(v.number_as(plane, i64))))
+
+
 def _avg_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, AvgPoolOp)
     layout, element = op.layout.data, element_type_of_value(op.x)
@@ -283,4 +309,5 @@ WINDOW_RULES: dict[str, Rule] = {
     "graph.avg_pool": _avg_pool,
     "graph.lrn": _lrn,
     "graph.max_pool": _max_pool,
+    "graph.max_pool_index": _max_pool_index,
 }
