@@ -9,6 +9,14 @@ class UnsupportedError(MiniInferError):
     """The model is valid, but holds something that mini_infer doesn't do."""
 
 
+class UnknownValueError(UnsupportedError):
+    """What is compiled hangs on a value that isn't known yet; `inputs` names the model's inputs that it depends on."""
+
+    def __init__(self, message: str, inputs: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.inputs = inputs
+
+
 class InvalidModelError(MiniInferError):
     """The model, or a file it refers to, is malformed."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.errors import OutOfMemoryError
+from ..dialects.errors import ConfigError, OutOfMemoryError
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.targets import target_of
 from ..lowering.levels import level_of
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, MiniContext]:
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
     if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
+        for option in ("dims", "shapes", "specialize"):
+            if getattr(config, option):
+                raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
         module, ctx = read_module(model)
         check_signature(module)
         check_undecided(config, module)
@@ -46,7 +49,7 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
 
     ctx = MiniContext()
     with timed(ctx, "import"):
-        return import_onnx(model, dims=config.dims, shapes=config.shapes, ctx=ctx), ctx
+        return import_onnx(model, dims=config.dims, shapes=config.shapes, specialize=config.specialize, ctx=ctx), ctx
 
 
 @own_errors()

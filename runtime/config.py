@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
 from ..dialects.targets import MOST_THREADS
 from .device import device_named
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
@@ -41,6 +44,8 @@ class EngineConfig:
         C++; None means "interpreter".
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
     shapes: whole shapes by input name, where dimensions have no names.
+    specialize: values by input name, such as {"axes": np.array([1])}, for what shapes hang on, or what is always the
+        same: these inputs are constants of the compiled model, and no inputs of it any more.
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
         is a kernel of its own.
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
@@ -62,6 +67,7 @@ class EngineConfig:
     compile_threads: int | None = None
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
     enable_graph_optimization: bool = True
     enable_memory_planning: bool = True
     enable_profiling: bool = False
@@ -107,6 +113,8 @@ class EngineConfig:
                 raise ConfigError(f"shapes: '{name}' is {shape!r}; it must be a sequence of sizes")
             for size in shape:
                 _check_integer(f"shapes: a dimension of '{name}'", size, 0)
+
+        _mapping("specialize", self.specialize, "inputs to values")
 
     def _check_device(self, kind: str) -> None:
         """Raises ConfigError for an option that the device hasn't got."""

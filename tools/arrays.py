@@ -51,6 +51,22 @@ def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int) ->
     return {name: seeded[name] if name in seeded else checked(spec, given[name]) for name, spec in wanted.items()}
 
 
+def load_array(path: str) -> Array:
+    """The array in a .npy file; raises InvalidInputError naming the file where there is none."""
+    loaded = _load(path)
+    if isinstance(loaded, dict):
+        raise InvalidInputError(f"{path}: not a .npy file")
+    return loaded
+
+
+def load_named(path: str) -> dict[str, Array]:
+    """The arrays in a .npz file by name; raises InvalidInputError naming the file where there are none."""
+    loaded = _load(path)
+    if not isinstance(loaded, dict):
+        raise InvalidInputError(f"{path}: not a .npz file")
+    return loaded
+
+
 def _load(path: str) -> Array | dict[str, Array]:
     try:
         loaded: Any = np.load(path, allow_pickle=False)

@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from . import bench_gpu
 
 Runner = Callable[[], Any]
@@ -61,9 +63,12 @@ def _say(**answer: Any) -> None:
 def main() -> None:
     """Serves one engine until standard input ends."""
     engine, job = sys.argv[1], pickle.loads(Path(sys.argv[2]).read_bytes())
+    inputs = job["inputs"]
+    if ENGINES[engine] is not _mini_infer:  # others take as inputs what is a constant to us
+        inputs |= {name: np.asarray(value) for name, value in job["options"]["specialize"].items()}
     start = time.perf_counter()
     try:
-        run = ENGINES[engine](job["model"], job["options"], job["inputs"])
+        run = ENGINES[engine](job["model"], job["options"], inputs)
         run()
     except Exception as error:
         _say(error=" ".join(f"{type(error).__name__}: {error}".split()))

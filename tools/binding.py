@@ -1,14 +1,19 @@
-"""Options of every tool alike: sizes, as `--dim NAME=SIZE` and `--shape NAME=1,3,224,224`, and what code is for."""
+"""Options of every tool alike: sizes, as `--dim NAME=SIZE` and `--shape NAME=1,3,224,224`, values, as
+`--specialize NAME=[1,2]`, and what code is for."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _Value = TypeVar("_Value")
 
@@ -18,6 +23,14 @@ Dims = Annotated[
 Shapes = Annotated[
     list[str] | None,
     typer.Option("--shape", metavar="NAME=1,3,224,224", help="Whole shape of an input; may be repeated."),
+]
+Specialize = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--specialize",
+        metavar="NAME=VALUE",
+        help="Make an input a constant: axes=[1,2], k=3, NAME=FILE.npy or FILE.npz; may be repeated.",
+    ),
 ]
 
 Gpu = Annotated[str | None, typer.Option(metavar="NAME", help=f"Make code for a GPU: {', '.join(GPUS)}.")]
@@ -32,6 +45,30 @@ def dims_of(texts: Sequence[str] | None) -> dict[str, int]:
 def shapes_of(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """The shapes that `--shape` gives; raises ConfigError quoting what is wrong."""
     return _named("--shape", texts, _shape, "NAME=SIZE,SIZE,... with sizes of at least 1")
+
+
+def values_of(texts: Sequence[str] | None) -> dict[str, ArrayLike]:
+    """The values that `--specialize` gives; raises ConfigError quoting what is wrong, InvalidInputError for a file."""
+    files = [text for text in texts or () if text.endswith(".npz")]
+    values = _named(
+        "--specialize", [text for text in texts or () if text not in files], _value, "NAME=VALUE, such as axes=[1,2]"
+    )
+    if files:
+        from .arrays import load_named
+
+        values |= {name: array for file in files for name, array in load_named(file).items()}
+    return values
+
+
+def _value(text: str) -> ArrayLike:
+    if text.endswith(".npy"):
+        from .arrays import load_array
+
+        return load_array(text)
+    value: Any = json.loads(text)  # JSONDecodeError is a ValueError
+    if isinstance(value, dict | str | None):
+        raise ValueError
+    return value
 
 
 def _size(text: str) -> int:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dialects.errors import ConfigError
-from .binding import Dims, Gpu, Precision, Shapes, dims_of, shapes_of
+from .binding import Dims, Gpu, Precision, Shapes, Specialize, dims_of, shapes_of, values_of
 from .one_line_errors import FLAGS, WRONG, OneLineErrors
 from .versions import Version
 
@@ -49,6 +49,7 @@ def _options(
     threads: int | None,
     dims: list[str] | None = None,
     shapes: list[str] | None = None,
+    specialize: list[str] | None = None,
     optimize: bool = True,
     memory: bool = True,
     device: str = "cpu",
@@ -64,6 +65,7 @@ def _options(
         "threads": threads,
         "dims": dims_of(dims),
         "shapes": shapes_of(shapes),
+        "specialize": values_of(specialize),
         "enable_graph_optimization": optimize,
         "enable_memory_planning": memory,
     }
@@ -94,6 +96,7 @@ def run(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    specialize: Specialize = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -115,7 +118,7 @@ def run(
 
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
-    options = _options(threads, dim, shape, optimize, plan_memory, device, precision, gpu, emulator)
+    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, emulator)
     if reference:
         others = (
             "device",
@@ -163,6 +166,7 @@ def plan(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    specialize: Specialize = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -175,7 +179,7 @@ def plan(
 
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
-    options = _options(threads, dim, shape, optimize, plan_memory, device, precision, gpu) | {
+    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu) | {
         "planner": strategy,
         "memory_alignment": alignment,
         "max_workspace_size": capacity,
@@ -217,6 +221,7 @@ def bench(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    specialize: Specialize = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -236,7 +241,7 @@ def bench(
 
     if duration is not None:
         _refuse(context, "with --duration", "rounds")
-    options = _options(threads, dim, shape, optimize, True, device, precision, gpu, emulator)
+    options = _options(threads, dim, shape, specialize, optimize, True, device, precision, gpu, emulator)
     amount = benching.Amount(rounds, runs, warmup, duration)
     benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out)
 
@@ -249,6 +254,7 @@ def compare(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    specialize: Specialize = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -258,7 +264,7 @@ def compare(
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
     from . import comparing
 
-    options = _options(threads, dim, shape, True, True, device, precision, gpu, emulator)
+    options = _options(threads, dim, shape, specialize, True, True, device, precision, gpu, emulator)
     if not comparing.compare(model, options, input or [], seed, tolerance, out):
         raise typer.Exit(WRONG)
 

@@ -68,7 +68,8 @@ def compare(
     with console.status("compiled"):
         compiled = _run(module.clone(), ctx, config, inputs)
     with console.status("ONNX Runtime"):
-        peer, reason = _onnxruntime(model, inputs)
+        given = {name: np.asarray(value) for name, value in config.specialize.items()}
+        peer, reason = _onnxruntime(model, {**inputs, **given})
     errors = {name: relative_error(compiled[name], expected) for name, expected in reference.items()}
     table = Table(title="max|e| / max|reference|", box=None, padding=(0, 2), title_justify="left")
     for title in ("output", "mini_infer", "onnxruntime"):

@@ -20,7 +20,7 @@ from typer.core import TyperCommand
 from typing_extensions import override
 
 from ..lowering.registry import PASSES, PASSES_BY_LEVEL, Level, pass_summary
-from .binding import Dims, Gpu, Precision, Shapes, dims_of, shapes_of
+from .binding import Dims, Gpu, Precision, Shapes, Specialize, dims_of, shapes_of, values_of
 from .one_line_errors import OneLineErrorsCommand, status_of
 from .versions import Version
 
@@ -103,6 +103,7 @@ def mini_opt(
     precision: Precision = "fp32",
     dim: Dims = None,
     shape: Shapes = None,
+    specialize: Specialize = None,
     print_ir_before: Annotated[
         list[str] | None,
         typer.Option(metavar="PASSES", help="The module before these passes.", autocompletion=_pass_names),
@@ -170,6 +171,7 @@ def mini_opt(
         precision=precision,
         dims=dims_of(dim),
         shapes=shapes_of(shape),
+        specialize=values_of(specialize),
         watch=wanted,
         verify_each=verify_each,
         disable_verify=disable_verify,

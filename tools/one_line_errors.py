@@ -33,6 +33,7 @@ FLAGS = {
     "planner": "--strategy",
     "precision": "--precision",
     "shapes": "--shape",
+    "specialize": "--specialize",
     "threads": "--threads",
 }
 SHOWN = 160  # characters of a line in which something is wrong

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
@@ -28,6 +28,9 @@ from .expected_diagnostics import Diagnostic, complaints, lines_of
 from .mini_opt_targets import TARGETS, TargetName
 from .one_line_errors import WRONG, tell
 from .pass_watch import PassWatch, Wanted
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 SEPARATOR = "// -----"
 
@@ -53,6 +56,7 @@ class OptOptions:
     precision: str = "fp32"
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
     watch: Wanted = field(default_factory=Wanted)
     verify_each: bool = False
     disable_verify: bool = False
@@ -85,8 +89,8 @@ class OptRun:
         self.frontend = options.frontend or _frontend_of(options.input)
         if options.pass_pipeline is not None and options.to is not None:
             raise ConfigError("-p/--pass-pipeline and --to exclude each other")
-        if self.frontend == "mlir" and (options.dims or options.shapes):
-            raise ConfigError("--dim and --shape are for ONNX models; the shapes of a module are fixed")
+        if self.frontend == "mlir" and (options.dims or options.shapes or options.specialize):
+            raise ConfigError("--dim, --shape and --specialize are for ONNX models; the inputs of a module are fixed")
         if self.frontend == "onnx" and (options.split_input_file or options.verify_diagnostics):
             raise ConfigError("--split-input-file and --verify-diagnostics are for text")
         if options.gpu is None and options.precision != "fp32":
@@ -186,7 +190,10 @@ class OptRun:
         from ..lowering.onnx_to_graph import import_onnx
 
         source = content if self.options.input == STANDARD_STREAM else self.options.input
-        return import_onnx(source, ctx=self.ctx, dims=self.options.dims, shapes=self.options.shapes)
+        options = self.options
+        return import_onnx(
+            source, ctx=self.ctx, dims=options.dims, shapes=options.shapes, specialize=options.specialize
+        )
 
     def _parse(self, part: _Part, places: dict[Operation, int] | None = None) -> ModuleOp:
         return parse_module(self.ctx, part.text, self.options.input, part.line, places)

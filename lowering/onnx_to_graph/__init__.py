@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from onnx import ModelProto
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
@@ -24,23 +25,26 @@ def import_onnx(
     *,
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    specialize: Mapping[str, ArrayLike] | None = None,
     ctx: Context | None = None,
 ) -> ModuleOp:
     """A module whose `@main` computes what the model computes.
 
     `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs.
+    `specialize` gives values to inputs, which are constants then and no inputs of `@main`.
 
     Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values that
     were folded, weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
 
     Raises InvalidModelError for a broken model, UnsupportedError for one that can't be compiled (naming every
-    operator that is not supported), InvalidInputError for dimensions that are not bound or don't fit. Nodes
-    connected to nothing are ignored with a warning.
+    operator that is not supported), UnknownValueError, a kind of it, where an input's value must be known,
+    InvalidInputError for dimensions that are not bound, and for shapes and values that don't fit. Nodes connected to
+    nothing are ignored with a warning.
     """
     from ...dialects.graph.blobs import MiniContext
     from .module import import_module
 
-    return import_module(model, dims or {}, shapes or {}, ctx or MiniContext())
+    return import_module(model, dims or {}, shapes or {}, specialize or {}, ctx or MiniContext())
 
 
 __all__ = ["ModelSource", "import_onnx"]

@@ -7,11 +7,11 @@ arithmetic end as constants. A constant or weight enters the block when the firs
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidInputError
@@ -36,6 +36,12 @@ def _elements(value: SSAValue) -> int:
     return count
 
 
+def _read_for(value: SSAValue) -> list[SSAValue]:
+    """What was read to make the value: by its op, and inside the regions of it."""
+    maker = value.block.parent_op() if isinstance(value, BlockArgument) else value.owner
+    return [operand for op in maker.walk() for operand in op.operands] if isinstance(maker, Operation) else []
+
+
 def _evaluated(op: GraphOp, arrays: Sequence[Array]) -> list[Array]:
     """The op's results; raises VerifyException where its values don't allow them: an index outside, say."""
     try:
@@ -48,9 +54,10 @@ def _evaluated(op: GraphOp, arrays: Sequence[Array]) -> list[Array]:
 class Emitter:
     """Adds ops to a block, and evaluates those it can."""
 
-    def __init__(self, block: Block, store: BlobStore) -> None:
+    def __init__(self, block: Block, store: BlobStore, inputs: Mapping[SSAValue, str]) -> None:
         self.block = block
         self.store = store
+        self._inputs = inputs
         self._known: dict[SSAValue, Array] = {}
         self._made = 0  # bytes, of MADE_BYTES
 
@@ -63,6 +70,16 @@ class Emitter:
             return None
         self._known[value] = self.store.read(owner.blob, type_of(value))
         return self._known[value]
+
+    def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
+        """Names of the graph's inputs that the value depends on, in the model's order."""
+        seen, pending = set[SSAValue](), [value]
+        while pending:
+            each = pending.pop()
+            if each not in seen:
+                seen.add(each)
+                pending += _read_for(each)
+        return tuple(name for argument, name in self._inputs.items() if argument in seen)
 
     def constant(self, array: Array, location: LocationAttr) -> SSAValue:
         """A value known now: a constant when small, or else a weight."""

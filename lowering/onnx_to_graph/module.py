@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
+from numpy.typing import ArrayLike
 from onnx import GraphProto, ModelProto, ValueInfoProto
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
@@ -14,7 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects.errors import InvalidModelError
-from ...dialects.graph.base import GraphOp
+from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.host_code import state_level
 from ...dialects.graph.values import element_type_of_value, shape_of
@@ -23,7 +24,7 @@ from .emitter import Emitter
 from .functions import model_functions
 from .importer import Importer
 from .inlining import Inlining
-from .inputs import input_types
+from .inputs import input_types, input_values
 from .model_file import load_model
 from .operators import OperatorCheck
 from .scope import Scope
@@ -34,6 +35,7 @@ def import_module(
     model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto,
     dims: Mapping[str, int],
     shapes: Mapping[str, Sequence[int]],
+    specialize: Mapping[str, ArrayLike],
     ctx: Context,
 ) -> ModuleOp:
     """See `import_onnx`."""
@@ -45,19 +47,24 @@ def import_module(
     check = OperatorCheck(functions)
     check.check(nodes, opsets)
     Inlining(functions).check(nodes)
-    inputs = input_types(graph, dims, shapes)
+    values = input_values(graph, specialize)
+    inputs = input_types(graph, dims, shapes, values)
 
     block = Block(arg_types=list(inputs.values()))
-    importer = Importer(file, Emitter(block, blob_store(ctx)), check)
+    arguments = dict(zip(inputs, block.args, strict=True))
+    emitter = Emitter(block, blob_store(ctx), {argument: name for name, argument in arguments.items()})
+    importer = Importer(file, emitter, check)
     scope = Scope(opsets, importer.initializers(graph))
-    for name, argument in zip(inputs, block.args, strict=True):
+    for name, value in values.items():
+        scope.define(name, emitter.constant(value, named_location(name)))
+    for name, argument in arguments.items():
         scope.define(name, argument)
     importer.run(nodes, scope)
 
     results = [scope.value(value.name) for value in graph.output]
     for value, result in zip(graph.output, results, strict=True):
         _check_output(value, result)
-        importer.emitter.place(result)
+        emitter.place(result)
     _drop_unused(block, results)
     block.add_op(ReturnOp(*results))
     module = ModuleOp([_function(graph, list(inputs), block, results)])

@@ -10,7 +10,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 from xdsl.dialects.builtin import LocationAttr, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.errors import InvalidModelError, UnsupportedError
+from ...dialects.errors import InvalidModelError, UnknownValueError, UnsupportedError
 from ...dialects.graph.activation import CastOp
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
@@ -72,6 +72,13 @@ class Node:
         """The error for something valid that import doesn't do."""
         return UnsupportedError(f"{self.name} ({self.op_type}): {fact}")
 
+    def unknown(self, what: str, value: SSAValue) -> UnknownValueError:
+        """The error for a value that import must know and doesn't; `what` is its name in the message."""
+        inputs = self.emitter.inputs_of(value)
+        why = f"depends on {', '.join(inputs)}: bind with specialize" if inputs else "is too large to be computed then"
+        fact = f"{what} must be known when the model is imported, but it {why}"
+        return UnknownValueError(f"{self.name} ({self.op_type}): {fact}", inputs)
+
     def invalid(self, fact: str) -> InvalidModelError:
         """The error for a node that is not valid ONNX."""
         return InvalidModelError(f"{self.name} ({self.op_type}): {fact}")
@@ -98,12 +105,10 @@ class Node:
 
     def constant(self, index: int) -> Array:
         """The value of an operand that import must know."""
-        value = self.known(self.operand(index))
+        operand = self.operand(index)
+        value = self.known(operand)
         if value is None:
-            raise self.unsupported(
-                f"operand {index} ({self.proto.input[index]}) must be known when the model is imported, "
-                "but it depends on the graph's inputs"
-            )
+            raise self.unknown(f"operand {index} ({self.proto.input[index]})", operand)
         return value
 
     def known(self, value: SSAValue) -> Array | None:

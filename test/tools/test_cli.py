@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_cases import MODELS, inputs
+from import_cases import model_of
 from models.build import ModelBuilder
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 from typer.testing import CliRunner, Result
 
 import mini_infer as mi
@@ -165,6 +166,22 @@ def test_every_command_takes_dimensions_and_shapes(command: str, tmp_path: Path)
     told(command, path, "--shape", "x:0=5,3", "-j", "1", *few)
     assert "x:0" in complaint(command, path, "--dim", "columns=3", "-j", "1", *few)
     assert "rows" in complaint(command, path, "--dim", "rows=3", "--shape", "x:0=5,3", "-j", "1", *few)
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "bench", "compare"])
+def test_every_command_takes_values_of_inputs(command: str, tmp_path: Path) -> None:
+    inputs = {"x": np.ones((4, 3), np.float32), "axes": np.array([0])}
+    model = model_of([helper.make_node("ReduceSum", ["x", "axes"], ["y"])], inputs, {}, ["y"])
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT  # ONNX Runtime asks for it
+    path = saved(model, tmp_path)
+    arguments = [command, path, "-j", "1", *(["--rounds", "1", "--runs", "1"] if command == "bench" else [])]
+    if command == "bench":
+        arguments += ["--against", "onnxruntime"]
+    np.save(tmp_path / "axes.npy", np.array([0]))
+    np.savez(tmp_path / "axes.npz", axes=np.array([0]))
+    for value in ("axes=[1]", f"axes={tmp_path / 'axes.npy'}", str(tmp_path / "axes.npz")):
+        assert "refused" not in told(*arguments, "--specialize", value)
+    assert "depends on axes" in complaint(*arguments)
 
 
 def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
@@ -362,6 +379,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "dimension": (["run", "model.onnx", "--dim", "rows"], "--dim rows: expected NAME=SIZE with a size of at least 1"),
     "size 0": (["plan", "model.onnx", "--dim", "rows=0"], "--dim rows=0: expected NAME=SIZE"),
     "unknown dimension": (["compare", "model.onnx", "--dim", "rows=1"], "--dim: no input has a dynamic dimension rows"),
+    "value": (["run", "model.onnx", "--specialize", "x=one"], "--specialize x=one: expected NAME=VALUE, such as axes="),
+    "value's file": (["run", "model.onnx", "--specialize", "x=no.npy"], r"no\.npy: no such file"),
+    "values' file": (["plan", "model.onnx", "--specialize", "no.npz"], r"no\.npz: no such file"),
+    "unknown value": (["plan", "model.onnx", "--specialize", "y=1"], "--specialize: there is no input y"),
     "no input file": (["run", "model.onnx", "-i", "x.npy"], r"x\.npy: no such file"),
     "folder as input": (["compare", "model.onnx", "-i", "x=."], r"\.: is a folder"),
     "text as input": (

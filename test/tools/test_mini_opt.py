@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from import_cases import model_of
 from models.build import ModelBuilder
 from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
@@ -342,6 +343,17 @@ def test_shapes_are_bound_while_importing(tmp_path: Path, capsys: pytest.Capture
     assert "tensor<7x2xf32>" in capsys.readouterr().out
     assert main([str(path), "--shape", "y=5,3"]) == 1
     assert capsys.readouterr().err.startswith("mini-opt: error: ")
+
+
+def test_values_of_inputs_are_constants(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inputs = {"x": np.ones((5, 3), np.float32), "axes": np.array([1])}
+    model = model_of([onnx.helper.make_node("ReduceSum", ["x", "axes"], ["y"])], inputs, {}, ["y"])
+    path = tmp_path / "sums.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert main([str(path), "--to", "graph", "--specialize", "axes=[1]"]) == 0
+    assert "func.func @main(%0: tensor<5x3xf32>" in capsys.readouterr().out
+    assert main([str(path), "--to", "graph"]) == 1
+    assert "it depends on axes: bind with specialize" in capsys.readouterr().err
 
 
 def test_text_that_is_nested_too_deeply_is_an_error(module: Path, capsys: pytest.CaptureFixture[str]) -> None:

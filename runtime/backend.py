@@ -1,0 +1,146 @@
+"""ONNX's interface of a backend, `onnx.backend.base.Backend`: what ONNX's own suite, and tools like it, run models by.
+
+    from mini_infer.runtime.backend import MiniInferBackend
+
+    outputs = MiniInferBackend.prepare(model).run([x, axes])
+
+An engine has static shapes, and knows the values that they hang on; here a call tells both. So a model is compiled when
+it is prepared where that is all there is to know, and otherwise at a call: for the shapes of its inputs, and for the
+values of those inputs, and no others, that something hangs on that must be known to compile it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from onnx import ModelProto, NodeProto, defs, helper
+from onnx.backend.base import Backend, BackendRep
+from typing_extensions import override
+
+from ..dialects.errors import ConfigError, DeviceError, InvalidInputError, UnknownValueError
+from .compiling import compile
+from .device import Array, device_named
+from .engine import Engine
+
+# Engines that a prepared model keeps, the last ones that were used.
+MOST_ENGINES = 16
+
+_Key: TypeAlias = tuple[tuple[tuple[int, ...], ...], tuple[bytes, ...]]  # shapes of all inputs, values of some
+
+
+class PreparedModel(BackendRep):
+    """A model that is compiled once for each combination of shapes, and of values that must be known."""
+
+    def __init__(self, model: ModelProto, options: Mapping[str, Any]) -> None:
+        self._model = model
+        self._options = options
+        weights = {initializer.name for initializer in model.graph.initializer}
+        self._names = [value.name for value in model.graph.input if value.name not in weights]
+        self._known: list[str] = []  # the inputs whose values are asked for
+        self._engines: OrderedDict[_Key, Engine] = OrderedDict()
+        try:
+            engine = compile(model, **options)
+        except UnknownValueError as error:
+            self._ask_for(error)
+        except InvalidInputError:  # a shape that the model leaves open
+            pass
+        else:
+            self._engines[tuple(spec.shape for spec in engine.plan.inputs), ()] = engine
+
+    @override
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
+        """The outputs for one array for each input, in order or by name.
+
+        Raises InvalidInputError as an engine does, and, where something is left to compile, all that `compile` raises.
+        """
+        arrays = self._by_name(inputs)
+        while True:
+            try:
+                engine = self._engine(arrays)
+            except UnknownValueError as error:
+                self._ask_for(error)
+            else:
+                outputs = engine({name: arrays[name] for name in engine.input_names})
+                return tuple(outputs.values())
+
+    def _by_name(self, inputs: Any) -> dict[str, Array]:
+        if not isinstance(inputs, Mapping):
+            inputs = dict(zip(self._names, inputs, strict=False)) if len(inputs) <= len(self._names) else {}
+        given = cast("Mapping[str, Any]", inputs)
+        if set(given) != set(self._names):
+            raise InvalidInputError(f"one array is expected for each input: {', '.join(self._names)}")
+        return {name: np.asarray(given[name]) for name in self._names}
+
+    def _ask_for(self, error: UnknownValueError) -> None:
+        """From now on, compiles for the values of the inputs that something hangs on; raises where there are none."""
+        if not error.inputs:
+            raise error
+        self._known += error.inputs
+
+    def _engine(self, arrays: Mapping[str, Array]) -> Engine:
+        values = {name: arrays[name] for name in self._known}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        key = tuple(shapes.values()), tuple(value.tobytes() for value in values.values())
+        if key not in self._engines:
+            self._engines[key] = compile(self._model, shapes=shapes, specialize=values, **self._options)
+        self._engines.move_to_end(key)
+        if len(self._engines) > MOST_ENGINES:
+            self._engines.popitem(last=False)
+        return self._engines[key]
+
+
+class MiniInferBackend(Backend):
+    """mini_infer as a backend. Devices are "CPU" and, where there is a GPU, "CUDA" or "CUDA:1"; keyword arguments are
+    those of `compile`."""
+
+    @classmethod
+    @override
+    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+        """The model, ready to run. Raises MiniInferError, as `compile` does."""
+        return PreparedModel(model, {"device": device.lower(), **kwargs})
+
+    @classmethod
+    @override
+    def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Array, ...]:
+        """The outputs of the model for one array for each input."""
+        return cls.prepare(model, device, **kwargs).run(inputs)
+
+    @classmethod
+    @override
+    def run_node(
+        cls,
+        node: NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[np.dtype[Any], tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Array, ...]:
+        """The results of one node for one array for each operand that it names.
+
+        `opset_version` is the newest one unless it is given.
+        """
+        version = kwargs.pop("opset_version", defs.onnx_opset_version())
+        opsets = [helper.make_opsetid("", version)]
+        if node.domain not in ("", "ai.onnx"):
+            opsets.append(helper.make_opsetid(node.domain, 1))
+        names = [name for name in dict.fromkeys(node.input) if name]
+        given = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in zip(names, map(np.asarray, inputs), strict=True)
+        ]
+        results = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+        graph = helper.make_graph([node], "node", given, results)
+        return cls.run_model(helper.make_model(graph, opset_imports=opsets), inputs, device, **kwargs)
+
+    @classmethod
+    @override
+    def supports_device(cls, device: str) -> bool:
+        """Whether models can run there."""
+        try:
+            device_named(device.lower()).open()
+        except (ConfigError, DeviceError):
+            return False
+        return True
