@@ -87,6 +87,23 @@ class Machine:
                     self.scalars[op.body.block.args[0]] = number
                     self.block(op.body.block)
                 self.bury(self.loops.pop().stop)
+            case scf.WhileOp():
+                self.loops.append(self.turns.get(op, range(0)))
+                given = [self.scalars[each] for each in op.arguments]
+                while True:
+                    self.scalars.update(zip(op.before_region.block.args, given, strict=True))
+                    self.block(op.before_region.block)
+                    last = op.before_region.block.last_op
+                    assert isinstance(last, scf.ConditionOp)
+                    if not self.scalars[last.condition]:
+                        break
+                    self.scalars.update(zip(op.after_region.block.args, given, strict=True))
+                    self.block(op.after_region.block)
+                    turn = op.after_region.block.last_op
+                    assert turn is not None
+                    given = [self.scalars[each] for each in turn.operands]
+                self.scalars.update(zip(op.results, given, strict=True))
+                self.bury(self.loops.pop().stop)
             case scf.IfOp():
                 region = op.regions[0 if self.scalars[op.cond] else 1]
                 if region.blocks:
@@ -98,9 +115,18 @@ class Machine:
                 self.bury(self.steps[op] + 1)
             case arith.ConstantOp() if isinstance(op.value, IntegerAttr):
                 self.scalars[op.result] = op.value.value.data
+            case arith.AndIOp():
+                self.scalars[op.result] = self.scalars[op.lhs] and self.scalars[op.rhs]
             case arith.IndexCastOp():
                 self.scalars[op.result] = self.scalars[op.input]
-            case memref.ViewOp() | memref.ReinterpretCastOp() | BarrierOp() | func.ReturnOp() | scf.YieldOp():
+            case arith.AddiOp():
+                self.scalars[op.result] = self.scalars[op.lhs] + self.scalars[op.rhs]
+            case arith.CmpiOp():
+                assert op.predicate.value.data == 2, "only slt"
+                self.scalars[op.result] = self.scalars[op.lhs] < self.scalars[op.rhs]
+            case memref.ViewOp() | memref.ReinterpretCastOp() | BarrierOp() | func.ReturnOp():
+                pass
+            case scf.YieldOp() | scf.ConditionOp():
                 pass
             case _:
                 raise AssertionError(f"{op.name} in main")

@@ -48,11 +48,15 @@ Body = Callable[[Sequence[SSAValue]], Sequence[Operation]]
 class ProgramBuilder:
     """Writes a main and its kernels, for the random generator and for tests that want one special program.
 
-    With `plain` there are no kernels yet: their bodies stand in main, at the graph level.
+    With `plain` there are no kernels yet: their bodies stand in main, at the graph level. With `whiles` half of the
+    loops are scf.while.
     """
 
-    def __init__(self, inputs: Sequence[tuple[int, ...]], threads: int = 2, plain: bool = False) -> None:
+    def __init__(
+        self, inputs: Sequence[tuple[int, ...]], threads: int = 2, plain: bool = False, whiles: bool = False
+    ) -> None:
         self.plain = plain
+        self.whiles = whiles
         self.context = MiniContext()
         self.module = ModuleOp([])
         self.module.attributes["kernel.target"] = CpuAttr.of(threads=threads)
@@ -73,10 +77,15 @@ class ProgramBuilder:
         """A constant of the host."""
         return self.add(arith.ConstantOp(IntegerAttr(value, IndexType())))
 
-    def inside(self, types: Sequence[Attribute], write: Callable[[list[SSAValue]], Sequence[SSAValue]]) -> Block:
+    def inside(
+        self,
+        types: Sequence[Attribute],
+        write: Callable[[list[SSAValue]], Sequence[SSAValue]],
+        last: Callable[..., Operation] = scf.YieldOp,
+    ) -> Block:
         """A block of a loop or a branch, which yields what `write` gives."""
         outside, self.block = self.block, Block(arg_types=types)
-        self.block.add_op(scf.YieldOp(*write(list(self.block.args))))
+        self.block.add_op(last(*write(list(self.block.args))))
         inner, self.block = self.block, outside
         return inner
 
@@ -134,12 +143,12 @@ def _names(prefix: str, count: int) -> ArrayAttr[DictionaryAttr]:
 
 
 def random_program(
-    seed: int, length: int = 12, regions: bool = False, plain: bool = False
+    seed: int, length: int = 12, regions: bool = False, plain: bool = False, whiles: bool = False
 ) -> tuple[MiniContext, ModuleOp, dict[str, Array]]:
     """A program, the context of its weights, and inputs for it. Equal seeds give equal programs."""
     random = Random(seed)
     shapes = [random.choice(SHAPES) for _ in range(random.randint(1, 3))]
-    builder = ProgramBuilder(shapes, random.randint(1, 3), plain)
+    builder = ProgramBuilder(shapes, random.randint(1, 3), plain, whiles)
     values = builder.inputs
     for _ in range(random.randint(1, length)):
         values += _region(random, builder, values) if regions and random.random() < 0.3 else []
@@ -169,6 +178,8 @@ def _region(random: Random, builder: ProgramBuilder, values: list[SSAValue], dep
     if random.random() < 0.5:
         first, step = builder.index(random.randrange(2)), builder.index(random.choice([1, 1, 2]))
         last = _count(random, builder) if random.random() < 0.5 else builder.index(random.randrange(5))
+        if builder.whiles and random.random() < 0.5:
+            return _while(random, builder, (first, last, step), carried, body)
         loop = scf.ForOp(first, last, step, carried, builder.inside([IndexType(), *types], body))
         builder.block.add_op(loop)
         return list(loop.results)
@@ -177,6 +188,35 @@ def _region(random: Random, builder: ProgramBuilder, values: list[SSAValue], dep
     branch = scf.IfOp(condition, types, then, other)
     builder.block.add_op(branch)
     return list(branch.results)
+
+
+def _while(
+    random: Random,
+    builder: ProgramBuilder,
+    bounds: tuple[SSAValue, SSAValue, SSAValue],
+    carried: list[SSAValue],
+    body: Callable[[list[SSAValue]], list[SSAValue]],
+) -> list[SSAValue]:
+    """A loop that counts by itself, and may end early; its values."""
+    first, last, step = bounds
+    types = [IndexType(), i1, *(value.type for value in carried)]
+
+    def turn(arguments: list[SSAValue]) -> list[SSAValue]:
+        number, _, *values = arguments
+        yielded = body(values)
+        after = builder.add(arith.AddiOp(number, step))
+        return [after, _condition(random, builder, values) if random.random() < 0.5 else goes_on(after), *yielded]
+
+    def goes_on(number: SSAValue) -> SSAValue:
+        return builder.add(arith.CmpiOp(number, last, "slt"))
+
+    def test(arguments: list[SSAValue]) -> list[SSAValue]:
+        return [builder.add(arith.AndIOp(arguments[1], goes_on(arguments[0]))), *arguments]
+
+    before = builder.inside(types, test, scf.ConditionOp)
+    loop = scf.WhileOp([first, goes_on(first), *carried], types, [before], [builder.inside(types, turn)])
+    builder.block.add_op(loop)
+    return list(loop.results[2:])
 
 
 def _condition(random: Random, builder: ProgramBuilder, values: list[SSAValue]) -> SSAValue:

@@ -10,13 +10,15 @@ conditions are scalars, computed by arith ops or read from a value:
       scf.yield %next : tensor<8xf32>
     }
 
-What a loop or a branch reads from outside of it is captured: for the block that it stands in, it is the user.
+A loop that may end early is an scf.while, whose first region only looks at scalars and hands everything on; its turns
+are the second region. What a loop or a branch reads from outside of it is captured: for the block that it stands in, it
+is the user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, ShapedType, StringAttr
@@ -30,6 +32,8 @@ from .structure import KernelOp
 
 ROLE, NAME = "graph.role", "graph.name"
 """Attributes of main's arguments: what each is for ("input", "output", "arena", ...), and what the user calls it."""
+
+Loop: TypeAlias = scf.ForOp | scf.WhileOp
 
 LEVEL = "mini_infer.level"
 """Attribute of a module: the level that it is at, stated by the pass that brought it there."""
@@ -83,10 +87,46 @@ def blocks_of(main: FuncOp, who: str) -> list[Block]:
     blocks = [main.body.block]
     for block in blocks:
         for op in block.ops:
-            if op.regions and not isinstance(op, scf.ForOp | scf.IfOp):
-                raise InvalidModelError(f"{describe(op)}: {who} knows no other regions in main than scf.for and scf.if")
-            blocks += [inner for region in op.regions for inner in region.blocks]
+            if op.regions and not isinstance(op, scf.IfOp | Loop):
+                raise InvalidModelError(
+                    f"{describe(op)}: {who} knows no other regions in main than scf.for, scf.while and scf.if"
+                )
+            if isinstance(op, scf.WhileOp) and not _only_tests(op.before_region.block):
+                raise InvalidModelError(
+                    f"{describe(op)}: {who} takes an scf.while only where its first region computes with scalars and "
+                    "hands on all that it is given"
+                )
+            blocks += inner_blocks(op)
     return blocks
+
+
+def _only_tests(before: Block) -> bool:
+    """Whether the first region of an scf.while does nothing but decide whether there is another turn."""
+    *scalars, last = before.ops
+    return tuple(last.operands[1:]) == tuple(before.args) and all(
+        is_scalar(op) and not any(map(is_shaped, op.operands)) for op in scalars
+    )
+
+
+def inner_blocks(op: Operation) -> list[Block]:
+    """The blocks of a loop or a branch in which something happens: the test of an scf.while is none of them."""
+    regions = [op.after_region] if isinstance(op, scf.WhileOp) else op.regions
+    return [block for region in regions for block in region.blocks]
+
+
+def turn_of(loop: Loop) -> Block:
+    """The block that a loop runs again and again."""
+    return loop.after_region.block if isinstance(loop, scf.WhileOp) else loop.body.block
+
+
+def initial_of(loop: Loop) -> Sequence[SSAValue]:
+    """What a loop's first turn begins with."""
+    return loop.arguments if isinstance(loop, scf.WhileOp) else loop.iter_args
+
+
+def carried_of(loop: Loop) -> Sequence[SSAValue]:
+    """What a turn of a loop is given by the turn before it."""
+    return turn_of(loop).args if isinstance(loop, scf.WhileOp) else turn_of(loop).args[1:]
 
 
 def ancestor_in(block: Block, op: Operation) -> Operation:

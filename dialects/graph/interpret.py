@@ -117,7 +117,7 @@ class _Run:
         for argument, value in zip(block.args, arguments, strict=True):
             values[argument] = self.promoted(value) if isinstance(value, np.ndarray) else value
         for op, read in reads.items():
-            if isinstance(op, ReturnOp | YieldOp | scf.YieldOp):
+            if isinstance(op, ReturnOp | YieldOp | scf.YieldOp | scf.ConditionOp):
                 return [values[operand] for operand in op.operands]
             results = self.run(op, [values[operand] for operand in op.operands], values)
             if self.on_value is not None and all(map(is_shaped, op.results)):
@@ -144,6 +144,13 @@ class _Run:
             for number in range(first, end, step):
                 carried = self.block(op.body.block, [number, *carried], around)
             return carried
+        if isinstance(op, scf.WhileOp):
+            carried = list(given)
+            while True:
+                go, *carried = self.block(op.before_region.block, carried, around)
+                if not go:
+                    return carried
+                carried = self.block(op.after_region.block, carried, around)
         operands = cast("list[Array]", given)
         match op:
             case WeightOp():

@@ -31,7 +31,7 @@ from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.contraction import ConvOp
-from ...dialects.graph.host_code import blocks_of, is_scalar, main_of, state_level
+from ...dialects.graph.host_code import Loop, blocks_of, is_scalar, main_of, state_level
 from ...dialects.graph.movement import ReshapeOp
 from ...dialects.graph.recurrence import GruOp, LstmOp, RnnOp
 from ...dialects.graph.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
@@ -42,7 +42,7 @@ from ..statistics import count
 from .fusion import Group, external_operands, form_groups
 from .schedules import fusion_rules
 
-_STRUCTURE = scf.ForOp | scf.IfOp | scf.YieldOp | func.ReturnOp
+_STRUCTURE = Loop | scf.IfOp | scf.YieldOp | scf.ConditionOp | func.ReturnOp
 
 PACKED: dict[type[Operation], tuple[int, ...]] = {ConvOp: (1,), **dict.fromkeys((LstmOp, GruOp, RnnOp), (1, 2))}
 """The operands that are packed in front of a kernel also where they are computed."""

@@ -58,13 +58,16 @@ from ...dialects.graph.base import describe, named_location, node_name
 from ...dialects.graph.host_code import (
     NAME,
     ROLE,
+    Loop,
     blocks_of,
     handed_on,
+    initial_of,
     is_scalar,
     is_shaped,
     main_of,
     result_texts,
     state_level,
+    turn_of,
     users_in,
 )
 from ...dialects.graph.movement import ReshapeOp
@@ -76,7 +79,7 @@ from ...dialects.targets import target_of
 from .analysis.buffers import INPLACE, SCRATCH, AnyMemRef, buffer_type, interface_of
 from .analysis.copy_kernels import CopyKernels
 
-_MAKERS = CallOp | ReshapeOp | scf.ForOp | scf.IfOp
+_MAKERS = CallOp | ReshapeOp | scf.IfOp | Loop
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,7 @@ class _Bufferizer:
                 source, target = self.read(op, op.x), self.new_buffer(op, op.result)
                 self.add(BufferCallOp(name, [source], [target]), op.location)
                 self.assign(op.result, target)
-            case scf.ForOp():
+            case scf.ForOp() | scf.WhileOp():
                 self.loop(op)
             case scf.IfOp():
                 self.branches(op)
@@ -225,15 +228,15 @@ class _Bufferizer:
                     f"{describe(op)}: bufferize takes calls, reshapes, weights, loops, branches and scalars only"
                 )
 
-    def loop(self, op: scf.ForOp) -> None:
+    def loop(self, op: Loop) -> None:
         """A loop whose values lie in a buffer each, and whose scalars it carries as before."""
-        block, values = op.body.block, [result for result in op.results if is_shaped(result)]
-        inits = [value for value in op.iter_args if is_shaped(value)]
+        block, values = turn_of(op), [result for result in op.results if is_shaped(result)]
+        inits = [value for value in initial_of(op) if is_shaped(value)]
         carried = [argument for argument in block.args if is_shaped(argument)]
         buffers = [self.new_buffer(op, value) for value in values]
         for init, buffer in zip(inits, buffers, strict=True):
             self.copy(self.read(op, init), buffer, init)
-        scalars = [self.scalars[value] for value in op.iter_args if not is_shaped(value)]
+        scalars = [self.scalars[value] for value in initial_of(op) if not is_shaped(value)]
         kept = [argument for argument in block.args if not is_shaped(argument)]
         body = Block(arg_types=[argument.type for argument in kept])
         self.scalars.update(zip(kept, body.args, strict=True))
@@ -242,9 +245,25 @@ class _Bufferizer:
             self.assign(value, buffer)
         self.fill(body, block, buffers)
         self.holds = before
-        lower, upper, step = (self.scalars[each] for each in (op.lb, op.ub, op.step))
-        new = scf.ForOp(lower, upper, step, scalars, body)
+        if isinstance(op, scf.WhileOp):
+            new = scf.WhileOp(scalars, [value.type for value in scalars], [self.test(op.before_region.block)], [body])
+        else:
+            lower, upper, step = (self.scalars[each] for each in (op.lb, op.ub, op.step))
+            new = scf.ForOp(lower, upper, step, scalars, body)
         self.region_op(op, new, buffers)
+
+    def test(self, old: Block) -> Block:
+        """The first region of an scf.while, which hands on the scalars that it is given; values lie in buffers."""
+        kept = [argument for argument in old.args if not is_shaped(argument)]
+        new = Block(arg_types=[argument.type for argument in kept])
+        self.scalars.update(zip(kept, new.args, strict=True))
+        outside, self.block = self.block, new
+        *scalars, last = old.ops
+        for op in scalars:
+            self.convert(op)
+        self.add(scf.ConditionOp(self.scalars[last.operands[0]], *new.args), last.location)
+        self.block = outside
+        return new
 
     def branches(self, op: scf.IfOp) -> None:
         """A branch, of which each side writes what it yields to the same buffers."""

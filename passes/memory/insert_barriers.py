@@ -30,7 +30,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
-from ...dialects.graph.host_code import main_of
+from ...dialects.graph.host_code import inner_blocks, main_of
 from ...dialects.kernel import BarrierOp
 from ..statistics import count
 from .analysis.buffers import Places, argument_with_role
@@ -75,13 +75,12 @@ class _Scan:
     def around(self, op: Operation) -> None:
         """A loop or a branch stands between barriers, and so does each turn of it."""
         self.barrier(op)
-        for region in op.regions:
-            for inner in region.blocks:
-                self.pending = Touched()
-                self.block(inner)
-                last = inner.last_op
-                assert last is not None
-                self.barrier(last)
+        for inner in inner_blocks(op):
+            self.pending = Touched()
+            self.block(inner)
+            last = inner.last_op
+            assert last is not None
+            self.barrier(last)
 
     def barrier(self, place: Operation) -> None:
         """A barrier in front of `place`; nothing is pending behind it."""

@@ -28,7 +28,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.graph.host_code import main_of
+from ...dialects.graph.host_code import Loop, inner_blocks, main_of
 from ...dialects.graph.movement import BroadcastToOp
 from ...dialects.graph.structure import ConstantOp, KernelOp, YieldOp
 from ...dialects.graph.values import tensor
@@ -82,15 +82,16 @@ def _ends(block: Block, touching: set[Step], life: tuple[int, int], steps: dict[
     if last is None:
         yield InsertPoint.at_start(block)
         return
-    inner = [steps[op] for op in steps_of(last) if op in steps]
-    through = isinstance(last, scf.ForOp) and life[0] <= min(inner) and max(inner) < life[1]
+    numbers = [steps[op] for op in steps_of(last) if op in steps]
+    through = isinstance(last, Loop) and life[0] <= min(numbers) and max(numbers) < life[1]
     if isinstance(last, Step) or through:
         yield InsertPoint.after(last)
         return
     for region in last.regions:
         if not region.blocks:  # an scf.if without the other branch
             region.add_block(Block([scf.YieldOp()]))
-        yield from _ends(region.block, touching, life, steps)
+    for inner in inner_blocks(last):
+        yield from _ends(inner, touching, life, steps)
 
 
 def _buffers(main: func.FuncOp) -> list[_ArenaRange]:

@@ -44,6 +44,7 @@ from ...dialects.kernel_attributes import InterfaceAttr
 from .analysis.byte_map import ByteMap, Region
 
 _Step = CallOp | memref.LoadOp
+_LOOPS = scf.ForOp | scf.WhileOp
 _CLAIMS = ("alignment", "arena_bytes", "lower_bound", "binding_step", "proven_bound", "optimal")
 _VIEWS = (
     memref.ReinterpretCastOp,
@@ -52,7 +53,7 @@ _VIEWS = (
     memref.ExpandShapeOp,
     memref.CastOp,
 )
-_HARMLESS = (*_VIEWS, memref.ViewOp, memref.AllocOp, scf.YieldOp, func.ReturnOp)
+_HARMLESS = (*_VIEWS, memref.ViewOp, memref.AllocOp, scf.YieldOp, scf.ConditionOp, func.ReturnOp)
 
 
 @dataclass(frozen=True)
@@ -164,9 +165,9 @@ class _Checker:
             elif not op.regions and not isinstance(op, _HARMLESS) and any(map(_is_memref, op.operands)):
                 raise PlanError(f"{describe(op)}: verify-arena can't tell what it does to its buffers")
             for region in op.regions:
-                if not isinstance(op, scf.ForOp | scf.IfOp):
+                if not isinstance(op, _LOOPS | scf.IfOp):
                     raise PlanError(f"{describe(op)}: verify-arena knows no other regions than loops and branches")
-                for _ in range(rounds if isinstance(op, scf.ForOp) else 1):
+                for _ in range(rounds if isinstance(op, _LOOPS) else 1):
                     for inner in region.blocks:
                         yield from self.calls(inner, rounds)
 
@@ -290,7 +291,7 @@ class _Checker:
     def check_lifetimes(self) -> None:
         """The recorded lifetimes are those of the accesses; what is touched in a loop may live through it."""
         straight = not any(op.regions for op in self.main.body.block.ops)
-        loops = [self.steps_in(op) for op in self.main.body.walk() if isinstance(op, scf.ForOp)]
+        loops = [self.steps_in(op) for op in self.main.body.walk() if isinstance(op, _LOOPS)]
         for buffer in self.buffers.values():
             first, last = min(buffer.steps), max(buffer.steps)
             births = {first, *(loop.start for loop in loops if first in loop)}

@@ -142,12 +142,10 @@ PASSES = {
         kernel(NEG).replace("func.return %y : tensor<4x4xf32>", "llvm.unreachable"),
         "bufferize: main does not end in func.return",
     ),
-    "a loop without a counter": (
+    "a region that is no loop": (
         "plan-arena",
-        main_on_buffers(
-            "%c = arith.constant true\nscf.while () : () -> () {\n scf.condition(%c)\n} do {\n scf.yield\n}"
-        ),
-        "scf.while in main: lifetimes are known for scf.for and scf.if only",
+        main_on_buffers("scf.execute_region {\n scf.yield\n}"),
+        "scf.execute_region in main: lifetimes are known for scf.for, scf.while and scf.if only",
     ),
     "a view without constant strides": (
         "plan-arena",

@@ -120,7 +120,7 @@ def test_what_a_loop_carries_is_one_group() -> None:
             "memref.store %f, %a[%c0] : memref<8xf32>",
             "memref.store in main touches a buffer: only kernel.call and memref.load may",
         ),
-        ("scf.while () : () -> () {\nscf.condition(%if)\n} do {\nscf.yield\n}", "scf.while in main"),
+        ("scf.execute_region {\nscf.yield\n}", "scf.execute_region in main"),
     ],
 )
 def test_unknown_ways_to_touch_buffers_are_refused(body: str, message: str) -> None:

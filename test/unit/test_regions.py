@@ -31,15 +31,15 @@ QUICK = (0, 1, 54)  # 54 computes nothing but loops: it looks the same with kern
 COMPILED = [*QUICK, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(200) if seed not in QUICK)]
 
 
-def judge(seed: int, passes: Sequence[str]) -> dict[str, int]:
+def judge(seed: int, passes: Sequence[str], whiles: bool = False) -> dict[str, int]:
     """Runs a program after some passes; how often each op with regions stands in it, and what passes counted."""
-    ctx, module, inputs = random_program(seed, length=5, regions=True)
+    ctx, module, inputs = random_program(seed, length=5, regions=True, whiles=whiles)
     wanted = interpret(module, inputs, blob_store(ctx))
     run_memory(ctx, module, passes)
     assert_same(run_module(module, blob_store(ctx), inputs), wanted)
     found = {what: times for _, what, times in pass_statistics(ctx).rows()}
     for op in module.walk():
-        if isinstance(op, scf.ForOp | scf.IfOp):
+        if isinstance(op, scf.ForOp | scf.WhileOp | scf.IfOp):
             found[op.name] = found.get(op.name, 0) + 1
     return found
 
@@ -47,6 +47,11 @@ def judge(seed: int, passes: Sequence[str]) -> dict[str, int]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_answers_are_the_same_to_the_bit(seed: int) -> None:
     judge(seed, MEMORY)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:12] + SEEDS[25:])
+def test_loops_that_end_early_keep_the_answer(seed: int) -> None:
+    judge(seed, MEMORY, whiles=True)
 
 
 @pytest.mark.parametrize("left_out", MEMORY[:2] + MEMORY[3:4])
@@ -67,10 +72,10 @@ def test_what_is_made_in_a_loops_buffer_is_not_overwritten_too_early() -> None:
 
 def test_the_passes_have_something_to_do() -> None:
     done: dict[str, int] = {}
-    for seed in range(25):
-        for what, times in judge(seed, MEMORY).items():
+    for seed in range(40):
+        for what, times in judge(seed, MEMORY, whiles=seed % 2 == 0).items():
             done[what] = done.get(what, 0) + times
-    assert done["scf.for"] > 20 and done["scf.if"] > 20
+    assert done["scf.for"] > 20 and done["scf.while"] > 10 and done["scf.if"] > 20
     assert done["in-place-result"] > 20
     assert done["vanished-copy"] > 20
     assert done["moved-calls"] > 0
@@ -85,9 +90,10 @@ def compiled(module: ModuleOp, threads: int, reuse: bool, ctx: object, inputs: d
         return execute(build_plan(module, ctx, config), inputs)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize("whiles", [False, True])
 @pytest.mark.parametrize("seed", COMPILED)
-def test_code_keeps_the_answer(seed: int) -> None:
-    ctx, module, inputs = random_program(seed, length=3, regions=True, plain=True)
+def test_code_keeps_the_answer(seed: int, whiles: bool) -> None:
+    ctx, module, inputs = random_program(seed, length=3, regions=True, plain=True, whiles=whiles)
     pipelines.run_passes(ctx, module, pipelines.parse_passes("dce"))
     wanted = interpret(module, inputs, blob_store(ctx))
     runs = [compiled(module, threads, reuse, ctx, inputs) for threads in (1, 2) for reuse in (False, True)]

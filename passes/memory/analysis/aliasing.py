@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.errors import ConfigError, InvalidModelError
 from ....dialects.graph.base import describe
 from ....dialects.graph.dialect import Graph
-from ....dialects.graph.host_code import is_scalar, is_shaped, ops_of, read_by
+from ....dialects.graph.host_code import Loop, inner_blocks, is_scalar, is_shaped, ops_of, read_by
 from ....dialects.graph.movement import ReshapeOp
 from ....dialects.graph.structure import CallOp, KernelOp, WeightOp
 from ....dialects.graph.values import nbytes_of as tensor_bytes
@@ -83,7 +83,7 @@ class _Reader:
 
     def block(self, block: Block) -> Program:
         """The block as numbers."""
-        if isinstance(block.parent_op(), scf.ForOp):
+        if isinstance(block.parent_op(), Loop):
             for argument in filter(is_shaped, block.args):
                 self.value(argument)
         for op in block.ops:
@@ -94,7 +94,7 @@ class _Reader:
             elif isinstance(op, ReshapeOp):
                 self.value(op.result, self.numbered(op.x))
                 self.makers[op.result] = self.makers.get(op.x, frozenset())
-            elif isinstance(op, scf.ForOp | scf.IfOp):
+            elif isinstance(op, scf.IfOp | Loop):
                 self.regions(op)
             elif op.name == "tensor.extract":
                 self.task(op, (), 0)
@@ -147,7 +147,7 @@ class _Reader:
     def regions(self, op: Operation) -> None:
         """A loop or a branch, of which nothing is written over what it is given."""
         most = 0
-        for block in (block for region in op.regions for block in region.blocks):
+        for block in inner_blocks(op):
             inner = _Reader(self.kernels, self.threads, self.disabled, self.alignment).block(block)
             most = max(most, share(inner, range(len(inner.tasks))).peak)
         self.task(op, (), most)

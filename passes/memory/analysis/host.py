@@ -16,7 +16,7 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ....dialects.graph.host_code import is_scalar
+from ....dialects.graph.host_code import Loop, is_scalar
 from ....dialects.graph.values import shape_of
 from ....dialects.kernel import CallOp, WeightOp
 from ....dialects.kernel_attributes import InterfaceAttr, MoveAttr
@@ -34,6 +34,7 @@ _NO_ACCESS = (
     memref.CastOp,
     WeightOp,
     scf.YieldOp,
+    scf.ConditionOp,
     func.ReturnOp,
 )
 
@@ -111,19 +112,19 @@ def views_of(interface: InterfaceAttr, operands: Sequence[SSAValue], results: Se
     }
 
 
-def loops_around(op: Operation, block: Block) -> Iterator[scf.ForOp]:
+def loops_around(op: Operation, block: Block) -> Iterator[Loop]:
     """The loops between an op and a block that it lies in, inner ones first."""
     while op.parent is not block:
         parent = op.parent_op()
         assert parent is not None, "the op lies in the block"
-        if isinstance(parent, scf.ForOp):
+        if isinstance(parent, Loop):
             yield parent
         op = parent
 
 
-def loop_ranges(main: func.FuncOp) -> dict[scf.ForOp, range]:
+def loop_ranges(main: func.FuncOp) -> dict[Loop, range]:
     """The numbers of the steps in each loop that has any."""
-    ranges: dict[scf.ForOp, range] = {}
+    ranges: dict[Loop, range] = {}
     for number, step in enumerate(steps_of(main)):
         for loop in loops_around(step, main.body.block):
             ranges[loop] = range(ranges[loop].start if loop in ranges else number, number + 1)

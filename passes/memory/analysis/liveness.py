@@ -20,6 +20,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.errors import PlanError
+from ....dialects.graph.host_code import Loop, carried_of, initial_of, turn_of
 from .buffers import Places, is_memref
 from .host import Step, read_by, scratch_of, touches_nothing, written_by
 
@@ -65,10 +66,10 @@ class _Walk:
                 self.access(op)
             elif isinstance(op, scf.IfOp):
                 self.branches(op)
-            elif isinstance(op, scf.ForOp):
+            elif isinstance(op, Loop):
                 self.loop(op)
             elif op.regions:
-                raise PlanError(f"{op.name} in main: lifetimes are known for scf.for and scf.if only")
+                raise PlanError(f"{op.name} in main: lifetimes are known for scf.for, scf.while and scf.if only")
             elif touches_nothing(op):
                 for result in op.results:
                     if is_memref(result):
@@ -106,13 +107,13 @@ class _Walk:
             for uses in self.uses.values():
                 uses.gaps = [gap for gap in uses.gaps if gap[1] < start or gap[0] >= start]
 
-    def loop(self, op: scf.ForOp) -> None:
+    def loop(self, op: Loop) -> None:
         start = self.step
         self.loops += 1
-        carried = op.body.block.args[1:]
-        self.block(op.body.block)
+        turn = turn_of(op)
+        self.block(turn)
         self.loops -= 1
-        for values in (op.iter_args, carried, _yielded(op.body.block)):
+        for values in (initial_of(op), carried_of(op), _yielded(turn)):
             self.hand_on(op.results, values)
         if start == self.step:
             return

@@ -62,3 +62,18 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %a = graph.relu %x : tensor<8xf32> loc("early")
   func.return %a : tensor<8xf32>
 }
+
+// -----
+
+// A loop that does not hand on all that it is given.
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %c = arith.constant true
+  // expected-error @below {{scf.while: bufferize takes an scf.while only where its first region computes with scalars and hands on all that it is given}}
+  %a, %b = scf.while (%s = %x, %t = %y) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+    scf.condition(%c) %t, %s : tensor<8xf32>, tensor<8xf32>
+  } do {
+  ^bb0(%s: tensor<8xf32>, %t: tensor<8xf32>):
+    scf.yield %s, %t : tensor<8xf32>, tensor<8xf32>
+  }
+  func.return %a : tensor<8xf32>
+}

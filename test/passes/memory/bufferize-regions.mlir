@@ -81,3 +81,35 @@ func.func @main(%x: tensor<4xf32>, %p: tensor<i1>) -> tensor<4xf32> {
   }
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+graph.kernel @relu(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<i1>) {
+  %r = graph.relu %a : tensor<4xf32>
+  %n = graph.constant dense<true> : tensor<i1>
+  graph.yield %r, %n : tensor<4xf32>, tensor<i1>
+}
+
+// A loop that may end early carries its values in buffers too; only whether it goes on is handed from turn to turn.
+// CHECK-LABEL: func.func @main(%x: {{.*}}, %go: {{.*}}, %s: {{.*}}graph.role = "output"
+// CHECK:         %[[FIRST:.*]] = memref.load %go[] : memref<i1>
+// CHECK:         kernel.call @copy_0 ins(%x {{.*}}outs(%s
+// CHECK-NEXT:    scf.while (%[[ON:.*]] = %[[FIRST]]) : (i1) -> i1 {
+// CHECK-NEXT:      scf.condition(%[[ON]]) %[[ON]] : i1
+// CHECK-NEXT:    } do {
+// CHECK:           kernel.call @relu ins(%s {{.*}}outs(%[[U:.*]], %[[MORE:.*]] : memref<4xf32>
+// CHECK-NEXT:      %[[NEXT:.*]] = memref.load %[[MORE]][] : memref<i1>
+// CHECK-NEXT:      kernel.call @copy_0 ins(%[[U]] {{.*}}outs(%s
+// CHECK-NEXT:      scf.yield %[[NEXT]] : i1
+func.func @main(%x: tensor<4xf32>, %go: tensor<i1>) -> tensor<4xf32> {
+  %first = tensor.extract %go[] : tensor<i1>
+  %last, %y = scf.while (%on = %first, %s = %x) : (i1, tensor<4xf32>) -> (i1, tensor<4xf32>) {
+    scf.condition(%on) %on, %s : i1, tensor<4xf32>
+  } do {
+  ^bb0(%on: i1, %s: tensor<4xf32>):
+    %t, %more = graph.call @relu(%s) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<i1>)
+    %next = tensor.extract %more[] : tensor<i1>
+    scf.yield %next, %t : i1, tensor<4xf32>
+  }
+  func.return %y : tensor<4xf32>
+}

@@ -1,4 +1,4 @@
-// RUN: mini-opt %s -p plan-arena,verify-arena | filecheck %s
+// RUN: mini-opt %s -p plan-arena,verify-arena --split-input-file | filecheck %s
 
 graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
   %r = graph.relu %x : tensor<64xf32>
@@ -40,6 +40,37 @@ func.func @main(%x: memref<64xf32> {graph.role = "input"}, %y: memref<64xf32> {g
       kernel.call @k ins(%outer : memref<64xf32>) outs(%else : memref<64xf32>)
       kernel.call @k ins(%else : memref<64xf32>) outs(%y : memref<64xf32>)
     }
+  }
+  func.return
+}
+
+// -----
+
+graph.kernel @k(%x: tensor<64xf32>) -> tensor<64xf32> {
+  %r = graph.relu %x : tensor<64xf32>
+  graph.yield %r : tensor<64xf32>
+}
+
+// Whether there is another turn is seen before it: %outer, which each turn reads, lives through all of them.
+// %outer [0,4) 256 B -> 0
+// %inner [1,3) 256 B -> 256
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:    arena_bytes = 512
+// CHECK-DAG:     {buffer = 0 : i64, birth = 0 : i64, death = 4 : i64, name = "outer"}
+// CHECK-DAG:     {buffer = 1 : i64, birth = 1 : i64, death = 3 : i64, name = "inner"}
+func.func @main(%x: memref<64xf32> {graph.role = "input"}, %go: memref<i1> {graph.role = "input"}, %y: memref<64xf32> {graph.role = "output"}) {
+  %true = arith.constant true
+  %outer = memref.alloc() {name = "outer"} : memref<64xf32>
+  kernel.call @k ins(%x : memref<64xf32>) outs(%outer : memref<64xf32>)
+  %last = scf.while (%on = %true) : (i1) -> i1 {
+    scf.condition(%on) %on : i1
+  } do {
+  ^bb0(%on: i1):
+    %inner = memref.alloc() {name = "inner"} : memref<64xf32>
+    kernel.call @k ins(%outer : memref<64xf32>) outs(%inner : memref<64xf32>)
+    kernel.call @k ins(%inner : memref<64xf32>) outs(%y : memref<64xf32>)
+    %next = memref.load %go[] : memref<i1>
+    scf.yield %next : i1
   }
   func.return
 }

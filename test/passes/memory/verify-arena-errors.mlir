@@ -29,12 +29,9 @@ func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.
 
 // -----
 
-// expected-error @unknown {{scf.while: verify-arena knows no other regions than loops and branches}}
+// expected-error @unknown {{scf.execute_region: verify-arena knows no other regions than loops and branches}}
 func.func @main(%arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
-  %true = arith.constant true
-  scf.while () : () -> () {
-    scf.condition(%true)
-  } do {
+  scf.execute_region {
     scf.yield
   }
   func.return
