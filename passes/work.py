@@ -18,6 +18,7 @@ from ..dialects.graph.base import ElementwiseOp, ReductionOp
 from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ..dialects.graph.packing import UnpackOp
 from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
+from ..dialects.graph.selection import TopKOp
 from ..dialects.graph.structure import ConstantOp, KernelOp
 from ..dialects.graph.values import numpy_dtype, shape_of
 from ..dialects.graph.windows import PoolOp
@@ -74,7 +75,7 @@ _PRODUCTS: dict[type[Operation], _Products] = {
 _STEPS = dict.fromkeys(
     ("exp", "log", "erf", "tanh", "sigmoid", "gelu", "softplus", "sin", "cos", "elu", "softmax", "log_softmax", "lrn"),
     16,
-) | {"pow": 40, "tan": 40, "asin": 40, "acos": 40, "sinh": 40, "cosh": 40, "div": 4, "sqrt": 4}
+) | {"top_k": 4, "pow": 40, "tan": 40, "asin": 40, "acos": 40, "sinh": 40, "cosh": 40, "div": 4, "sqrt": 4}
 
 
 def nanoseconds(kernel: KernelOp, target: CpuAttr) -> int:
@@ -103,7 +104,7 @@ def operations(kernel: KernelOp) -> tuple[int, int]:
         count = _PRODUCTS.get(type(op))
         if count is not None:
             products += count(op)
-        elif isinstance(op, ElementwiseOp | ReductionOp):
+        elif isinstance(op, ElementwiseOp | ReductionOp | TopKOp):
             elements = max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
             if isinstance(op, PoolOp):
                 elements = prod(shape_of(op.result)) * prod(op.kernel.get_values())

@@ -23,6 +23,7 @@ from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, R
 from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from mini_infer.dialects.graph.recurrence import LstmOp
 from mini_infer.dialects.graph.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.selection import TopKOp
 from mini_infer.dialects.graph.unary import ExpOp, ReluOp
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
@@ -201,6 +202,10 @@ CASES: dict[str, dict[str, Sized]] = {
             ),
             lambda n: [(2, 3, n), (2, 3, n)],
         ),
+    },
+    "selection": {
+        "rows": graph(lambda m, n: m(TopKOp(m.input(3, n, dtype=np.float64), 1, (n + 1) // 2))),
+        "columns": graph(lambda m, n: m(TopKOp(m.input(n, 3, dtype=np.float64), 0, n, smallest=True))),
     },
     "windows": {
         "largest": behind(

@@ -45,6 +45,7 @@ from .reduction import (
     SoftmaxOp,
 )
 from .resize import ResizeOp
+from .selection import TopKOp
 from .structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from .unary import (
     AbsOp,
@@ -151,6 +152,7 @@ Graph = Dialect(
         ArgMaxOp,
         ArgMinOp,
         CumsumOp,
+        TopKOp,
         SoftmaxOp,
         LogSoftmaxOp,
         LayerNormOp,

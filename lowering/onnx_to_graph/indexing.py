@@ -17,6 +17,7 @@ from ...dialects.graph.indexing import (
     ScatterElementsOp,
     ScatterNdOp,
 )
+from ...dialects.graph.selection import TopKOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from .node import Handler, Node
 from .types import element_type
@@ -125,6 +126,18 @@ def _compress(node: Node) -> SSAValue:
     return node.emit(GatherOp(x, node.array(np.flatnonzero(condition).astype(np.int64)), axis))
 
 
+def _top_k(node: Node) -> list[SSAValue]:
+    """Values and places of the largest elements; in order also where any order is allowed."""
+    x = node.operand(0)
+    axis = node.axis(-1, len(shape_of(x)))
+    counts = node.ints_operand(1) if node.opset >= 10 else [node.integer("k", 0)]
+    if len(counts) != 1:
+        raise node.invalid(f"k must be one number, got {len(counts)}")
+    node.ignore("sorted")
+    places = node.emit(TopKOp(x, axis, counts[0], smallest=not node.flag("largest", True)))
+    return [node.emit(GatherElementsOp(x, places, axis)), places]
+
+
 def _reverse_sequence(node: Node) -> SSAValue:
     """The first `length` elements of each batch entry along the time axis reversed, the rest as it is."""
     x, lengths = node.operand(0), node.cast(node.operand(1), i64)
@@ -155,5 +168,6 @@ HANDLERS: dict[str, Handler] = {
     "EyeLike": _eye_like,
     "NonZero": _non_zero,
     "Compress": _compress,
+    "TopK": _top_k,
     "ReverseSequence": _reverse_sequence,
 }

@@ -26,6 +26,7 @@ from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp,
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
 from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.selection import TopKOp
 from mini_infer.dialects.graph.structure import WeightOp
 from mini_infer.dialects.graph.unary import ExpOp, NegOp, NotOp, ReluOp
 from mini_infer.dialects.graph.values import Array, tensor
@@ -125,6 +126,10 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(ReduceSumOp, axes=(1, 0)), [f(2, 2)], "axes [1, 0] are not sorted or not distinct"),
     (partial(ReduceSumOp, axes=(2,)), [f(2, 2)], "axis 2 is outside of a tensor of rank 2"),
     (partial(ArgMaxOp, axis=1), [f(2, 0)], "there is no extremum of no elements"),
+    (partial(TopKOp, axis=0, count=1), [b(2)], "truth values (i1) are no numbers"),
+    (partial(TopKOp, axis=1, count=1), [f(2)], "axis 1 is outside of a tensor of rank 1"),
+    (partial(TopKOp, axis=0, count=3), [f(2)], "there are no 3 elements along a dimension of 2"),
+    (partial(TopKOp, axis=0, count=-1), [f(2)], "there are no -1 elements along a dimension of 2"),
     (partial(CumsumOp, axis=0), [b(2)], "truth values (i1) are no numbers"),
     (partial(SoftmaxOp, axis=-1), [f(2)], "axis -1 is outside of a tensor of rank 1"),
     (partial(SoftmaxOp, axis=0), [i(2)], "operand must be of a float type, got i64"),

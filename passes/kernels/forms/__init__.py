@@ -8,9 +8,10 @@ from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import ReductionOp
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.recurrence import RecurrenceOp
+from ....dialects.graph.selection import TopKOp
 from ....dialects.graph.windows import LrnOp, PoolOp
 
-FORMS = ("attention", "contraction", "map", "recurrence", "rows", "windows")
+FORMS = ("attention", "contraction", "map", "recurrence", "rows", "selection", "windows")
 
 
 def form_of(op: Operation) -> str:
@@ -22,6 +23,8 @@ def form_of(op: Operation) -> str:
             return "attention"
         case RecurrenceOp():
             return "recurrence"
+        case TopKOp():
+            return "selection"
         case PoolOp() | LrnOp():
             return "windows"
         case ReductionOp():

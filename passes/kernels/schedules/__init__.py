@@ -31,6 +31,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "map": ("map:Map",),
         "recurrence": ("recurrence:Recurrence",),
         "rows": ("rows:Rows", "direct:Direct"),
+        "selection": ("selection:Selection",),
         "windows": ("lrn:Lrn", "windows:Windows"),
     },
     "cuda": {
@@ -50,6 +51,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
             "column_rows:ColumnRows",
             "elements:Elements",
         ),
+        "selection": ("ranks:Ranks",),
         "windows": ("elements:Elements",),
     },
 }

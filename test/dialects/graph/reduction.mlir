@@ -22,6 +22,8 @@ func.func @reduction(%x: tensor<2x3x4xf32>) {
   %7 = graph.cumsum %x {axis = 1, exclusive, reverse} : tensor<2x3x4xf32>
   %8 = graph.softmax %x {axis = 2} : tensor<2x3x4xf32>
   %9 = graph.log_softmax %x {axis = 2} : tensor<2x3x4xf32>
+  // CHECK: graph.top_k %x {axis = 1 : i64, count = 2 : i64, smallest} : (tensor<2x3x4xf32>) -> tensor<2x2x4xi64>
+  %10 = graph.top_k %x {axis = 1, count = 2, smallest} : (tensor<2x3x4xf32>) -> tensor<2x2x4xi64>
   func.return
 }
 

@@ -187,6 +187,16 @@ def extremum(g: Growth) -> None:
     g.add(op, x, axis=g.axis(x), keepdims=g.integer(0, 2), select_last_index=last)
 
 
+def top_k(g: Growth) -> None:
+    x = g.floats(least=1, exact=True)
+    axis = g.axis(x)
+    if 0 in x.shape or g.opset < 10:
+        raise Misfit
+    largest = g.integer(0, 2) if g.has("TopK", "largest") else None
+    k = g.constant([g.integer(1, x.shape[axis] + 1)])
+    g.add("TopK", x, k, results=2, moves=True, axis=axis, largest=largest)
+
+
 def cumulative(g: Growth) -> None:
     x = g.floats(least=1)
     axis = g.constant(np.array(g.signed(g.axis(x), x.rank)))
@@ -298,6 +308,7 @@ MAKERS: Mapping[Maker, int] = {
     neighbours: 1,
     resize: 2,
     reduce: 5,
+    top_k: 1,
     extremum: 1,
     cumulative: 1,
     softmax: 3,

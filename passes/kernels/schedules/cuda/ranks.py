@@ -1,0 +1,47 @@
+"""The ranks schedule: a thread for each element of a row, which counts how many come before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.selection import TopKOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import shape_of
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import GpuAttr
+from ...kernel_facts import the_root
+from ..schedule import Schedule, TileSize
+from .cost import LAUNCH, bytes_of, memory_seconds
+from .rows import STEP
+
+
+@dataclass(frozen=True)
+class Ranks(Schedule[GpuAttr]):
+    """Every element of a row compared with every other: all at once, where a heap would be one thread's."""
+
+    name = "ranks"
+
+    block: TileSize = 128
+    """Threads of a block."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
+        """The one there is."""
+        yield cls()
+
+    @override
+    def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
+        root = the_root(kernel, TopKOp)
+        shape = shape_of(root.x)
+        waves = -(-prod(shape) // (self.block * target.multiprocessors.data))
+        return LAUNCH + memory_seconds(bytes_of(kernel), target) + waves * shape[root.axis.value.data] * STEP
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return InterfaceAttr.of(strided_operands=[0], strided_results=[0])
