@@ -18,6 +18,7 @@ from ..dialects.graph.base import ElementwiseOp, ReductionOp
 from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ..dialects.graph.packing import UnpackOp
 from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
+from ..dialects.graph.sampling import SampleOp
 from ..dialects.graph.selection import TopKOp
 from ..dialects.graph.structure import ConstantOp, KernelOp
 from ..dialects.graph.values import numpy_dtype, shape_of
@@ -64,11 +65,18 @@ def _recurrence(op: Operation) -> int:
     return steps * batch * (prod(shape_of(op.weight)) + prod(shape_of(op.recurrence)))
 
 
+def _sample(op: Operation) -> int:
+    assert isinstance(op, SampleOp)
+    axes = len(shape_of(op.x)) - 2
+    return prod(shape_of(op.result)) * (op.neighbours**axes + 8 * axes)  # and about so many for each position
+
+
 _PRODUCTS: dict[type[Operation], _Products] = {
     MatmulOp: _matmul,
     ConvOp: _conv,
     ConvTransposeOp: _conv_transpose,
     AttentionOp: _attention,
+    SampleOp: _sample,
     **dict.fromkeys((LstmOp, GruOp, RnnOp), _recurrence),
 }
 # Operations per element, where it is not one: polynomials and divisions.

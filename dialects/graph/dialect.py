@@ -45,6 +45,7 @@ from .reduction import (
     SoftmaxOp,
 )
 from .resize import ResizeOp
+from .sampling import SampleOp
 from .selection import TopKOp
 from .structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from .unary import (
@@ -171,6 +172,7 @@ Graph = Dialect(
         ScatterNdOp,
         ScatterElementsOp,
         ResizeOp,
+        SampleOp,
         AttentionOp,
         LstmOp,
         GruOp,

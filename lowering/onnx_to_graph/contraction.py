@@ -8,7 +8,7 @@ from ...dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ...dialects.graph.elementwise import AddOp, MulOp
 from ...dialects.graph.values import shape_of
 from .node import Handler, Node
-from .windows import check_rank, read_window, spatial_ints, split_pads
+from .windows import check_rank, read_kernel, read_window, spatial_ints, split_pads
 
 
 def _matmul(node: Node) -> SSAValue:
@@ -54,7 +54,7 @@ def _gemm(node: Node) -> SSAValue:
 def _conv(node: Node) -> SSAValue:
     x, weight, bias = node.operand(0), node.operand(1), node.optional(2)
     rank = check_rank(node, shape_of(x))
-    kernel = _kernel(node, weight, rank)
+    kernel = read_kernel(node, weight, rank)
     window = read_window(node, shape_of(x)[2:], kernel)
     return node.emit(
         ConvOp(
@@ -69,22 +69,10 @@ def _conv(node: Node) -> SSAValue:
     )
 
 
-def _kernel(node: Node, weight: SSAValue, rank: int) -> list[int]:
-    """The spatial sizes of a weight, which `kernel_shape` must agree with."""
-    shape = shape_of(weight)
-    if len(shape) != rank + 2:
-        raise node.invalid(f"the weight has {len(shape)} dimensions, but the operand has {rank + 2}")
-    kernel = list(shape[2:])
-    stated = spatial_ints(node, "kernel_shape", rank, 0)
-    if node.has("kernel_shape") and stated != kernel:
-        raise node.invalid(f"kernel_shape is {stated}, but the weight's is {kernel}")
-    return kernel
-
-
 def _conv_transpose(node: Node) -> SSAValue:
     x, weight, bias = node.operand(0), node.operand(1), node.optional(2)
     rank = check_rank(node, shape_of(x))
-    kernel = _kernel(node, weight, rank)
+    kernel = read_kernel(node, weight, rank)
     strides, dilations = spatial_ints(node, "strides", rank, 1), spatial_ints(node, "dilations", rank, 1)
     extra = spatial_ints(node, "output_padding", rank, 0)
     pads = spatial_ints(node, "pads", 2 * rank, 0)

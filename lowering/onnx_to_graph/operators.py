@@ -24,6 +24,7 @@ from . import (
     recurrence,
     reduction,
     resize,
+    sampling,
     states,
 )
 from .check import OLDEST_OPSET, named_nodes
@@ -50,6 +51,7 @@ HANDLERS: dict[str, Handler] = {
         recurrence,
         reduction,
         resize,
+        sampling,
         states,
     )
     for name, handler in family.HANDLERS.items()

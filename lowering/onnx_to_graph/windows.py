@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.ir import SSAValue
+
 from ...dialects.graph import spatial
+from ...dialects.graph.values import shape_of
 from .node import Node
 
 
@@ -38,6 +41,18 @@ def check_rank(node: Node, shape: Sequence[int]) -> int:
     if len(shape) < 3:
         raise node.invalid(f"the operand needs batch, channels and at least one more dimension, got rank {len(shape)}")
     return len(shape) - 2
+
+
+def read_kernel(node: Node, weight: SSAValue, rank: int) -> list[int]:
+    """The spatial sizes of a weight, which `kernel_shape` must agree with."""
+    shape = shape_of(weight)
+    if len(shape) != rank + 2:
+        raise node.invalid(f"the weight has {len(shape)} dimensions, but the operand has {rank + 2}")
+    kernel = list(shape[2:])
+    stated = spatial_ints(node, "kernel_shape", rank, 0)
+    if node.has("kernel_shape") and stated != kernel:
+        raise node.invalid(f"kernel_shape is {stated}, but the weight's is {kernel}")
+    return kernel
 
 
 def read_window(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Window:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
 from graph_cases import random
-from import_cases import Case, assert_close, check, computed, imported, one_node, onnxruntime
+from import_cases import Case, assert_close, check, computed, imported, one_node, onnxruntime, reference
 
 from mini_infer.dialects.errors import InvalidModelError
 from mini_infer.dialects.graph.values import Array
@@ -51,6 +52,7 @@ def test_the_first_nan_of_a_window_is_its_largest_element() -> None:
     np.testing.assert_array_equal(found["y1"], [[[1, 3]]])
 
 
+KERNEL, OFFSET = random(4, 3, 2, 2, seed=1), random(2, 8, 6, 5)
 UNPOOLED = random(1, 2, 2, 2), ints([[[5, 7], [13, 15]], [[16, 18], [25, 31]]]).reshape(1, 2, 2, 2)
 SQUARE: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
 
@@ -76,12 +78,89 @@ def test_lp_pool_adds_up_all_that_a_window_covers(p: int, window: dict[str, Any]
     check(Case("LpPool", [IMAGE], 18, {"p": p, **window}, runtime=True))
 
 
+def grid(*shape: int, dtype: Any = np.float32) -> Array:
+    """Positions inside, outside and on the edges."""
+    around = np.random.default_rng(1).uniform(-1.6, 1.6, shape)
+    return np.where(np.abs(around) > 1.4, np.sign(around), around).astype(dtype)
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_grid_sample(mode: str, padding: str, corners: int) -> None:
+    old = {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode)
+    around = {"padding_mode": padding, "align_corners": corners}
+    positions = grid(2, 5, 4, 2)
+    check(Case("GridSample", [IMAGE, positions], 16, {"mode": old, **around}, runtime=True))
+    if (mode, padding) != ("cubic", "border"):
+        check(Case("GridSample", [IMAGE.astype(np.float64), positions], 22, {"mode": mode, **around}, tolerance=1e-6))
+    if mode != "cubic":
+        check(Case("GridSample", [VOLUME, grid(1, 2, 3, 2, 3)], 20, {"mode": mode, **around}, runtime=True))
+
+
+def test_grid_sample_of_other_types() -> None:
+    numbers = np.arange(40).reshape(1, 2, 4, 5)
+    for dtype in (np.uint8, np.int64, np.bool_):
+        check(Case("GridSample", [numbers.astype(dtype), grid(1, 3, 3, 2)], 22, {"mode": "nearest"}))
+    half = Case("GridSample", [IMAGE.astype(np.float16), grid(2, 3, 3, 2, dtype=np.float16)], 22, tolerance=2e-3)
+    model, inputs = one_node(half)
+    found = computed(model, inputs)["y0"]
+    assert found.dtype == np.float16
+    wide = Case("GridSample", [each.astype(np.float32) for each in inputs.values()], 22)
+    assert_close(found.astype(np.float32), reference(*one_node(wide))[0], 2e-3)
+
+
+DEFORMED: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((2, 3, 2, 3), {}),
+    ((4, 1, 3, 2), {"group": 3, "strides": [2, 1], "pads": [1, 0, 1, 1], "offset_group": 3}),
+    ((2, 3, 2, 2), {"dilations": [2, 1], "offset_group": 1}),
+]
+
+
+@pytest.mark.parametrize(("shape", "attributes"), DEFORMED, ids=str)
+def test_deform_conv(shape: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    filters, inputs, *kernel = shape
+    filters = filters * attributes.get("group", 1)
+    weight = random(filters, inputs, *kernel, seed=1)
+    places = np.shape(reference(*one_node(Case("Conv", [IMAGE, weight], 11, _of_conv(attributes))))[0])[2:]
+    parts = attributes.get("offset_group", 1)
+    offset = random(2, parts * prod(kernel) * 2, *places, seed=2, low=-2, high=2)
+    mask = random(2, parts * prod(kernel), *places, seed=3)
+    operands = [IMAGE, weight, offset, random(filters, seed=4), mask]
+    check(Case("DeformConv", operands, 19, {**attributes, "kernel_shape": kernel}, tolerance=2e-5))
+    check(Case("DeformConv", operands[:3], 22, attributes, tolerance=2e-5))
+
+
+def _of_conv(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if name != "offset_group"}
+
+
+def test_deform_conv_of_nothing_that_is_moved_is_a_convolution() -> None:
+    weight = random(4, 2, 2, 1, 3, seed=1)
+    window = {"pads": [0, 1, 0, 0, 0, 1], "strides": [1, 2, 1]}
+    (expected,) = reference(*one_node(Case("Conv", [VOLUME, weight], 11, window)))
+    offset = np.zeros((1, 6 * 3, *expected.shape[2:]), np.float32)
+    assert_close(computed(*one_node(Case("DeformConv", [VOLUME, weight, offset], 22, window)))["y0"], expected)
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
         (Case("MaxUnpool", [UNPOOLED[0], UNPOOLED[1][0]], 11, SQUARE), "indices of shape .* but an operand of shape"),
         (Case("MaxUnpool", [*UNPOOLED, ints(1, 2, 3, 4)], 11, SQUARE, known=[2]), "has no room for"),
         (Case("MaxUnpool", [*UNPOOLED], 11, {"kernel_shape": [2, 2], "pads": [2, 2, 2, 2]}), "take away more"),
+        (Case("GridSample", [IMAGE, grid(2, 3, 3, 3)], 20), "a grid of shape .* for an operand of shape"),
+        (Case("GridSample", [IMAGE, grid(1, 3, 3, 2)], 20), "2 samples, but positions for 1"),
+        (Case("GridSample", [IMAGE, grid(2, 3, 3, 2)], 20, {"mode": "area"}), "mode area or padding_mode zeros is"),
+        (Case("GridSample", [TIES, grid(2, 3, 3, 2)], 20), "only floats can be weighed"),
+        (Case("GridSample", [random(1, 1, 2, 2, 2, 2), grid(1, 3, 4)], 20), "needs 1 to 3 spatial dimensions, got 4"),
+        (
+            Case("DeformConv", [IMAGE, KERNEL, random(2, 8, 6, 4)], 19),
+            r"offsets of shape .* instead of \(2, 8, 6, 5\)",
+        ),
+        (Case("DeformConv", [IMAGE, KERNEL, OFFSET, None, random(2, 3, 6, 5)], 19), "a mask of shape"),
+        (Case("DeformConv", [IMAGE, KERNEL, OFFSET], 19, {"group": 2}), "in 2 groups, but 3 channels"),
+        (Case("DeformConv", [IMAGE, KERNEL, OFFSET], 19, {"offset_group": 2}), "offset_group 2 does not divide"),
     ],
 )
 def test_invalid(case: Case, message: str) -> None:

@@ -11,10 +11,17 @@ from ..writing.builder import LoopBuilder
 from .convolution_rules import CONVOLUTION_RULES
 from .movement_rules import MOVEMENT_RULES
 from .reduction_rules import REDUCTION_RULES
+from .sampling_rules import SAMPLING_RULES
 from .values import Rule, Values
 from .window_rules import WINDOW_RULES
 
-_RULES: dict[str, Rule] = {**MOVEMENT_RULES, **REDUCTION_RULES, **WINDOW_RULES, **CONVOLUTION_RULES}
+_RULES: dict[str, Rule] = {
+    **MOVEMENT_RULES,
+    **REDUCTION_RULES,
+    **WINDOW_RULES,
+    **CONVOLUTION_RULES,
+    **SAMPLING_RULES,
+}
 
 
 def element_values(

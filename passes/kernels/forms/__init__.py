@@ -8,6 +8,7 @@ from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import ReductionOp
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.recurrence import RecurrenceOp
+from ....dialects.graph.sampling import SampleOp
 from ....dialects.graph.selection import TopKOp
 from ....dialects.graph.windows import LrnOp, PoolOp
 
@@ -25,7 +26,7 @@ def form_of(op: Operation) -> str:
             return "recurrence"
         case TopKOp():
             return "selection"
-        case PoolOp() | LrnOp():
+        case PoolOp() | LrnOp() | SampleOp():
             return "windows"
         case ReductionOp():
             return "rows"

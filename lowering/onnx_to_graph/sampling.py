@@ -1,0 +1,97 @@
+"""Operators that look between elements: GridSample, and DeformConv, a convolution whose taps are moved by values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.base import require_float
+from ...dialects.graph.contraction import MatmulOp
+from ...dialects.graph.elementwise import AddOp, MulOp, SubOp
+from ...dialects.graph.movement import SliceOp, TransposeOp
+from ...dialects.graph.sampling import PADDINGS, SampleOp
+from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from .node import Handler, Node
+from .windows import Window, check_rank, read_kernel, read_window
+
+_MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
+
+
+def _grid_sample(node: Node) -> SSAValue:
+    """Positions come in [-1, 1]: from edge to edge, or with align_corners from the first centre to the last one."""
+    x, grid = node.operand(0), node.widened(node.operand(1))
+    require_float(grid, "the grid")
+    sizes = shape_of(x)[2:]
+    if shape_of(grid)[-1] != check_rank(node, shape_of(x)):
+        raise node.invalid(f"a grid of shape {shape_of(grid)} for an operand of shape {shape_of(x)}")
+    mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
+    if mode not in _MODES or padding not in PADDINGS:
+        raise node.invalid(f"mode {mode} or padding_mode {padding} is unknown")
+    corners = node.flag("align_corners")
+    dtype = numpy_dtype(element_type_of_value(grid))
+    lengths = node.array(np.array([size - 1 if corners else size for size in reversed(sizes)], dtype))
+    positions = node.emit(MulOp(node.emit(AddOp(grid, node.scalar(1, grid))), lengths))
+    if not corners:
+        positions = node.emit(SubOp(positions, node.scalar(1, grid)))
+    positions = node.emit(MulOp(positions, node.scalar(0.5, grid)))
+    return node.emit(SampleOp(x, positions, _MODES[mode], padding, corners=corners))
+
+
+def _deform_conv(node: Node) -> SSAValue:
+    """All that the taps of all windows see, sampled, then a product with the weights.
+
+    Each of `offset_group` parts of the channels has offsets, and factors in the mask, of its own.
+    """
+    x, weight, offset = node.operand(0), node.operand(1), node.operand(2)
+    bias, mask = node.optional(3), node.optional(4)
+    rank = check_rank(node, shape_of(x))
+    window = read_window(node, shape_of(x)[2:], read_kernel(node, weight, rank))
+    groups, offset_groups = node.integer("group", 1), node.integer("offset_group", 1)
+    batch, channels = shape_of(x)[:2]
+    filters, inputs = shape_of(weight)[:2]
+    if groups < 1 or inputs * groups != channels or filters % groups:
+        raise node.invalid(f"a weight of shape {shape_of(weight)} in {groups} groups, but {channels} channels")
+    if offset_groups < 1 or channels % offset_groups:
+        raise node.invalid(f"offset_group {offset_groups} does not divide {channels} channels")
+    taps, places = prod(window.kernel), window.geometry().positions(shape_of(x)[2:])
+    expected = (batch, offset_groups * taps * rank, *places)
+    if shape_of(offset) != expected:
+        raise node.invalid(f"offsets of shape {shape_of(offset)} instead of {expected}")
+    parts = batch * offset_groups
+    offset = node.reshape(node.widened(offset), (parts, taps, rank, prod(places)))
+    stops = [parts, taps, -1, prod(places)]
+    last_first = node.emit(SliceOp(offset, [0, 0, rank - 1, 0], stops, [1, 1, -1, 1]))
+    node.reserve(taps * rank * prod(places))
+    unmoved = node.array(_unmoved(window, places, numpy_dtype(element_type_of_value(offset))))
+    positions = node.emit(TransposeOp(node.emit(AddOp(last_first, unmoved)), (0, 1, 3, 2)))
+    split = node.reshape(x, (parts, channels // offset_groups, *shape_of(x)[2:]))
+    seen = node.emit(SampleOp(split, positions))
+    if mask is not None:
+        expected = (batch, offset_groups * taps, *places)
+        if shape_of(mask) != expected:
+            raise node.invalid(f"a mask of shape {shape_of(mask)} instead of {expected}")
+        seen = node.emit(MulOp(seen, node.reshape(mask, (parts, 1, taps, prod(places)))))
+    columns = node.reshape(seen, (batch, groups, inputs * taps, prod(places)))
+    product = node.emit(MatmulOp(node.reshape(weight, (groups, filters // groups, inputs * taps)), columns))
+    result = node.reshape(product, (batch, filters, *places))
+    return result if bias is None else node.emit(AddOp(result, node.reshape(bias, (filters, *[1] * rank))))
+
+
+def _unmoved(window: Window, places: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Where taps stand without an offset: [taps, spatial dimensions from the last one on, places]."""
+    rank = len(places)
+    axes: list[Array] = []
+    for axis in range(rank):
+        taps = np.arange(window.kernel[axis]) * window.dilations[axis]
+        starts = np.arange(places[axis]) * window.strides[axis] - window.pads[axis]
+        shape = [1] * (2 * rank)
+        shape[axis], shape[rank + axis] = len(taps), len(starts)
+        axes.append(np.broadcast_to(np.add.outer(taps, starts).reshape(shape), (*window.kernel, *places)))
+    return np.stack(axes[::-1]).reshape(rank, prod(window.kernel), prod(places)).swapaxes(0, 1).astype(dtype)
+
+
+HANDLERS: dict[str, Handler] = {"GridSample": _grid_sample, "DeformConv": _deform_conv}
