@@ -5,7 +5,7 @@ Making those of single nodes takes onnx ten seconds, so they are made once and k
 
 from __future__ import annotations
 
-import os
+import fcntl
 import pickle
 import re
 import tempfile
@@ -73,17 +73,23 @@ def _stored(kind: str) -> list[Any]:
 
 @cache
 def _kept() -> Path:
-    if not _KEPT.exists():
-        _KEPT.parent.mkdir(exist_ok=True)
-        with warnings.catch_warnings():
+    _KEPT.parent.mkdir(exist_ok=True)
+    with _KEPT.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # others wait for the first
+        if not _KEPT.exists():
+            _keep()
+    return _KEPT
+
+
+def _keep() -> None:
+    with tempfile.TemporaryDirectory(dir=_KEPT.parent) as folder:
+        made = Path(folder, _KEPT.name)
+        with warnings.catch_warnings(), zipfile.ZipFile(made, "w") as kept:
             warnings.simplefilter("ignore")
-            cases = _stored("node")
-        with tempfile.NamedTemporaryFile(dir=_KEPT.parent, delete=False) as file, zipfile.ZipFile(file, "w") as kept:
-            for case in cases:
+            for case in _stored("node"):
                 data = [tuple([_plain(value) for value in values] for values in pair) for pair in case.data_sets]
                 kept.writestr(case.name, pickle.dumps((case.model.SerializeToString(), data, case.rtol, case.atol)))
-        os.replace(file.name, _KEPT)
-    return _KEPT
+        made.rename(_KEPT)
 
 
 def _plain(value: Any) -> Any:

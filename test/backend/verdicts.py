@@ -6,9 +6,9 @@ import multiprocessing
 import signal
 import time
 import warnings
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from typing import Any
 
 from backend.cases import load
 from onnx.backend.test.runner import Runner
@@ -16,7 +16,7 @@ from onnx.backend.test.runner import Runner
 from mini_infer.dialects.errors import UnsupportedError
 from mini_infer.runtime.backend import MiniInferBackend
 
-SECONDS = 60  # for one case
+SECONDS = 120  # for one case, on a machine that does other work too
 
 
 @dataclass(frozen=True)
@@ -29,45 +29,44 @@ class Verdict:
     seconds: float = 0.0  # of CPU, to compile and run the model
 
 
-def verdicts(names: Iterable[str], seconds: int = SECONDS) -> Iterator[Verdict]:
-    """How each of the cases ends, by the suite's own comparison."""
-    worker = _Worker()
-    try:
-        for name in names:
-            verdict = worker.verdict(name, seconds)
-            yield verdict
-            if verdict.outcome in ("crash", "hang"):
-                worker.end()
-                worker = _Worker()
-    finally:
-        worker.end()
+class Trials:
+    """Tries cases one after another in a forked process; in a new one where the last has died or hangs."""
 
+    def __init__(self, seconds: int = SECONDS) -> None:
+        self.seconds = seconds
+        self._pipe: Connection | None = None
+        self._process: Any = None
 
-class _Worker:
-    """A forked process that tries cases one after another."""
+    def verdict(self, name: str) -> Verdict:
+        """How the case ends, by the suite's own comparison."""
+        pipe = self._pipe or self._start()
+        pipe.send(name)
+        if not pipe.poll(self.seconds):
+            self.end()
+            return Verdict(name, "hang", f"no answer in {self.seconds} s")
+        try:
+            return pipe.recv()
+        except EOFError:
+            self._process.join()
+            code = self._process.exitcode
+            self.end()
+            return Verdict(name, "crash", signal.Signals(-code).name if code < 0 else f"exit status {code}")
 
-    def __init__(self) -> None:
+    def _start(self) -> Connection:
         fork = multiprocessing.get_context("fork")
-        self._ours, theirs = fork.Pipe()
+        self._pipe, theirs = fork.Pipe()
         self._process = fork.Process(target=_serve, args=(theirs,), daemon=True)
         self._process.start()
         theirs.close()
-
-    def verdict(self, name: str, seconds: int) -> Verdict:
-        self._ours.send(name)
-        if not self._ours.poll(seconds):
-            return Verdict(name, "hang", f"no answer in {seconds} s")
-        try:
-            return self._ours.recv()
-        except EOFError:
-            self._process.join()
-            code = self._process.exitcode or 0
-            return Verdict(name, "crash", signal.Signals(-code).name if code < 0 else f"exit status {code}")
+        return self._pipe
 
     def end(self) -> None:
-        self._ours.close()
-        self._process.kill()
-        self._process.join()
+        """Ends the process."""
+        if self._pipe is not None:
+            self._pipe.close()
+            self._process.kill()
+            self._process.join()
+            self._pipe = None
 
 
 def _serve(pipe: Connection) -> None:
