@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..dialects.graph.attention import AttentionOp
 from ..dialects.graph.base import ElementwiseOp, ReductionOp
 from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ..dialects.graph.linear_attention import LinearAttentionOp
 from ..dialects.graph.packing import UnpackOp
 from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
 from ..dialects.graph.sampling import SampleOp
@@ -59,6 +60,12 @@ def _attention(op: Operation) -> int:
     return prod(shape_of(op.query)) * shape_of(op.key)[-2] + prod(shape_of(op.result)) * shape_of(op.value)[-2]
 
 
+def _linear_attention(op: Operation) -> int:
+    assert isinstance(op, LinearAttentionOp)
+    width = shape_of(op.value)[3]
+    return (prod(shape_of(op.query)) + (1 if op.beta is None else 2) * prod(shape_of(op.key))) * width
+
+
 def _recurrence(op: Operation) -> int:
     assert isinstance(op, RecurrenceOp)
     steps, batch, _ = shape_of(op.x)
@@ -77,6 +84,7 @@ _PRODUCTS: dict[type[Operation], _Products] = {
     ConvTransposeOp: _conv_transpose,
     AttentionOp: _attention,
     SampleOp: _sample,
+    LinearAttentionOp: _linear_attention,
     **dict.fromkeys((LstmOp, GruOp, RnnOp), _recurrence),
 }
 # Operations per element, where it is not one: polynomials and divisions.

@@ -19,6 +19,7 @@ from mini_infer.dialects.graph.attention import AttentionOp
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.elementwise import AddOp, MinOp, MulOp, SubOp
 from mini_infer.dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from mini_infer.dialects.graph.linear_attention import LinearAttentionOp
 from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, TransposeOp
 from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from mini_infer.dialects.graph.recurrence import LstmOp
@@ -96,6 +97,11 @@ def attention(m: Model, n: int) -> SSAValue:
     return m(AttentionOp(q, k, v, scale=0.5))
 
 
+def linear_attention(m: Model, rows: int, columns: int) -> SSAValue:
+    q, k, v = m.input(1, 2, 2, rows), m.input(1, 2, 1, rows), m.input(1, 2, 1, columns)
+    return m(LinearAttentionOp(q, k, v, decay=m.input(1, 2, 1, rows), scale=0.5))
+
+
 def lstm(m: Model, n: int) -> SSAValue:
     return m(LstmOp(m.input(2, n, 3), m.weight(1, 12, 3), m.weight(1, 12, 3), hidden=3))
 
@@ -146,6 +152,10 @@ CASES: dict[str, dict[str, Sized]] = {
             lambda w: w(AddOp(w[1], w(BroadcastToOp(w(ReduceMeanOp(w[0], [1], True)), shape_of(w[1]))))),
             lambda n: [(3, n), (3, n)],
         ),
+    },
+    "linear_attention": {
+        "columns": graph(lambda m, n: linear_attention(m, 3, n)),
+        "rows": graph(lambda m, n: linear_attention(m, n, 5)),
     },
     "lrn": {"channels": graph(lambda m, n: m(LrnOp(m.input(2, 2, 3, n, dtype=np.float64), 3, layout="NHWC")))},
     "map": {

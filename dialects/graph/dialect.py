@@ -27,6 +27,7 @@ from .elementwise import (
     XorOp,
 )
 from .indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
+from .linear_attention import LinearAttentionOp
 from .movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from .normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from .packing import UnpackOp
@@ -174,6 +175,7 @@ Graph = Dialect(
         ResizeOp,
         SampleOp,
         AttentionOp,
+        LinearAttentionOp,
         LstmOp,
         GruOp,
         RnnOp,

@@ -7,6 +7,7 @@ from math import prod
 from .attention import AttentionOp
 from .base import GraphOp
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp
+from .linear_attention import LinearAttentionOp
 from .recurrence import RecurrenceOp
 from .resize import ResizeOp
 from .sampling import SampleOp
@@ -14,7 +15,10 @@ from .values import shape_of
 from .windows import LrnOp, PoolOp
 
 # Windows and padding may be far larger than what they are laid over, scores than queries; a recurrence is slow.
-_OUT_OF_PROPORTION = (AttentionOp, ConvOp, ConvTransposeOp, LrnOp, PoolOp, RecurrenceOp, ResizeOp, SampleOp)
+_OUT_OF_PROPORTION = (
+    *(AttentionOp, ConvOp, ConvTransposeOp, LinearAttentionOp, LrnOp),
+    *(PoolOp, RecurrenceOp, ResizeOp, SampleOp),
+)
 _PRODUCTS = 2**30  # numpy takes about a second for so many products of integers
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 from xdsl.dialects.builtin import i64
@@ -11,9 +11,10 @@ from xdsl.ir import SSAValue
 from ...dialects.graph.contraction import ConvOp
 from ...dialects.graph.elementwise import AddOp, ModOp
 from ...dialects.graph.indexing import ScatterNdOp
+from ...dialects.graph.linear_attention import LinearAttentionOp
 from ...dialects.graph.movement import ConcatOp
-from ...dialects.graph.unary import SiluOp
-from ...dialects.graph.values import Array, shape_of
+from ...dialects.graph.unary import ExpOp, SiluOp
+from ...dialects.graph.values import Array, element_type_of_value, shape_of
 from .movement import slice_axis
 from .node import Handler, Node
 
@@ -74,7 +75,41 @@ def _causal_conv_with_state(node: Node) -> list[SSAValue]:
     ]
 
 
+_RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
+
+
+def _linear_attention(node: Node) -> list[SSAValue]:
+    """Attention by a state that each step changes; computed in float32, or wider."""
+    query, past = node.operand(0), node.optional(3)
+    batch, steps = shape_of(query)[:2]
+    heads, groups = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
+    rule = node.text("update_rule", "gated_delta")
+    if rule not in _RULES:
+        raise node.invalid(f"update_rule {rule} is unknown")
+    for index, name, wanted in zip((4, 5), ("decay", "beta"), _RULES[rule], strict=True):
+        if node.has_operand(index) != wanted:
+            raise node.invalid(f"update_rule {rule} {'needs' if wanted else 'takes no'} {name}")
+    node.ignore("chunk_size")  # a hint for other ways to compute the same
+
+    def split(index: int, parts: int) -> SSAValue:
+        value = node.operand(index)
+        shape = shape_of(value)
+        if len(shape) != 3 or parts < 1 or shape[2] % parts:
+            raise node.invalid(f"operand {index} of shape {list(shape)} can't be split into {parts} heads")
+        return node.widened(node.reshape(value, (*shape[:2], parts, shape[2] // parts)))
+
+    q, k, v = split(0, heads), split(1, groups), split(2, groups)
+    decay = node.emit(ExpOp(split(4, groups))) if node.has_operand(4) else None
+    beta = node.widened(node.operand(5)) if node.has_operand(5) else None
+    scale = node.number("scale", 0.0) or 1 / sqrt(shape_of(q)[3] or 1)
+    state = None if past is None else node.cast(past, element_type_of_value(q))
+    y, last = node.emit_all(LinearAttentionOp(q, k, v, state, decay, beta, scale=scale))
+    result = node.reshape(y, (batch, steps, prod(shape_of(y)[2:])))
+    return [node.cast(result, element_type_of_value(query)), node.cast(last, element_type_of_value(past or query))]
+
+
 HANDLERS: dict[str, Handler] = {
     "TensorScatter": _tensor_scatter,
+    "LinearAttention": _linear_attention,
     "CausalConvWithState": _causal_conv_with_state,
 }

@@ -21,6 +21,7 @@ from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, Matmu
 from mini_infer.dialects.graph.elementwise import AddOp, AndOp, WhereOp
 from mini_infer.dialects.graph.evaluation import is_cheap
 from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
+from mini_infer.dialects.graph.linear_attention import LinearAttentionOp
 from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
@@ -73,6 +74,7 @@ conv, pool = ConvOp, partial(MaxPoolOp, kernel=(2, 2))
 transposed = ConvTransposeOp
 lstm = partial(LstmOp, hidden=4)
 attention = partial(AttentionOp, scale=1.0)
+linear = partial(LinearAttentionOp, scale=1.0)
 norm = partial(LayerNormOp, axis=1)
 cut = partial(SliceOp, starts=(0, 0), stops=(2, 2))
 pad = partial(PadOp, low=(0, 1), high=(0, 1))
@@ -126,6 +128,25 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(ReduceSumOp, axes=(1, 0)), [f(2, 2)], "axes [1, 0] are not sorted or not distinct"),
     (partial(ReduceSumOp, axes=(2,)), [f(2, 2)], "axis 2 is outside of a tensor of rank 2"),
     (partial(ArgMaxOp, axis=1), [f(2, 0)], "there is no extremum of no elements"),
+    (linear, [f(2, 3, 4), f(2, 3, 2, 5), f(2, 3, 2, 6)], "query, key and value need four dimensions"),
+    (linear, [f(2, 3, 4, 5), f(2, 3, 3, 5), f(2, 3, 3, 6)], "4 query heads on 3 key and 3 value heads"),
+    (linear, [f(2, 3, 4, 5), f(2, 3, 2, 4), f(2, 3, 2, 6)], "queries of 5 elements, but keys of 4"),
+    (linear, [f(2, 3, 4, 5), f(2, 4, 2, 5), f(2, 3, 2, 6)], "query, key and value have (2, 3), (2, 4) and (2, 3)"),
+    (
+        linear,
+        [f(2, 3, 4, 5), f(2, 3, 2, 5), f(2, 3, 2, 6), f(2, 2, 5, 5)],
+        "an initial state of shape [2, 2, 5, 5] instead of [2, 2, 5, 6]",
+    ),
+    (
+        linear,
+        [f(2, 3, 4, 5), f(2, 3, 2, 5), f(2, 3, 2, 6), f(2, 2, 5, 6), f(2, 3, 4, 5)],
+        "a decay of shape [2, 3, 4, 5] instead of [2, 3, 2, 5] or [2, 3, 2, 1]",
+    ),
+    (
+        linear,
+        [f(2, 3, 4, 5), f(2, 3, 2, 5), f(2, 3, 2, 6), f(2, 2, 5, 6), f(2, 3, 2, 5), f(2, 3, 4)],
+        "a beta of shape [2, 3, 4] instead of [2, 3, 2] or [2, 3, 1]",
+    ),
     (partial(TopKOp, axis=0, count=1), [b(2)], "truth values (i1) are no numbers"),
     (partial(TopKOp, axis=1, count=1), [f(2)], "axis 1 is outside of a tensor of rank 1"),
     (partial(TopKOp, axis=0, count=3), [f(2)], "there are no 3 elements along a dimension of 2"),

@@ -81,6 +81,43 @@ def test_a_wrong_causal_convolution(operands: list[Array | None], attributes: di
         imported(one_node(Case("CausalConvWithState", operands, 27, attributes, results=2))[0])
 
 
+RULES = [("linear", (0, 0)), ("gated", (1, 0)), ("delta", (0, 1)), ("gated_delta", (1, 1))]
+
+
+@pytest.mark.parametrize(("rule", "given"), RULES)
+@pytest.mark.parametrize("past", [None, random(2, 2, 3, 5, seed=6)])
+def test_linear_attention(rule: str, given: tuple[int, int], past: Array | None) -> None:
+    for width, rates in ((6, 2), (2, 1)):
+        decay, beta = -np.abs(random(2, 4, width, seed=4)), random(2, 4, rates, seed=5)
+        operands = [
+            *(random(2, 4, 12), random(2, 4, 6, seed=1), random(2, 4, 10, seed=2), past),
+            *(decay if given[0] else None, beta if given[1] else None),
+        ]
+        for more in ({}, {"scale": 0.3}):
+            attributes: dict[str, Any] = {"q_num_heads": 4, "kv_num_heads": 2, "update_rule": rule, **more}
+            check(Case("LinearAttention", operands, 27, attributes, results=2))
+
+
+HEADS: dict[str, Any] = {"q_num_heads": 4, "kv_num_heads": 2}
+PACKED = [random(2, 4, 12), random(2, 4, 6), random(2, 4, 10)]
+
+
+@pytest.mark.parametrize(
+    ("operands", "attributes", "message"),
+    [
+        (PACKED, HEADS, "update_rule gated_delta needs decay"),
+        ([*PACKED, None, PACKED[1]], {**HEADS, "update_rule": "linear"}, "update_rule linear takes no decay"),
+        (PACKED, {**HEADS, "update_rule": "cubic"}, "update_rule cubic is unknown"),
+        (PACKED, {**HEADS, "update_rule": "linear", "kv_num_heads": 4}, "can't be split into 4 heads"),
+        (PACKED, {**HEADS, "update_rule": "linear", "kv_num_heads": 0}, "can't be split into 0 heads"),
+        ([PACKED[0], PACKED[2], PACKED[2]], {**HEADS, "update_rule": "linear"}, "queries of 3 elements, but keys of 5"),
+    ],
+)
+def test_wrong_linear_attention(operands: list[Array | None], attributes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidModelError, match=f"the_node.*{message}"):
+        imported(one_node(Case("LinearAttention", operands, 27, attributes, results=2))[0])
+
+
 def flex_attention(
     q: Array, k: Array, v: Array, mods: dict[str, str] | None = None, **attributes: Any
 ) -> tuple[ModelProto, dict[str, Array]]:

@@ -7,12 +7,13 @@ from xdsl.ir import Operation
 from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import ReductionOp
 from ....dialects.graph.contraction import ConvOp, MatmulOp
+from ....dialects.graph.linear_attention import LinearAttentionOp
 from ....dialects.graph.recurrence import RecurrenceOp
 from ....dialects.graph.sampling import SampleOp
 from ....dialects.graph.selection import TopKOp
 from ....dialects.graph.windows import LrnOp, PoolOp
 
-FORMS = ("attention", "contraction", "map", "recurrence", "rows", "selection", "windows")
+FORMS = ("attention", "contraction", "linear_attention", "map", "recurrence", "rows", "selection", "windows")
 
 
 def form_of(op: Operation) -> str:
@@ -22,6 +23,8 @@ def form_of(op: Operation) -> str:
             return "contraction"
         case AttentionOp():
             return "attention"
+        case LinearAttentionOp():
+            return "linear_attention"
         case RecurrenceOp():
             return "recurrence"
         case TopKOp():

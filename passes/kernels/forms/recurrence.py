@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
@@ -12,7 +13,12 @@ from ....dialects.graph.values import element_type_of_value
 
 def check_recurrence(op: RecurrenceOp) -> None:
     """Raises CompileError for a recurrence that there is no code for."""
-    element = element_type_of_value(op.y)
+    check_floats(op, op.y)
+
+
+def check_floats(op: Operation, value: SSAValue) -> None:
+    """Raises CompileError for an op that hands on states of a type that there is no code for."""
+    element = element_type_of_value(value)
     if element not in (f32, f64):
         raise CompileError(f"{describe(op)}: a recurrence on {element} has no code; only f32 and f64 do")
 

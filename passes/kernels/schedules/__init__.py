@@ -28,6 +28,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
             "depthwise:Depthwise",
             "direct:Direct",
         ),
+        "linear_attention": ("linear_attention:LinearAttention",),
         "map": ("map:Map",),
         "recurrence": ("recurrence:Recurrence",),
         "rows": ("rows:Rows", "direct:Direct"),
@@ -43,6 +44,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
             "vector_rows:VectorRows",
             "elements:Elements",
         ),
+        "linear_attention": ("linear_attention:LinearAttention",),
         "map": ("scatter:Scatter", "transpose_tiles:TransposeTiles", "elements:Elements"),
         "recurrence": ("persistent:Persistent", "steps:Steps"),
         "rows": (

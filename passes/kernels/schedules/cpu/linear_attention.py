@@ -1,0 +1,60 @@
+"""The schedule of linear attention: a vector of the state's columns at a time, through all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from typing_extensions import override
+
+from .....dialects.graph.linear_attention import LinearAttentionOp
+from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.targets import CpuAttr
+from ....work import seconds
+from ...forms.recurrence import check_floats
+from ...kernel_facts import item_bytes, the_root
+from ..schedule import Schedule, TileSize
+from ..scratch import ScratchLayout
+
+REGISTERS = 2
+"""Of one vector: two chains of multiply-adds, of which each waits for itself."""
+
+
+@dataclass(frozen=True)
+class LinearAttention(Schedule[CpuAttr]):
+    """Columns of the state on their own."""
+
+    name = "linear_attention"
+
+    lanes: TileSize
+    """Columns of one vector."""
+
+    @override
+    @classmethod
+    def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
+        """Vectors of two registers, or of one where there are no more columns; CompileError where there is no code."""
+        root = the_root(kernel, LinearAttentionOp)
+        check_floats(root, root.y)
+        lanes = target.lanes(8 * item_bytes(root.y))
+        yield cls(lanes * (REGISTERS if shape_of(root.last)[3] > lanes else 1))
+
+    @override
+    def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
+        return seconds(kernel, target)
+
+    @override
+    def interface(self, kernel: KernelOp) -> InterfaceAttr:
+        return InterfaceAttr.of(
+            strided_operands=list(range(len(kernel.arguments))),
+            strided_results=list(range(len(kernel.terminator.arguments))),
+            per_thread=self.scratch(kernel).per_thread,
+        )
+
+    @override
+    def scratch(self, kernel: KernelOp) -> ScratchLayout:
+        """The state's columns."""
+        root = the_root(kernel, LinearAttentionOp)
+        return ScratchLayout.of([("state", element_type_of_value(root.y), (shape_of(root.key)[3], self.lanes))])
