@@ -26,7 +26,7 @@ from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass
 
 GRAPH = (
-    "infer-shapes,canonicalize-graph,fold-constants,cse,dce,"
+    "infer-shapes,canonicalize-graph,recompose-quantized,fold-constants,cse,dce,"
     "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,widen-halves,"
     "fold-batch-norm,channels-last,split-conv-transpose,canonicalize-graph,merge-products,fold-constants,pad-conv,split-concat,cse,dce"
 )
@@ -80,6 +80,7 @@ def phases(
     capacity: int | None = None,
     disable_inplace: Sequence[str] = (),
     poison: bool = False,
+    integer_products: bool = True,
     device: str = "cpu",
 ) -> tuple[Phase, ...]:
     """The whole way down, for a device of BELOW.
@@ -87,7 +88,8 @@ def phases(
     Without `optimize` every ONNX op is a kernel of its own; without `plan_memory` no bytes are used twice.
     With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
     strategy of plan-arena, `beam_width` how many partial plans its `beam` keeps; kernels with an op of
-    `disable_inplace` write no result over an operand.
+    `disable_inplace` write no result over an operand. Without `integer_products`, and on a GPU, products of quantised
+    numbers are of floats.
     With `poison` a buffer's bytes are overwritten when it dies, and every call is a stage of its own.
     """
     strategy = planner if plan_memory else "naive"
@@ -106,8 +108,9 @@ def phases(
         below["loops"] = f"poison-dead,{below['loops']}"
     if profile and "loops" in below:
         below["loops"] += ",profile-kernels"
+    graph = GRAPH if integer_products and device == "cpu" else GRAPH.replace("recompose-quantized,", "")
     return (
-        Phase("graph", GRAPH if optimize else PLAIN_GRAPH),
+        Phase("graph", graph if optimize else PLAIN_GRAPH),
         Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
         Phase("buffers", _with_options(BUFFERS if plan_memory else PLAIN_BUFFERS, options)),
         Phase("arena", _with_options(ARENA, options)),

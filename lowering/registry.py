@@ -33,6 +33,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "recompose-softmax": "mini_infer.passes.graph.recompose_softmax:RecomposeSoftmax",
         "recompose-layer-norm": "mini_infer.passes.graph.recompose_layer_norm:RecomposeLayerNorm",
         "recompose-gelu": "mini_infer.passes.graph.recompose_gelu:RecomposeGelu",
+        "recompose-quantized": "mini_infer.passes.graph.recompose_quantized:RecomposeQuantized",
         "recompose-silu": "mini_infer.passes.graph.recompose_silu:RecomposeSilu",
         "recompose-attention": "mini_infer.passes.graph.recompose_attention:RecomposeAttention",
         "widen-halves": "mini_infer.passes.graph.widen_halves:WidenHalves",

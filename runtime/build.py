@@ -146,5 +146,6 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         capacity=config.max_workspace_size,
         disable_inplace=tuple(config.disable_inplace),
         poison=config.check_memory,
+        integer_products=config.integer_products,
         device=device_named(config.place).kind,
     )

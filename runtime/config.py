@@ -20,7 +20,7 @@ VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # more would wait for parts
 EMULATORS = ("interpreter", "compiled")
-CPU_OPTIONS = ("threads", "compile_threads", "vector_bits")
+CPU_OPTIONS = ("threads", "compile_threads", "vector_bits", "integer_products")
 GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
 
@@ -48,6 +48,7 @@ class EngineConfig:
         same: these inputs are constants of the compiled model, and no inputs of it any more.
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
         is a kernel of its own.
+    integer_products: products of quantised numbers are of integers; off, of the floats that they stand for. CPU only.
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
     memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
@@ -69,6 +70,7 @@ class EngineConfig:
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
     enable_graph_optimization: bool = True
+    integer_products: bool = True
     enable_memory_planning: bool = True
     enable_profiling: bool = False
     memory_alignment: int = 256

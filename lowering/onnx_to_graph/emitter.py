@@ -18,6 +18,7 @@ from ...dialects.errors import InvalidInputError
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import BlobStore
 from ...dialects.graph.evaluation import is_cheap
+from ...dialects.graph.quantization import DequantizeOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of, shape_of, tensor, type_of
 
@@ -117,7 +118,12 @@ class Emitter:
 
     def _small_operands(self, op: GraphOp) -> list[Array] | None:
         """The operands of an op that is to be evaluated now, or None."""
-        if not is_cheap(op) or any(_elements(value) > FOLD_ELEMENTS for value in (*op.operands, *op.results)):
+        # Products of integers are looked for later, and weights stay as small as they are.
+        if (
+            isinstance(op, DequantizeOp)
+            or not is_cheap(op)
+            or any(_elements(value) > FOLD_ELEMENTS for value in (*op.operands, *op.results))
+        ):
             return None
         arrays = [self.known(operand) for operand in op.operands]
         known = [array for array in arrays if array is not None]

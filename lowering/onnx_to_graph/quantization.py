@@ -47,8 +47,8 @@ class _Grain:
 def _grain(node: Node, x: SSAValue, scale: SSAValue) -> _Grain:
     """One scale for all of x, one for each place along an axis, or one for each block of it."""
     shape, given = shape_of(x), shape_of(scale)
+    node.ignore("axis", "block_size")  # where there is nothing to choose
     if len(given) == 0 or given == (1,):
-        node.ignore("axis", "block_size")
         return _Grain(shape, shape, ())
     axis = 0 if len(shape) == 1 else node.axis(1, len(shape))
     block = node.integer("block_size", 0)

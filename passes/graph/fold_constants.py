@@ -7,8 +7,8 @@ after:   %1 = graph.weight #graph.blob<"", 0, 4096, "d2"> : tensor<32x32xf32>
 Small results are written out as graph.constant, large ones become new blobs; a reshaped weight is the same
 blob. Blobs of equal content get the same handle, so that cse merges their weights. An op stays where
 
-- folding it would make more bytes than it reads (broadcasts, casts to wider types), unless the result is at
-  most 1 KB, or a contraction or normalisation has it as a parameter: packing needs those whole;
+- folding it would make more bytes than it reads (broadcasts, casts to wider types, dequantised weights), unless the
+  result is at most 1 KB, or a contraction or normalisation has it as a parameter: packing needs those whole;
 - evaluating it costs more than its bytes tell (convolutions, pools, attention, large products);
 - this run of the pass has made 512 MB, or 8 times the bytes of the module's weights where that is more: a
   few values joined with each other again and again would be any number of bytes.
@@ -33,6 +33,7 @@ from ...dialects.graph.evaluation import is_cheap
 from ...dialects.graph.indexing import IndexedOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from ...dialects.graph.quantization import DequantizeOp
 from ...dialects.graph.recurrence import RecurrenceOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import nbytes_of, type_of
@@ -89,6 +90,8 @@ class FoldSmallConstants(GraphPattern):
 
     @override
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if isinstance(op, DequantizeOp):
+            return  # products of integers are looked for first
         if is_foldable(op) and _bytes(op.operands) <= SMALL_BYTES:
             assert isinstance(op, GraphOp)
             made = folded(op, self.constants)
