@@ -1,19 +1,46 @@
-"""Control flow that import can decide, and operators that are imported by their definition in ONNX."""
+"""Branches, and operators that are imported by their definition in ONNX."""
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from collections.abc import Sequence
+
+from onnx import GraphProto
+from xdsl.dialects import scf
+from xdsl.ir import Block, SSAValue
 
 from .node import Handler, Node
 
 
-def _if(node: Node) -> list[SSAValue]:
-    """The branch that a known condition chooses."""
-    condition = node.constant(0)
-    if condition.size != 1:
-        raise node.invalid(f"the condition must be one truth value, got {condition.size}")
+def _if(node: Node) -> Sequence[SSAValue]:
+    """The branch that a known condition chooses; one that is known when the model runs decides then."""
+    condition = node.truth(0)
+    known = node.known(condition)
+    if known is None:
+        return _branches(node, condition)
     node.ignore("then_branch", "else_branch")
-    return node.host.branch(node, node.graph("then_branch" if condition.any() else "else_branch"))
+    return node.host.branch(node, node.graph("then_branch" if known.any() else "else_branch"))
+
+
+def _branches(node: Node, condition: SSAValue) -> Sequence[SSAValue]:
+    emitter = node.emitter
+    given = emitter.scalar(condition, node.location)
+    then, otherwise = (_side(node, node.graph(name)) for name in ("then_branch", "else_branch"))
+    sides = [[value.type for value in block.last_op.operands] for block in (then, otherwise) if block.last_op]
+    for index, (one, other) in enumerate(zip(*sides, strict=False)):
+        if one != other:
+            fact = f"the condition, as result {index} is {one} of the then_branch and {other} of the else_branch,"
+            raise node.unknown(fact, condition)
+    if len(sides[0]) != len(sides[1]):
+        raise node.invalid(f"its branches have {len(sides[0])} and {len(sides[1])} results")
+    return emitter.add(scf.IfOp(given, sides[0], [then], [otherwise]), node.location)
+
+
+def _side(node: Node, graph: GraphProto) -> Block:
+    """A branch as a block that yields its results."""
+    block = Block()
+    with node.emitter.inside(block):
+        node.emitter.add(scf.YieldOp(*node.host.branch(node, graph)), node.location)
+    return block
 
 
 def _by_definition(node: Node) -> list[SSAValue | None]:

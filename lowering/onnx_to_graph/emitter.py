@@ -7,10 +7,13 @@ arithmetic end as constants. A constant or weight enters the block when the firs
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects import arith
+from xdsl.dialects import tensor as tensor_dialect
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -20,7 +23,7 @@ from ...dialects.graph.blobs import BlobStore
 from ...dialects.graph.evaluation import is_cheap
 from ...dialects.graph.quantization import DequantizeOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import Array, element_type_of, shape_of, tensor, type_of
+from ...dialects.graph.values import Array, element_type_of, element_type_of_value, shape_of, tensor, type_of
 
 # Constants up to this many elements are written out in the IR; larger ones are weights.
 SMALL_ELEMENTS = 64
@@ -57,6 +60,8 @@ class Emitter:
 
     def __init__(self, block: Block, store: BlobStore, inputs: Mapping[SSAValue, str]) -> None:
         self.block = block
+        self._top = block
+        self._given: dict[Block, Sequence[SSAValue]] = {}
         self.store = store
         self._inputs = inputs
         self._known: dict[SSAValue, Array] = {}
@@ -79,6 +84,7 @@ class Emitter:
             each = pending.pop()
             if each not in seen:
                 seen.add(each)
+                pending += self._given.get(each.owner, ()) if isinstance(each.owner, Block) else ()
                 pending += _read_for(each)
         return tuple(name for argument, name in self._inputs.items() if argument in seen)
 
@@ -111,10 +117,42 @@ class Emitter:
         return op.results
 
     def place(self, value: SSAValue) -> None:
-        """Adds the constant or weight that makes `value` to the block, if it isn't there yet."""
+        """Adds the constant or weight that makes `value` to the outermost block, if it isn't there yet."""
         owner = value.owner
         if isinstance(owner, Operation) and owner.parent is None:
-            self.block.add_op(owner)
+            self._top.add_op(owner)
+
+    @contextmanager
+    def inside(self, block: Block, given: Sequence[SSAValue] = ()) -> Generator[None]:
+        """Meanwhile ops go to a block of a loop or a branch, whose first turn is `given` these values.
+
+        Where that ends in an exception, what has been written there goes.
+        """
+        outside, self.block = self.block, block
+        self._given[block] = given
+        try:
+            yield
+        except BaseException:
+            block.erase(safe_erase=False)
+            raise
+        finally:
+            self.block = outside
+            del self._given[block]
+
+    def add(self, op: Operation, location: LocationAttr) -> Sequence[SSAValue]:
+        """Adds an op of the host: a loop, a branch, or one on scalars."""
+        op.location = location
+        for operand in op.operands:
+            self.place(operand)
+        self.block.add_op(op)
+        return op.results
+
+    def scalar(self, value: SSAValue, location: LocationAttr) -> SSAValue:
+        """The one element of a tensor of rank 0 as a number or truth value of the host."""
+        known, type = self.known(value), element_type_of_value(value)
+        if known is not None:
+            return self.add(arith.ConstantOp(IntegerAttr(int(known), type)), location)[0]  # pyright: ignore
+        return self.add(tensor_dialect.ExtractOp(value, [], type), location)[0]
 
     def _small_operands(self, op: GraphOp) -> list[Array] | None:
         """The operands of an op that is to be evaluated now, or None."""

@@ -23,6 +23,7 @@ from .functions import (
     schema_body,
     schema_of,
 )
+from .inlining import MAX_NODES
 from .model_file import ModelFile
 from .node import Node
 from .operators import OperatorCheck, handler_of
@@ -38,6 +39,7 @@ class Importer:
         self._emitter = emitter
         self._check = check
         self._functions = check.functions
+        self._written = 0  # nodes of branches and of turns of loops
 
     @property
     def emitter(self) -> Emitter:
@@ -114,6 +116,9 @@ class Importer:
         for value, operand in zip(graph.input, operands, strict=True):
             scope.define(value.name, operand)
         nodes = named_nodes(graph.node)
+        self._written += len(nodes)
+        if self._written > MAX_NODES:
+            raise node.unsupported(f"loops written out turn by turn, and branches, have more than {MAX_NODES} nodes")
         self._check.check(nodes, scope.opsets)
         self.run(nodes, scope)
         return [scope.value(value.name) for value in graph.output]

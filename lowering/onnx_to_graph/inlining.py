@@ -53,7 +53,7 @@ class Inlining:
                 count, deepest = count + more, max(deepest, reached)
                 if deepest > MAX_DEPTH:
                     return count, deepest
-            counts = max(counts, count)  # one branch is taken
+            counts += count  # both branches stand there, unless import knows which is taken
         if key in self._functions:
             self._known[key] = counts, deepest - depth
         return counts, deepest

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
-from xdsl.dialects.builtin import LocationAttr, bf16, f16, f32
+from xdsl.dialects.builtin import LocationAttr, bf16, f16, f32, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.errors import InvalidModelError, UnknownValueError, UnsupportedError
@@ -121,6 +122,13 @@ class Node:
         if value.dtype.kind not in "iu":
             raise self.invalid(f"operand {index} ({self.proto.input[index]}) must hold integers, got {value.dtype}")
         return [int(item) for item in value.reshape(-1)]
+
+    def truth(self, index: int) -> SSAValue:
+        """A required operand that is one truth value, as a tensor of rank 0."""
+        value = self.operand(index)
+        if element_type_of_value(value) != i1 or prod(shape_of(value)) != 1:
+            raise self.invalid(f"operand {index} ({self.proto.input[index]}) must be one truth value, got {value.type}")
+        return self.reshape(value, ())
 
     def scalar_operand(self, index: int, default: float) -> float:
         """An optional operand that holds one number."""
@@ -237,6 +245,10 @@ class Node:
         """The value of a tensor attribute."""
         return self.host.tensor_value(tensor, self.location)
 
+    def zeros(self, element_type: Attribute, shape: Sequence[int]) -> SSAValue:
+        """A tensor of nothing but zeros."""
+        return self.broadcast(self.scalar(0, element_type), shape)
+
     def scalar(self, number: float | int | bool, like: SSAValue | Attribute) -> SSAValue:
         """A constant of rank 0 with an element type, or that of a value."""
         element_type = element_type_of_value(like) if isinstance(like, SSAValue) else like
@@ -249,6 +261,10 @@ class Node:
     def widened(self, value: SSAValue) -> SSAValue:
         """A 16-bit float in float32, for what takes several steps; anything else as it is."""
         return self.cast(value, f32) if element_type_of_value(value) in (f16, bf16) else value
+
+    def bound(self, value: SSAValue, axis: int, count: SSAValue) -> None:
+        """Says that of a value's elements along an axis only the first `count` are there."""
+        raise self.unsupported(f"how large {value.type} is along axis {axis} depends on {count.type}")
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value with another shape; itself when it has that shape already."""

@@ -234,9 +234,11 @@ def test_control_flow() -> None:
         "then_branch": branch(node("Abs", ["x"], ["t"])),
         "else_branch": branch(node("Neg", ["x"], ["e"])),
     }
-    model = model_of([node("If", ["c"], ["y"], **branches)], {"x": X, "c": np.array(True)}, {}, ["y"])
-    with pytest.raises(UnsupportedError, match=r"y_node \(If\): operand 0 \(c\) must be known"):
-        imported(model)
+    several = {"x": X, "c": np.array([True, False])}
+    with pytest.raises(
+        InvalidModelError, match=r"y_node \(If\): operand 0 \(c\) must be one truth value, got tensor<2xi1>"
+    ):
+        imported(model_of([node("If", ["c"], ["y"], **branches)], several, {}, ["y"]))
     lost = {**branches, "else_branch": branch(node("Neg", ["lost"], ["e"]))}
     with pytest.raises(InvalidModelError, match=r"y_node \(If\): reads lost, which nothing makes"):
         imported(graph(node("If", ["c"], ["y"], **lost), c=np.array(True)))
@@ -244,5 +246,5 @@ def test_control_flow() -> None:
     with pytest.raises(UnsupportedError, match=r"TopK \(t_node\)"):
         imported(graph(node("If", ["c"], ["y"], **unsupported), c=np.array(True)))
     loop = node("Loop", ["n", ""], ["y"], body=branch(node("Abs", ["x"], ["b"])))
-    with pytest.raises(UnsupportedError, match=r"not supported: Loop \(y_node\)"):
+    with pytest.raises(InvalidModelError, match=r"y_node \(Loop\): its graph branch has 0 inputs instead of 2"):
         imported(graph(loop, n=np.array(3)))

@@ -1,0 +1,371 @@
+"""Loop and Scan: a loop in `main` that carries its values, and the buffers that its results are collected in.
+
+    %number, %y, %all = scf.for %i = %c0 to %count step %c1 iter_args(%number = %zero, %y = %x, %all = %zeros) {
+      ... the body: %next, and %one, which is collected
+      %more = graph.scatter_nd %all, %number, %one        // in place, at the turn's own row
+      %after = graph.add %number, %one
+      scf.yield %after, %next, %more
+    }
+
+A loop whose condition is computed is an scf.while, which is told by each turn whether there is another. The number of
+the turn is carried only where somebody asks for it. What is collected has as many rows as there can be turns: that must
+be known; rows of turns that did not come about are cut off at the end of a call. A Loop whose carried values change
+their shape, or whose body has shapes that hang on the number of the turn, is written out turn by turn where it is known
+how many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from onnx import GraphProto
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i1, i64
+from xdsl.ir import Attribute, Block, SSAValue
+
+from ...dialects.errors import UnknownValueError
+from ...dialects.graph.elementwise import AddOp, AndOp, LessOp, SubOp
+from ...dialects.graph.indexing import GatherOp, ScatterNdOp
+from ...dialects.graph.movement import ConcatOp, TransposeOp
+from ...dialects.graph.values import element_type_of_value, shape_of, tensor
+from .node import Handler, Node
+
+MOST_WRITTEN = 10_000  # nodes of all turns of a loop that is written out
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one turn of a loop makes."""
+
+    carried: Sequence[SSAValue]
+    collected: Sequence[tuple[SSAValue, SSAValue]] = ()
+    """Values, each with the row that it takes among those of all turns."""
+    goes_on: SSAValue | None = None
+    """Whether there is another turn, where that is computed: of rank 0."""
+
+
+Write: TypeAlias = Callable[[SSAValue, Sequence[SSAValue]], Turn]
+"""Writes a turn, for its number and the values that it is given."""
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """What a loop makes: the last turn's values, and what was collected, a row for each turn."""
+
+    carried: Sequence[SSAValue]
+    collected: Sequence[SSAValue]
+
+
+class ShapeChangesError(Exception):
+    """A carried value has another type after a turn."""
+
+
+def repeat(
+    node: Node,
+    count: SSAValue | None,
+    first: SSAValue | None,
+    initial: Sequence[SSAValue],
+    turn: Write,
+    rows: int | None = None,
+) -> Repeated:
+    """A loop of at most `count` turns (None: any number), of which the first takes place only if `first` says so.
+
+    `turn` writes a turn, for its number and the carried values. With `rows`, so many are collected, zeros where
+    there is no turn. Raises ShapeChangesError where no loop can carry the values.
+    """
+    return _Loop(node, count, first, initial, rows).repeat(turn)
+
+
+class _Loop:
+    def __init__(
+        self,
+        node: Node,
+        count: SSAValue | None,
+        first: SSAValue | None,
+        initial: Sequence[SSAValue],
+        rows: int | None,
+    ) -> None:
+        self.node, self.emitter = node, node.emitter
+        self.count, self.first = count, first
+        self.initial = list(initial)
+        self.most = None if count is None or (known := node.known(count)) is None else max(0, int(known))
+        self.rows = rows
+        if first is not None and (given := node.known(first)) is not None:
+            self.first = None
+            self.most = self.most if given else 0
+
+    def repeat(self, turn: Write) -> Repeated:
+        try:
+            return self.written(turn)
+        except _NeverRuns as never:
+            return Repeated(self.initial, [self.node.zeros(type, (0, *shape)) for type, shape in never.rows])
+
+    def written(self, turn: Write) -> Repeated:
+        """The loop, once its body is known."""
+        node = self.node
+        start = node.scalar(0, i64)
+        block = Block(arg_types=[start.type, *(value.type for value in self.initial)])
+        with self.emitter.inside(block, [start, *self.initial]):
+            number, *carried = block.args
+            made = turn(number, carried)
+            if self.most == 0:
+                raise _NeverRuns([(element_type_of_value(value), shape_of(value)) for value, _ in made.collected])
+            self.check(made)
+            ends = made.goes_on is not None and not _is_true(node, made.goes_on)
+            if not ends and self.count is None:
+                raise node.invalid("it never ends: there is no trip count, and its condition stays true")
+            stores = [self.collect(block, value, row) for value, row in made.collected]
+            counted = ends and self.count is not None
+            kept = bool(number.uses) or counted or bool(stores and (ends or self.first))
+            after = [node.emit(AddOp(number, node.scalar(1, i64)))] if kept else []
+            yielded = [*after, *made.carried, *stores]
+            if ends:
+                assert made.goes_on is not None
+                yielded.insert(0, self.emitter.scalar(self.goes_on(made.goes_on, after), node.location))
+            self.emitter.add(scf.YieldOp(*yielded), node.location)
+        empty = [node.zeros(element_type_of_value(store), shape_of(store)) for store in stores]
+        given = [start, *self.initial, *empty]
+        if not kept:
+            block.erase_arg(number)
+            given = given[1:]
+        results = self.until(block, given) if ends else self.counted(block, given)
+        values = results[1:] if kept else results
+        collected = values[len(self.initial) :]
+        if self.rows is None and (ends or self.first is not None):
+            for value in collected:
+                node.bound(value, 0, results[0])
+        return Repeated(values[: len(self.initial)], collected)
+
+    def check(self, made: Turn) -> None:
+        for index, (before, after) in enumerate(zip(self.initial, made.carried, strict=True)):
+            if before.type != after.type:
+                raise ShapeChangesError(f"carried value {index} is {before.type} before a turn and {after.type} after")
+
+    def collect(self, block: Block, value: SSAValue, row: SSAValue) -> SSAValue:
+        """All rows with the turn's own among them."""
+        node = self.node
+        rows = self.rows if self.rows is not None else self.most
+        if rows is None:
+            bound = self.count if self.count is not None else row
+            raise node.unknown("the trip count, which bounds what the loop collects,", bound)
+        type = tensor(element_type_of_value(value), (rows, *shape_of(value)))
+        before = block.insert_arg(type, len(block.args))
+        updates = node.reshape(value, (1, *shape_of(value)))
+        return node.emit(ScatterNdOp(before, node.reshape(row, (1, 1)), updates))
+
+    def goes_on(self, condition: SSAValue, after: Sequence[SSAValue]) -> SSAValue:
+        """Whether there is a turn of that number."""
+        if self.count is None:
+            return condition
+        return self.node.emit(AndOp(condition, self.node.emit(LessOp(after[0], self.count))))
+
+    def counted(self, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
+        """A loop of so many turns."""
+        block.insert_arg(IndexType(), 0)
+        assert self.count is not None
+        zero, one = self.index(0), self.index(1)
+        if self.most is not None:
+            last = self.index(self.most)
+        else:
+            number = self.emitter.scalar(self.count, self.node.location)
+            (last,) = self.emitter.add(arith.IndexCastOp(number, IndexType()), self.node.location)
+        if self.first is not None:
+            begins = self.emitter.scalar(self.first, self.node.location)
+            (last,) = self.emitter.add(arith.SelectOp(begins, last, zero), self.node.location)
+        return list(self.emitter.add(scf.ForOp(zero, last, one, given, block), self.node.location))
+
+    def until(self, block: Block, given: Sequence[SSAValue]) -> list[SSAValue]:
+        """A loop that goes on as long as its turns say so."""
+        node = self.node
+        begins = self.first if self.first is not None else node.array(np.array(True))
+        go = self.emitter.scalar(self.goes_on(begins, [node.scalar(0, i64)]), node.location)
+        block.insert_arg(i1, 0)
+        types = [argument.type for argument in block.args]
+        before = Block(arg_types=types)
+        before.add_op(scf.ConditionOp(before.args[0], *before.args))
+        loop = scf.WhileOp([go, *given], types, [before], [block])
+        return list(self.emitter.add(loop, node.location))[1:]
+
+    def index(self, value: int) -> SSAValue:
+        constant = arith.ConstantOp(IntegerAttr(value, IndexType()))
+        return self.emitter.add(constant, self.node.location)[0]
+
+
+class _NeverRuns(Exception):
+    """A loop of no turns: the types of what one turn would have collected."""
+
+    def __init__(self, rows: Sequence[tuple[Attribute, tuple[int, ...]]]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
+def _is_true(node: Node, value: SSAValue) -> bool:
+    known = node.known(value)
+    return known is not None and bool(known.all())
+
+
+def _loop(node: Node) -> Sequence[SSAValue]:
+    body = node.graph("body")
+    count = node.reshape(node.cast(node.operand(0), i64), ()) if node.has_operand(0) else None
+    first = node.truth(1) if node.has_operand(1) else None
+    initial = [node.operand(index) for index in range(2, len(node.proto.input))]
+
+    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
+        goes_on, *made = node.host.branch(node, body, [number, node.array(np.array(True)), *carried])
+        _check_results(node, made, len(initial))
+        collected = [(value, number) for value in made[len(initial) :]]
+        return Turn(made[: len(initial)], collected, node.reshape(goes_on, ()))
+
+    try:
+        done = repeat(node, count, first, initial, turn)
+    except (ShapeChangesError, UnknownValueError) as error:
+        if isinstance(error, UnknownValueError) and error.inputs:
+            raise
+        return _unrolled(node, body, count, first, initial, error)
+    return [*done.carried, *done.collected]
+
+
+def _check_results(node: Node, made: Sequence[SSAValue], carried: int) -> None:
+    wanted = len(node.proto.output)
+    if not max(wanted, carried) <= len(made):
+        raise node.invalid(f"its body gives {len(made)} values for {carried} carried ones and {wanted} results")
+
+
+def _unrolled(
+    node: Node,
+    body: GraphProto,
+    count: SSAValue | None,
+    first: SSAValue | None,
+    initial: Sequence[SSAValue],
+    error: Exception,
+) -> list[SSAValue]:
+    """The loop turn by turn: then what it carries may have another shape after each, and shapes hang on its number."""
+    for condition in (count, first):
+        if condition is not None and node.known(condition) is None:
+            raise node.unknown(f"the number of turns, as {error},", condition)
+    if count is None:
+        raise node.unsupported(f"{error}, and how often it runs is not known")
+    turns = int(node.constant(0)) if first is None or node.known(first) else 0
+    if turns * len(body.node) > MOST_WRITTEN:
+        raise node.unsupported(f"{error}, and {turns} turns of {len(body.node)} nodes are too much to be written out")
+    values, rows = list(initial), list[list[SSAValue]]()
+    for turn in range(turns):
+        number = node.array(np.array(turn, np.int64))
+        goes_on, *made = node.host.branch(node, body, [number, node.array(np.array(True)), *values])
+        _check_results(node, made, len(initial))
+        values = made[: len(initial)]
+        rows.append([node.reshape(each, (1, *shape_of(each))) for each in made[len(initial) :]])
+        known = node.known(goes_on)
+        if known is None:
+            raise node.unknown(f"its condition, as {error},", goes_on)
+        if not known.any():
+            break
+    return [*values, *(each[0] if len(each) == 1 else node.emit(ConcatOp(each, 0)) for each in zip(*rows, strict=True))]
+
+
+def _scan(node: Node) -> Sequence[SSAValue]:
+    return _scan_batches(node) if node.opset < 9 else _scan_axes(node)
+
+
+def _scan_axes(node: Node) -> Sequence[SSAValue]:
+    """Scan since opset 9: any axes, forwards or backwards, of what is scanned and of what is collected."""
+    body, taken = node.graph("body"), node.integer("num_scan_inputs", 0)
+    if not 1 <= taken <= len(node.proto.input):
+        raise node.invalid(f"it scans {taken} of its {len(node.proto.input)} operands")
+    operands = node.operands()
+    initial, scanned = operands[:-taken], operands[-taken:]
+    made = len(node.proto.output) - len(initial)
+    axes = _each(node, "scan_input_axes", taken)
+    axes = [node.normal_axis(axis, len(shape_of(x))) for axis, x in zip(axes, scanned, strict=True)]
+    backwards = _each(node, "scan_input_directions", taken)
+    out_axes, out_backwards = (_each(node, f"scan_output_{what}", made) for what in ("axes", "directions"))
+    lengths = {shape_of(x)[axis] for x, axis in zip(scanned, axes, strict=True)}
+    if len(lengths) > 1:
+        raise node.invalid(f"what it scans has different lengths: {', '.join(map(str, sorted(lengths)))}")
+    length = lengths.pop()
+
+    def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
+        def place(from_the_end: int) -> SSAValue:
+            return node.emit(SubOp(node.scalar(length - 1, i64), number)) if from_the_end else number
+
+        slices = [
+            node.emit(GatherOp(x, place(turned), axis))
+            for x, axis, turned in zip(scanned, axes, backwards, strict=True)
+        ]
+        results = node.host.branch(node, body, [*carried, *slices])
+        _check_results(node, results, len(initial))
+        collected = zip(results[len(initial) :], map(place, out_backwards), strict=False)
+        return Turn(results[: len(initial)], list(collected))
+
+    done = _carried(node, node.scalar(length, i64), initial, turn)
+    moved = [_moved(node, rows, axis) for rows, axis in zip(done.collected, out_axes, strict=False)]
+    return [*done.carried, *moved]
+
+
+def _each(node: Node, name: str, count: int) -> list[int]:
+    """An attribute with a number for each of so many values, 0 where it isn't given."""
+    given = node.integers(name)
+    if given is not None and len(given) != count:
+        raise node.invalid(f"{name} has {len(given)} entries instead of {count}")
+    return given or [0] * count
+
+
+def _moved(node: Node, rows: SSAValue, axis: int) -> SSAValue:
+    """Rows that lie along another axis than the first."""
+    rank = len(shape_of(rows))
+    axis = node.normal_axis(axis, rank)
+    order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
+    return rows if axis == 0 else node.emit(TransposeOp(rows, order))
+
+
+def _carried(
+    node: Node,
+    count: SSAValue,
+    initial: Sequence[SSAValue],
+    turn: Write,
+    rows: int | None = None,
+) -> Repeated:
+    """`repeat` for a loop whose values keep their types by definition."""
+    try:
+        return repeat(node, count, None, initial, turn, rows)
+    except ShapeChangesError as error:
+        raise node.invalid(str(error)) from None
+
+
+def _scan_batches(node: Node) -> Sequence[SSAValue]:
+    """Scan of opset 8: a loop over a batch around one over time; an entry may end earlier than others."""
+    body, taken = node.graph("body"), node.integer("num_scan_inputs", 0)
+    lengths = node.optional(0)
+    operands = [node.operand(index) for index in range(1, len(node.proto.input))]
+    if not 1 <= taken <= len(operands):
+        raise node.invalid(f"it scans {taken} of its {len(operands)} operands")
+    initial, scanned = operands[:-taken], operands[-taken:]
+    backwards = _each(node, "directions", taken)
+    batch, length = shape_of(scanned[0])[:2]
+    if any(shape_of(x)[:1] != (batch,) for x in initial) or any(shape_of(x)[:2] != (batch, length) for x in scanned):
+        raise node.invalid(f"its operands have other batches than {batch}, or other lengths than {length}")
+
+    def entry(number: SSAValue, _: Sequence[SSAValue]) -> Turn:
+        begin, own = ([node.emit(GatherOp(x, number, 0)) for x in each] for each in (initial, scanned))
+        last = node.scalar(length, i64)
+        count = last if lengths is None else node.cast(node.emit(GatherOp(lengths, number, 0)), i64)
+
+        def turn(step: SSAValue, carried: Sequence[SSAValue]) -> Turn:
+            back = node.emit(SubOp(node.emit(SubOp(count, node.scalar(1, i64))), step)) if any(backwards) else step
+            slices = [
+                node.emit(GatherOp(x, back if turned else step, 0)) for x, turned in zip(own, backwards, strict=True)
+            ]
+            results = node.host.branch(node, body, [*carried, *slices])
+            _check_results(node, results, len(initial))
+            return Turn(results[: len(initial)], [(each, step) for each in results[len(initial) :]])
+
+        done = _carried(node, count, begin, turn, rows=length)
+        return Turn([], [(value, number) for value in (*done.carried, *done.collected)])
+
+    return _carried(node, node.scalar(batch, i64), [], entry).collected
+
+
+HANDLERS: dict[str, Handler] = {"Loop": _loop, "Scan": _scan}
