@@ -18,10 +18,11 @@ from xdsl.dialects import tensor as tensor_dialect
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, f32, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mini_infer.dialects.graph.activation import CastOp, ClipOp
+from mini_infer.dialects.graph.activation import ClipOp
 from mini_infer.dialects.graph.base import named_location
 from mini_infer.dialects.graph.blobs import MiniContext, blob_store
 from mini_infer.dialects.graph.contraction import MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MaxOp, SubOp
 from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.structure import CallOp, KernelOp, WeightOp, YieldOp

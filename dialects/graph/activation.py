@@ -1,4 +1,4 @@
-"""Elementwise ops of one operand that have parameters: activations, clip and cast."""
+"""Elementwise ops of one operand that have parameters: activations and clip."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 from xdsl.dialects.builtin import Float64Type, FloatAttr, LocationAttr, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 
 from .base import require
 from .elementwise import UnaryOp
 from .unary import FloatUnaryOp, erfc, sigmoid
-from .values import AnyTensor, Array, float_attr, is_float_dtype, numpy_dtype, string_attr, tensor, type_of
+from .values import AnyTensor, Array, float_attr, is_float_dtype, string_attr
 
 
 @irdl_op_definition
@@ -139,29 +139,3 @@ class HardSigmoidOp(FloatUnaryOp):
     def compute(self, x: Array) -> Array:
         line = x.dtype.type(self.alpha.value.data) * x + x.dtype.type(self.beta.value.data)
         return np.minimum(np.maximum(line, x.dtype.type(0)), x.dtype.type(1))
-
-
-@irdl_op_definition
-class CastOp(UnaryOp):
-    """x in another element type: floats to integers toward zero, numbers to truth values by x != 0."""
-
-    name = "graph.cast"
-
-    to = prop_def(Attribute)
-
-    def __init__(self, x: SSAValue | Operation, to: Attribute, location: LocationAttr | None = None):
-        self._build((x,), {"to": to}, location)
-
-    @override
-    def infer_types(self) -> Sequence[AnyTensor]:
-        numpy_dtype(self.to)
-        return [tensor(self.to, type_of(self.x).get_shape())]
-
-    @override
-    def compute(self, x: Array) -> Array:
-        return x.astype(numpy_dtype(self.to))
-
-    @override
-    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        with np.errstate(all="ignore"):
-            return (self.compute(arrays[0]),)

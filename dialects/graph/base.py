@@ -25,6 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from .narrow import is_narrow
 from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
 
 
@@ -171,9 +172,21 @@ def require_axis(axis: int, rank: int) -> int:
     return axis
 
 
+def require_number(element_type: Attribute) -> None:
+    """Raises VerifyException for element types without arithmetic: truth values, and what is only stored."""
+    require(not is_bool(element_type), "truth values (i1) are no numbers")
+    require_computed(element_type)
+
+
+def require_computed(element_type: Attribute) -> None:
+    """Raises VerifyException for element types that numbers are only stored in."""
+    if is_narrow(element_type):
+        raise VerifyException(f"there is no arithmetic on {element_type}, which is for storage: cast it first")
+
+
 def require_numbers(value: SSAValue) -> None:
-    """Raises VerifyException for truth values."""
-    require(not is_bool(element_type_of_value(value)), "truth values (i1) are no numbers")
+    """Raises VerifyException for values without arithmetic."""
+    require_number(element_type_of_value(value))
 
 
 def require_float(value: SSAValue, what: str = "operand") -> None:

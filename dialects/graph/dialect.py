@@ -2,10 +2,11 @@
 
 from xdsl.ir import Dialect
 
-from .activation import CastOp, ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from .activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from .attention import AttentionOp
 from .blobs import BlobAttr
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp
+from .conversion import BitcastOp, CastOp, UnpackBitsOp
 from .elementwise import (
     AddOp,
     AndOp,
@@ -136,9 +137,11 @@ Graph = Dialect(
         LeakyReluOp,
         EluOp,
         HardSigmoidOp,
+        BitcastOp,
         CastOp,
         QuantizeOp,
         DequantizeOp,
+        UnpackBitsOp,
         MatmulOp,
         ConvOp,
         ConvTransposeOp,

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
-from .base import ElementwiseOp, broadcast, require, require_same_element_type
+from .base import ElementwiseOp, broadcast, require, require_computed, require_number, require_same_element_type
 from .values import (
     AnyTensor,
     Array,
@@ -55,8 +55,8 @@ class UnaryOp(ElementwiseOp, ABC):
         """The function, on an array."""
 
     def check(self, element_type: Attribute) -> None:
-        """Raises VerifyException for element types without this function: here, truth values."""
-        require(not is_bool(element_type), "truth values (i1) are no numbers")
+        """Raises VerifyException for element types without this function: here, those without arithmetic."""
+        require_number(element_type)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -86,8 +86,8 @@ class BinaryOp(ElementwiseOp, ABC):
         """The function, on arrays that broadcast."""
 
     def check(self, element_type: Attribute) -> None:
-        """Raises VerifyException for element types without this function: here, truth values."""
-        require(not is_bool(element_type), "truth values (i1) are no numbers")
+        """Raises VerifyException for element types without this function: here, those without arithmetic."""
+        require_number(element_type)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -234,6 +234,7 @@ class BitwiseOp(BinaryOp, ABC):
 
     @override
     def check(self, element_type: Attribute) -> None:
+        require_computed(element_type)
         require(isinstance(element_type, IntegerType), f"needs truth values or integers, got {element_type}")
 
 
@@ -287,7 +288,7 @@ class EqualOp(ComparisonOp):
 
     @override
     def check(self, element_type: Attribute) -> None:
-        pass
+        require_computed(element_type)
 
     @override
     def compute(self, a: Array, b: Array) -> Array:

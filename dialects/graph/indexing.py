@@ -21,6 +21,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ..errors import InvalidInputError
 from .base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
+from .narrow import is_narrow
 from .values import (
     AnyTensor,
     Array,
@@ -67,7 +68,7 @@ def out_of_range(subject: str, index: int, size: int) -> InvalidInputError:
 
 def _require_indices(value: SSAValue) -> None:
     element_type = element_type_of_value(value)
-    good = not is_bool(element_type) and isinstance(element_type, IntegerType)
+    good = not is_bool(element_type) and not is_narrow(element_type) and isinstance(element_type, IntegerType)
     require(good, f"indices must be integers, got {element_type}")
 
 

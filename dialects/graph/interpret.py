@@ -19,9 +19,9 @@ from xdsl.utils.exceptions import InterpretationError
 
 from ..errors import InvalidInputError, InvalidModelError
 from ..symbols import symbol_named
-from .activation import CastOp
 from .base import GraphOp, describe
 from .blobs import BlobStore
+from .conversion import CastOp
 from .host_code import NAME, argument_texts, is_scalar, is_shaped, main_of, read_by, result_texts
 from .structure import CallOp, KernelOp, WeightOp, YieldOp
 from .values import AnyTensor, Array, is_float, is_float_dtype, numpy_dtype, type_of

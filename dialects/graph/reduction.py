@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, Loca
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from .base import ReductionOp, require, require_axis, require_float
+from .base import ReductionOp, require, require_axis, require_float, require_number, require_numbers
 from .values import (
     AnyTensor,
     Array,
@@ -19,7 +19,6 @@ from .values import (
     int_attr,
     ints,
     ints_attr,
-    is_bool,
     shape_of,
     tensor,
     type_of,
@@ -58,7 +57,7 @@ class ReduceOp(ReductionOp, ABC):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         type, axes = type_of(self.x), ints(self.axes)
-        require(not is_bool(type.element_type), "truth values (i1) are no numbers")
+        require_number(type.element_type)
         require(list(axes) == sorted(set(axes)), f"axes {list(axes)} are not sorted or not distinct")
         for axis in axes:
             require_axis(axis, len(type.get_shape()))
@@ -160,6 +159,7 @@ class ArgExtremumOp(ReductionOp, ABC):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         shape, axis = shape_of(self.x), self.axis.value.data
+        require_numbers(self.x)
         require_axis(axis, len(shape))
         require(shape[axis] > 0, "there is no extremum of no elements")
         return [tensor(i64, reduced_shape(shape, (axis,), self.keepdims is not None))]
@@ -227,7 +227,7 @@ class CumsumOp(ReductionOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         type = type_of(self.x)
-        require(not is_bool(type.element_type), "truth values (i1) are no numbers")
+        require_number(type.element_type)
         require_axis(self.axis.value.data, len(type.get_shape()))
         return [type]
 

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition
 
-from .base import require
+from .base import require, require_computed
 from .elementwise import UnaryOp
 from .values import (
     AnyTensor,
@@ -132,6 +132,7 @@ class NotOp(UnaryOp):
 
     @override
     def check(self, element_type: Attribute) -> None:
+        require_computed(element_type)
         require(isinstance(element_type, IntegerType), f"needs truth values or integers, got {element_type}")
 
     @override

@@ -31,6 +31,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from .narrow import is_narrow, narrow_dtypes, narrow_types
+
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 AnyTensor: TypeAlias = TensorType[Attribute]
 
@@ -110,6 +112,8 @@ def numpy_dtype(element_type: Attribute) -> np.dtype[Any]:
         case IntegerType() if element_type.width.data in (8, 16, 32, 64):
             kind = "u" if element_type.signedness.data == Signedness.UNSIGNED else "i"
             return np.dtype(f"{kind}{element_type.width.data // 8}")
+        case _ if is_narrow(element_type):
+            return narrow_dtypes()[element_type]
         case _:
             raise VerifyException(f"{element_type} is not an element type of the graph dialect")
 
@@ -120,6 +124,8 @@ def element_type_of(dtype: np.dtype[Any]) -> Attribute:
     dtype = np.dtype(dtype)
     if dtype == _bfloat16():
         return bf16
+    if dtype in narrow_types():
+        return narrow_types()[dtype]
     match dtype.kind, dtype.itemsize:
         case "f", 2:
             return f16
@@ -138,8 +144,8 @@ def element_type_of(dtype: np.dtype[Any]) -> Attribute:
 
 
 def is_float_dtype(dtype: np.dtype[Any]) -> bool:
-    """Whether a numpy type is a float, bfloat16 (which numpy doesn't count as one) included."""
-    return dtype.kind == "f" or dtype == _bfloat16()
+    """Whether a numpy type is a float that is computed with: bfloat16, which numpy doesn't count as one, too."""
+    return (dtype.kind == "f" and dtype.itemsize > 1) or dtype == _bfloat16()
 
 
 def widened(x: Array) -> Array:

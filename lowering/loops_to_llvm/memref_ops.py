@@ -49,9 +49,11 @@ def to_memory(body: FunctionBody, value: SSAValue) -> SSAValue:
 
 
 def from_memory(body: FunctionBody, stored: SSAValue, value_type: Attribute) -> SSAValue:
-    """A loaded value: any byte but 0 is true."""
-    if element_of(value_type) != i1:
+    """A loaded value: any byte but 0 is true, and narrow numbers are the low bits of theirs."""
+    if stored.type == value_type:
         return stored
+    if element_of(value_type) != i1:
+        return body.emit(llvm.TruncOp, (stored,), value_type)
     zero = body.number(0, stored.type)
     return body.emit(llvm.ICmpOp, (stored, zero), value_type, {"predicate": _NOT_EQUAL})
 

@@ -1,5 +1,5 @@
-"""Types of the loops level in LLVM: index is i64, a memref is a bare pointer, i1 takes a byte in memory. Floats of
-16 bits are i16; halves.py says why.
+"""Types of the loops level in LLVM: index is i64, a memref is a bare pointer, what has less than 8 bits takes a byte in
+memory. Floats of 16 bits are i16 (halves.py says why), narrower ones, which are only stored, integers too.
 
 The pointer of a memref is the address of its first element: an offset in the memref's layout is already in
 it. Strides are static, or those that the cast which made the memref was given (body.py keeps them).
@@ -28,6 +28,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
 from ...dialects.errors import CompileError
+from ...dialects.graph.narrow import is_narrow_float
 
 POINTER = LLVMPointerType()
 
@@ -121,8 +122,12 @@ class Types:
 
 
 def in_memory(llvm_type: Attribute) -> Attribute:
-    """The type that values of `llvm_type` have in memory: i1 becomes i8."""
-    return with_element(i8, llvm_type) if element_of(llvm_type) == i1 else llvm_type
+    """The type that values of `llvm_type` have in memory: a byte for those of less than 8 bits."""
+    return with_element(i8, llvm_type) if _is_less(element_of(llvm_type)) else llvm_type
+
+
+def _is_less(element: Attribute) -> bool:
+    return isinstance(element, FixedBitwidthType) and element.bitwidth < 8
 
 
 def bytes_of(element: Attribute) -> int:
@@ -144,6 +149,8 @@ def _convert(source: Attribute) -> Attribute:
             return vector_type(_convert(element_of(source)), lanes)
         case _ if is_half(source):
             return i16
+        case _ if is_narrow_float(source):
+            return IntegerType(cast(FixedBitwidthType, source).bitwidth)
         case Float32Type() | Float64Type():
             return source
         case _:

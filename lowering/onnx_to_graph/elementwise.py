@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xdsl.dialects.builtin import i1
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import Float8E8M0FNUType, i1
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from ...dialects.graph.base import GraphOp
+from ...dialects.graph.conversion import BitcastOp, CastOp
 from ...dialects.graph.elementwise import (
     AddOp,
     AndOp,
@@ -29,6 +30,7 @@ from ...dialects.graph.elementwise import (
     WhereOp,
     XorOp,
 )
+from ...dialects.graph.narrow import is_narrow_float, packed_bits
 from ...dialects.graph.unary import (
     AbsOp,
     CeilOp,
@@ -167,8 +169,25 @@ def _is_inf(node: Node) -> SSAValue:
 
 
 def _cast(node: Node) -> SSAValue:
-    to = element_type(node.integer("to", 0), f"{node.name} ({node.op_type}): attribute to")
-    return node.cast(node.operand(), to)
+    return _cast_to(node, _wanted_type(node))
+
+
+def _cast_like(node: Node) -> SSAValue:
+    return _cast_to(node, element_type_of_value(node.operand(1)))
+
+
+def _wanted_type(node: Node) -> Attribute:
+    return element_type(node.integer("to", 0), f"{node.name} ({node.op_type}): attribute to")
+
+
+def _cast_to(node: Node, to: Attribute) -> SSAValue:
+    """Only floats of 8 bits are limited to their range or not; only powers of two are rounded in other ways."""
+    x = node.operand()
+    saturate, mode = node.flag("saturate", True), node.text("round_mode", "up")
+    if not is_narrow_float(to) or packed_bits(to) < 8 or element_type_of_value(x) == to:
+        return node.cast(x, to)
+    is_power = isinstance(to, Float8E8M0FNUType)
+    return node.emit(CastOp(x, to, saturate=saturate, round_mode=mode if is_power else None))
 
 
 HANDLERS: dict[str, Handler] = {
@@ -202,7 +221,8 @@ HANDLERS: dict[str, Handler] = {
     ),
     "Clip": _clip,
     "Cast": _cast,
-    "CastLike": lambda node: node.cast(node.operand(0), element_type_of_value(node.operand(1))),
+    "CastLike": _cast_like,
+    "BitCast": lambda node: node.emit(BitcastOp(node.operand(), _wanted_type(node))),
     "IsInf": _is_inf,
     "Add": _binary(AddOp),
     "Sub": _binary(SubOp),

@@ -13,20 +13,24 @@ from contextlib import contextmanager
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects import tensor as tensor_dialect
-from xdsl.dialects.builtin import IntegerAttr, LocationAttr
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, Signedness
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidInputError
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import BlobStore
+from ...dialects.graph.conversion import UnpackBitsOp
 from ...dialects.graph.evaluation import is_cheap
+from ...dialects.graph.narrow import packed, packed_bits
 from ...dialects.graph.quantization import DequantizeOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import Array, element_type_of, element_type_of_value, shape_of, tensor, type_of
+from ...dialects.graph.values import AnyTensor, Array, element_type_of, element_type_of_value, shape_of, tensor, type_of
 
 # Constants up to this many elements are written out in the IR; larger ones are weights.
 SMALL_ELEMENTS = 64
+BYTE = IntegerType(8, Signedness.UNSIGNED)
+UNPACKED_BITS = (4, 2)  # of elements that stay packed in their weights
 # Bytes of constants that import itself makes, in all: ranges, positions, what a condition chooses.
 MADE_BYTES = 2**30
 # Operands and results of an op that is evaluated at import have at most this many elements.
@@ -90,13 +94,23 @@ class Emitter:
 
     def constant(self, array: Array, location: LocationAttr) -> SSAValue:
         """A value known now: a constant when small, or else a weight."""
+        type = tensor(element_type_of(array.dtype), array.shape)
         if array.size <= SMALL_ELEMENTS:
             value = ConstantOp.from_numpy(array, location=location).result
+        elif (bits := packed_bits(type.element_type)) in UNPACKED_BITS:
+            stored = packed(array, bits)
+            value = self.unpack(WeightOp(self.store.add(stored), tensor(BYTE, stored.shape)).result, type, location)
         else:
-            type = tensor(element_type_of(array.dtype), array.shape)
             value = WeightOp(self.store.add(array), type, location=location).result
         self._known[value] = array
         return value
+
+    def unpack(self, stored: SSAValue, type: AnyTensor, location: LocationAttr) -> SSAValue:
+        """Elements of less than 8 bits from the bytes they are packed in."""
+        op = UnpackBitsOp(stored, type.element_type, type.get_shape(), location)
+        self.place(stored)
+        self.block.add_op(op)
+        return op.result
 
     def reserve(self, elements: int) -> bool:
         """Whether import may make a constant of so many integers; a few bytes of a model can ask for any number."""

@@ -12,9 +12,11 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.graph.base import named_location
+from ...dialects.graph.narrow import packed_bits, unpacked
 from ...dialects.graph.structure import WeightOp
+from ...dialects.graph.values import numpy_dtype, tensor, type_of
 from .check import MAX_NAME, named_nodes
-from .emitter import SMALL_ELEMENTS, Emitter
+from .emitter import BYTE, SMALL_ELEMENTS, UNPACKED_BITS, Emitter
 from .functions import (
     bound_node,
     function_key,
@@ -104,6 +106,13 @@ class Importer:
         blob = store.add_file(place.path, place.range.offset, place.range.nbytes)
         subject = f"initialiser {proto.name}"
         type = tensor_of(element_type(proto.data_type, subject), proto.dims, subject)
+        bits = packed_bits(type.element_type)
+        if bits < 8:
+            stored = WeightOp(blob, tensor(BYTE, (place.range.nbytes,)), location=location).result
+            if not small and bits in UNPACKED_BITS:
+                return self._emitter.unpack(stored, type, location)
+            array = unpacked(store.read(blob, type_of(stored)), bits, prod(proto.dims))
+            return self._emitter.constant(array.view(numpy_dtype(type.element_type)).reshape(proto.dims), location)
         if small:
             return self._emitter.constant(store.read(blob, type), location)
         return WeightOp(blob, type, location=location).result

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from ...dialects.errors import InvalidModelError
-from .types import element_bytes, element_name
+from .types import element_name, tensor_bytes
 from .wire import ByteRange, split_model
 
 # Raw data up to this many bytes is parsed with the model: enough for every constant that stays in the IR.
@@ -158,7 +158,7 @@ def _byte_count(tensor: TensorProto) -> int:
     count = 1
     for dim in tensor.dims:
         count *= dim
-    return count * element_bytes(tensor.data_type, f"initialiser {tensor.name}")
+    return tensor_bytes(tensor.data_type, count, f"initialiser {tensor.name}")
 
 
 def _describe(tensor: TensorProto) -> str:

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import LocationAttr, bf16, f16, f32, i1
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.errors import InvalidModelError, UnknownValueError, UnsupportedError
-from ...dialects.graph.activation import CastOp
 from ...dialects.graph.base import GraphOp, named_location
+from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from .emitter import MADE_BYTES, Emitter

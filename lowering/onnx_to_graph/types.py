@@ -6,12 +6,28 @@ from collections.abc import Sequence
 from functools import cache
 
 from onnx import TensorProto
-from xdsl.dialects.builtin import IntegerType, Signedness, bf16, f16, f32, f64
+from xdsl.dialects.builtin import (
+    Float4E2M1FNType,
+    Float6E2M3FNType,
+    Float6E3M2FNType,
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
+    IntegerType,
+    Signedness,
+    bf16,
+    f16,
+    f32,
+    f64,
+)
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
-from ...dialects.graph.values import AnyTensor, numpy_dtype, tensor
+from ...dialects.graph.narrow import packed_bits
+from ...dialects.graph.values import AnyTensor, tensor
 
 _ELEMENT_TYPES: dict[int, Attribute] = {
     TensorProto.FLOAT: f32,
@@ -27,6 +43,18 @@ _ELEMENT_TYPES: dict[int, Attribute] = {
     TensorProto.UINT16: IntegerType(16, Signedness.UNSIGNED),
     TensorProto.UINT32: IntegerType(32, Signedness.UNSIGNED),
     TensorProto.UINT64: IntegerType(64, Signedness.UNSIGNED),
+    TensorProto.INT4: IntegerType(4),
+    TensorProto.UINT4: IntegerType(4, Signedness.UNSIGNED),
+    TensorProto.INT2: IntegerType(2),
+    TensorProto.UINT2: IntegerType(2, Signedness.UNSIGNED),
+    TensorProto.FLOAT8E4M3FN: Float8E4M3FNType(),
+    TensorProto.FLOAT8E4M3FNUZ: Float8E4M3FNUZType(),
+    TensorProto.FLOAT8E5M2: Float8E5M2Type(),
+    TensorProto.FLOAT8E5M2FNUZ: Float8E5M2FNUZType(),
+    TensorProto.FLOAT8E8M0: Float8E8M0FNUType(),
+    TensorProto.FLOAT6E2M3: Float6E2M3FNType(),
+    TensorProto.FLOAT6E3M2: Float6E3M2FNType(),
+    TensorProto.FLOAT4E2M1: Float4E2M1FNType(),
 }
 
 
@@ -54,9 +82,9 @@ def tensor_of(element: Attribute, shape: Sequence[int], subject: str) -> AnyTens
         raise InvalidModelError(f"{subject}: {error}") from None
 
 
-def element_bytes(onnx_type: int, subject: str) -> int:
-    """Bytes of one element; errors name `subject`."""
-    return numpy_dtype(element_type(onnx_type, subject)).itemsize
+def tensor_bytes(onnx_type: int, count: int, subject: str) -> int:
+    """Bytes of so many elements in a file, where those of less than 8 bits are packed; errors name `subject`."""
+    return -(-count * packed_bits(element_type(onnx_type, subject)) // 8)
 
 
 @cache

@@ -20,8 +20,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.activation import CastOp
 from ...dialects.graph.attention import AttentionOp
+from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.recurrence import RecurrenceOp
 from ...dialects.graph.values import element_type_of_value
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands

@@ -14,8 +14,9 @@ import numpy as np
 from graph_runs import Model
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import CastOp, ClipOp, GeluOp, HardSigmoidOp
+from mini_infer.dialects.graph.activation import ClipOp, GeluOp, HardSigmoidOp
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MaxOp, MinOp, MulOp, SubOp, WhereOp
 from mini_infer.dialects.graph.indexing import GatherOp, ScatterElementsOp
 from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp

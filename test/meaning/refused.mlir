@@ -63,10 +63,10 @@ func.func @main(
 
 // A type that numpy doesn't have.
 func.func @main(%x: tensor<2xf32> {graph.name = "x", graph.value = dense<1.0> : tensor<2xf32>})
-    -> (tensor<2xi4> {graph.name = "y", graph.expect = dense<1> : tensor<2xi4>}) {
-  // expected-error @below {{i4 is not an element type of the graph dialect}}
-  %y = graph.cast %x {to = i4} : (tensor<2xf32>) -> tensor<2xi4>
-  func.return %y : tensor<2xi4>
+    -> (tensor<2xi7> {graph.name = "y", graph.expect = dense<1> : tensor<2xi7>}) {
+  // expected-error @below {{i7 is not an element type of the graph dialect}}
+  %y = graph.cast %x {to = i7} : (tensor<2xf32>) -> tensor<2xi7>
+  func.return %y : tensor<2xi7>
 }
 
 // -----
@@ -126,4 +126,44 @@ func.func @main(%x: tensor<1xf32> {graph.name = "x", graph.value = dense<2.0> : 
     -> (tensor<1xf32> {graph.name = "y", graph.expect = dense<3.0> : tensor<1xf32>}) {
   %y = graph.relu %x : tensor<1xf32>
   func.return %y : tensor<1xf32>
+}
+
+// -----
+
+// Floats of 8 bits are for storage.
+func.func @main(%x: tensor<2xf8E4M3FN> {graph.name = "x", graph.value = dense<1.0> : tensor<2xf8E4M3FN>})
+    -> (tensor<2xf8E4M3FN> {graph.name = "y", graph.expect = dense<2.0> : tensor<2xf8E4M3FN>}) {
+  // expected-error @below {{there is no arithmetic on f8E4M3FN, which is for storage: cast it first}}
+  %y = graph.add %x, %x : tensor<2xf8E4M3FN>
+  func.return %y : tensor<2xf8E4M3FN>
+}
+
+// -----
+
+// Integers of 4 bits too: their bits are no truth values either.
+func.func @main(%x: tensor<2xi4> {graph.name = "x", graph.value = dense<1> : tensor<2xi4>})
+    -> (tensor<2xi4> {graph.name = "y", graph.expect = dense<1> : tensor<2xi4>}) {
+  // expected-error @below {{there is no arithmetic on i4, which is for storage: cast it first}}
+  %y = graph.and %x, %x : tensor<2xi4>
+  func.return %y : tensor<2xi4>
+}
+
+// -----
+
+// Bits of one width are no element of another.
+func.func @main(%x: tensor<2xf32> {graph.name = "x", graph.value = dense<1.0> : tensor<2xf32>})
+    -> (tensor<2xi16> {graph.name = "y", graph.expect = dense<1> : tensor<2xi16>}) {
+  // expected-error @below {{f32 has other bits than i16}}
+  %y = graph.bitcast %x {to = i16} : (tensor<2xf32>) -> tensor<2xi16>
+  func.return %y : tensor<2xi16>
+}
+
+// -----
+
+// Packed elements fill the bytes they are in.
+func.func @main(%x: tensor<2xui8> {graph.name = "x", graph.value = dense<1> : tensor<2xui8>})
+    -> (tensor<6xi4> {graph.name = "y", graph.expect = dense<1> : tensor<6xi4>}) {
+  // expected-error @below {{tensor<6xi4> is packed in 3 bytes, got tensor<2xui8>}}
+  %y = graph.unpack_bits %x {to = i4, shape = array<i64: 6>} : (tensor<2xui8>) -> tensor<6xi4>
+  func.return %y : tensor<6xi4>
 }

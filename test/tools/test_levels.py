@@ -414,7 +414,7 @@ def test_what_cannot_be_at_the_stated_level_is_refused(
             "func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { func.return %x : tensor<?xf32> }",
             "'input0' has dimensions of unknown size",
         ),
-        ("func.func @main(%x: tensor<2xi4>) -> tensor<2xi4> { func.return %x : tensor<2xi4> }", "i4"),
+        ("func.func @main(%x: tensor<2xi7>) -> tensor<2xi7> { func.return %x : tensor<2xi7> }", "i7"),
         (
             "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
             "  %y = arith.addf %x, %x : tensor<2xf32>\n  func.return %y : tensor<2xf32>\n}",

@@ -10,7 +10,8 @@ import pytest
 from graph_cases import Build, check, random, run
 from xdsl.dialects.builtin import f16, f32, f64, i1, i8, i64
 
-from mini_infer.dialects.graph.activation import CastOp, ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from mini_infer.dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.dialect import Graph
 from mini_infer.dialects.graph.elementwise import (
     AddOp,

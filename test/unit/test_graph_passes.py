@@ -19,9 +19,10 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.activation import CastOp, ClipOp
+from mini_infer.dialects.graph.activation import ClipOp
 from mini_infer.dialects.graph.base import GraphOp, node_name
 from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import (
     AddOp,
     AndOp,

@@ -13,11 +13,12 @@ from xdsl.dialects import test
 from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects.graph.activation import CastOp, GeluOp
+from mini_infer.dialects.graph.activation import GeluOp
 from mini_infer.dialects.graph.attention import AttentionOp
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.blobs import BlobAttr
 from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, AndOp, WhereOp
 from mini_infer.dialects.graph.evaluation import is_cheap
 from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp

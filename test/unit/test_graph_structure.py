@@ -27,9 +27,9 @@ from xdsl.utils.exceptions import VerifyException
 from mini_infer.dialects import graph
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
 from mini_infer.dialects.graph import blobs
-from mini_infer.dialects.graph.activation import CastOp
 from mini_infer.dialects.graph.base import describe, named_location, node_name
 from mini_infer.dialects.graph.blobs import BlobAttr, BlobStore, MiniContext, blob_store, blobs_of
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.dialect import Graph
 from mini_infer.dialects.graph.interpret import interpret
 from mini_infer.dialects.graph.packing import PanelPacking

@@ -9,9 +9,10 @@ from graph_runs import Model
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import CastOp, GeluOp
+from mini_infer.dialects.graph.activation import GeluOp
 from mini_infer.dialects.graph.attention import AttentionOp
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp
 from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.recurrence import LstmOp

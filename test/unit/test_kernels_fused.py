@@ -11,8 +11,9 @@ from graph_runs import EVERY, THREE, Case, Model, Target, check, spread
 from xdsl.dialects.builtin import f64, i32
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import CastOp, ClipOp, GeluOp, HardSigmoidOp
+from mini_infer.dialects.graph.activation import ClipOp, GeluOp, HardSigmoidOp
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, DivOp, GreaterOp, MulOp, SubOp, WhereOp
 from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp
 from mini_infer.dialects.graph.reduction import ReduceSumOp, SoftmaxOp

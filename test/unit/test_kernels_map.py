@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import Signedness, bf16, f16, f32, f64, i1, i8, i32, 
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.activation import CastOp
 from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, MulOp, WhereOp
 from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
 from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp

@@ -11,8 +11,9 @@ from graph_runs import EVERY, THREE, Case, Model, Target, check, schedule_of, sp
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import CastOp, GeluOp
+from mini_infer.dialects.graph.activation import GeluOp
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MulOp, SubOp, WhereOp
 from mini_infer.dialects.graph.movement import SliceOp
 from mini_infer.dialects.graph.reduction import ReduceSumOp

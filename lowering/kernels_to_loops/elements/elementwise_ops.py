@@ -12,15 +12,27 @@ from math import inf, pi, sqrt
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1
+from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import SelectOp
-from ....dialects.extensions.replace import scalar_of
+from ....dialects.extensions.replace import scalar_of, shaped_like
 from ....dialects.graph.elementwise import MulOp
-from ....dialects.graph.values import element_type_of_value
+from ....dialects.graph.narrow import is_narrow_float
+from ....dialects.graph.values import element_type_of_value, is_float
 from ..writing.approximations import gelu
-from ..writing.arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
+from ..writing.arithmetic import (
+    Arithmetic,
+    bits_of,
+    convert,
+    is_integer,
+    is_unsigned,
+    loaded,
+    narrowed,
+    signless,
+    stored,
+    wide_float,
+)
 from ..writing.builder import LoopBuilder
 
 _GELU_IS_ZERO = 40.0  # gelu of minus this is 0; the product of minus infinity and 0 would be NaN
@@ -318,7 +330,7 @@ _RULES: dict[str, _Rule] = {
 
 def is_elementwise(op: Operation) -> bool:
     """Whether `emit_elementwise` knows the op."""
-    return op.name in _RULES or op.name in ("graph.cast", "graph.where")
+    return op.name in _RULES or op.name in ("graph.bitcast", "graph.cast", "graph.where")
 
 
 def emit_elementwise(
@@ -340,7 +352,9 @@ def emit_elementwise(
     if op.name == "graph.cast":
         # Through the op's own type: the cast of an f32 to bool or to f16 must not see more bits than it has.
         target = op.properties["to"]
-        return convert(b, convert(b, operands[0], actual[0], target), target, result_element)
+        return convert(b, _cast(b, op, operands[0], actual[0], target), target, result_element)
+    if op.name == "graph.bitcast":
+        return _bitcast(b, operands[0], declared[0], op.properties["to"])
     rule = _RULES[op.name]
     is_pow = op.name == "graph.pow"
     floats = [type for type in actual if not is_integer(type)]  # quantisation has integers beside them
@@ -353,6 +367,26 @@ def emit_elementwise(
     value = rule(site)
     computed = scalar_of(value.type)
     return value if computed == signless(result_element) else convert(b, value, computed, result_element)
+
+
+def _cast(b: LoopBuilder, op: Operation, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    if not is_narrow_float(target):
+        return convert(b, value, source, target)
+    mode = op.properties.get("round_mode")
+    name = mode.data if isinstance(mode, StringAttr) else "up"
+    return narrowed(b, value, source, target, saturate="saturate" in op.properties, mode=name)
+
+
+def _bitcast(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """By way of how memory holds it; truth values are bytes there."""
+    value = convert(b, value, scalar_of(value.type), source) if is_float(source) else value
+    if source == i1:
+        value, source = convert(b, value, i1, i8), i8
+    if target == i1:
+        return convert(b, loaded(b, stored(b, value, source)), i8, i1)
+    held = stored(b, value, source)
+    wanted = shaped_like(target, value.type)
+    return loaded(b, held if held.type == wanted else b.insert(arith.BitcastOp(held, wanted)))
 
 
 def _actual(value: SSAValue, declared: Attribute) -> Attribute:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import VectorType, i32, i64
+from xdsl.dialects.builtin import VectorType, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.extensions import CmpiOp, IndexCastOp
+from ....dialects.graph.conversion import UnpackBitsOp
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....passes.geometry.boxes import row_major
-from ..writing.arithmetic import Arithmetic, convert, is_integer, is_unsigned, number_in, signless
+from ..writing.arithmetic import Arithmetic, convert, is_integer, is_unsigned, loaded, number_in, signless, stored
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr, Var, delinearize, linear
 from ..writing.lane_access import NotVectorisable
@@ -27,6 +28,16 @@ def _reshape(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, ReshapeOp)
     flat = linear(index, row_major(shape_of(op.result)))
     return v.at(op.x, delinearize(flat, shape_of(op.x)))
+
+
+def _unpack_bits(v: Values, op: Operation, index: Idx) -> SSAValue:
+    """The byte that the element is in, shifted down; the rest is cut off."""
+    assert isinstance(op, UnpackBitsOp)
+    place, number = linear(index, row_major(shape_of(op.result))).divide(8 // op.bits)
+    byte = v.at(op.x, [place])
+    shift = v.number_as(number * op.bits, i8)
+    byte, shift = v.alike([byte, shift])
+    return loaded(v.b, stored(v.b, v.b.insert(arith.ShRUIOp(byte, shift)), op.to))
 
 
 def _transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
@@ -228,4 +239,5 @@ MOVEMENT_RULES: dict[str, Rule] = {
     "graph.resize": resize,
     "graph.slice": _slice,
     "graph.transpose": _transpose,
+    "graph.unpack_bits": _unpack_bits,
 }

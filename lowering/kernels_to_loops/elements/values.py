@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from xdsl.dialects.builtin import VectorType, i64
+import numpy as np
+from xdsl.dialects.builtin import VectorType, i8, i64
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph.base import describe
+from ....dialects.graph.narrow import is_narrow
 from ....dialects.graph.structure import ConstantOp, KernelOp
-from ....dialects.graph.values import element_type_of_value, shape_of
-from ..writing.arithmetic import convert, signless
+from ....dialects.graph.values import Array, element_type_of_value, shape_of
+from ..writing.arithmetic import convert, loaded, signless, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.index_expr import Expr, Var, linear
 from ..writing.lane_access import LaneAccess, Line, NotVectorisable, Vector
@@ -132,13 +134,26 @@ class Values:
 
     def _constant(self, op: ConstantOp, index: tuple[Expr, ...]) -> SSAValue:
         array = op.to_numpy()
+        if is_narrow(element_type_of_value(op.result)):
+            return self._narrow_constant(op, array.view(np.uint8), index)
         element = signless(element_type_of_value(op.result))
         if op.value.is_splat():
             return self.b.constant(array.flat[0].item(), element)
-        numbers = [i.number for i in index]
-        if None in numbers:
-            raise CompileError(f"{describe(op)}: a table of {array.size} numbers can't stand in code")
-        return self.b.constant(array[tuple(cast("list[int]", numbers))].item(), element)
+        return self.b.constant(array[tuple(self._numbers(op, index))].item(), element)
+
+    def _numbers(self, op: ConstantOp, index: tuple[Expr, ...]) -> list[int]:
+        """An index of a constant, where it is known."""
+        numbers = [i.number for i in index if i.number is not None]
+        if len(numbers) < len(index):
+            raise CompileError(f"{describe(op)}: a table of {op.to_numpy().size} numbers can't stand in code")
+        return numbers
+
+    def _narrow_constant(self, op: ConstantOp, array: Array, index: tuple[Expr, ...]) -> SSAValue:
+        element = element_type_of_value(op.result)
+        if not op.value.is_splat():
+            array = array[tuple(self._numbers(op, index))]
+        byte = self.b.constant(int(array.flat[0]), i8)
+        return loaded(self.b, stored(self.b, byte, element))
 
     def _elementwise(self, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
         """Operands first; without recursion, as a body may be a chain of any length."""

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import (
     f32,
     f64,
     i1,
+    i8,
     i32,
     i64,
 )
@@ -49,7 +50,9 @@ from ....dialects.extensions import (
     UIToFPOp,
 )
 from ....dialects.extensions.replace import scalar_of, shaped_like
+from ....dialects.graph.narrow import is_narrow, is_narrow_float
 from .builder import LoopBuilder
+from .narrow_floats import from_narrow, to_narrow, to_odd
 
 CONTRACT = FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
 NO_SIGNED_ZEROS = FastMathFlagsAttr([FastMathFlag.NO_SIGNED_ZEROS])
@@ -105,8 +108,37 @@ def is_unsigned(element: Attribute) -> bool:
 
 
 def signless(element: Attribute) -> Attribute:
-    """The type that numbers of an element type are computed in: integers lose their signedness."""
+    """The type that numbers of an element type are computed in: integers lose their signedness.
+
+    What is only stored is a byte: narrow integers with their value, narrow floats with their bits.
+    """
+    if is_narrow(element):
+        return i8
     return IntegerType(bits_of(element)) if is_integer(element) else element
+
+
+def loaded(b: LoopBuilder, value: SSAValue) -> SSAValue:
+    """A value as memory holds it as one of the type that is computed in."""
+    element = scalar_of(value.type)
+    if signless(element) == element:
+        return value
+    bits = IntegerType(bits_of(element))
+    if bits != element:
+        value = b.insert(arith.BitcastOp(value, shaped_like(bits, value.type)))
+    if not is_narrow(element) or bits == i8:
+        return value
+    extend = ExtSIOp if is_integer(element) and not is_unsigned(element) else ExtUIOp
+    return b.insert(extend(value, shaped_like(i8, value.type)))
+
+
+def stored(b: LoopBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+    """The inverse of `loaded`: a value of the type that is computed in as memory holds it."""
+    if signless(element) == element:
+        return value
+    bits = IntegerType(bits_of(element))
+    if is_narrow(element) and bits != i8:
+        value = b.insert(TruncIOp(value, shaped_like(bits, value.type)))
+    return value if bits == element else b.insert(arith.BitcastOp(value, shaped_like(element, value.type)))
 
 
 def wide_float(element: Attribute) -> Attribute:
@@ -329,6 +361,16 @@ class Arithmetic:
 
 def convert(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
     """`value` of type `source` as `target`: floats to integers toward zero, to truth values by != 0."""
+    if source == target:
+        return value
+    if is_narrow_float(source):
+        return convert(b, from_narrow(b, value, source), f32, target)
+    if is_narrow_float(target):
+        return narrowed(b, value, source, target, saturate=False)
+    if is_narrow(source):  # a byte with the number
+        source = IntegerType(8, cast("IntegerType[int]", source).signedness.data)
+    if is_narrow(target):
+        return _low_bits(b, convert(b, value, source, i8), target)
     if signless(source) == signless(target):
         return value
     number = number_in(value)
@@ -340,6 +382,24 @@ def convert(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribut
     if is_integer(source):
         return _from_integer(b, value, is_unsigned(source), signless(target))
     return _from_float(b, value, source, target)
+
+
+def narrowed(
+    b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute, *, saturate: bool, mode: str = "up"
+) -> SSAValue:
+    """`value` of type `source` as a narrow float; `saturate` and `mode` as in graph.cast."""
+    single = to_odd(b, value) if source == f64 else convert(b, value, source, f32)
+    return to_narrow(b, single, target, saturate=saturate, mode=mode)
+
+
+def _low_bits(b: LoopBuilder, value: SSAValue, target: Attribute) -> SSAValue:
+    """A byte as the number that its low bits are in a narrow type of integers."""
+    m = Arithmetic(b, value.type)
+    bits = bits_of(target)
+    if is_unsigned(target):
+        return m.binary("and", value, m.constant(2**bits - 1))
+    shift = m.constant(8 - bits)
+    return b.make(arith.ShRSIOp, b.make(arith.ShLIOp, value, shift), shift)
 
 
 def _from_integer(b: LoopBuilder, value: SSAValue, unsigned: bool, target: Attribute) -> SSAValue:
@@ -354,7 +414,8 @@ def _from_integer(b: LoopBuilder, value: SSAValue, unsigned: bool, target: Attri
 def _from_float(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
     if not is_integer(target):
         # All ways lead through f32: between the other types there are library calls, not instructions.
-        return _refloat(b, _refloat(b, value, f32), target)
+        single = to_odd(b, value) if source == f64 and target != f32 else _refloat(b, value, f32)
+        return _refloat(b, single, target)
     value = _refloat(b, value, wide_float(source))
     if is_unsigned(target) and bits_of(target) == 64:
         return b.insert(FPToUIOp(value, shaped_like(i64, value.type)))

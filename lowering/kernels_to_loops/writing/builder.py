@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
+from ....dialects.graph.narrow import is_narrow_float, packed_bits
 from ....dialects.graph.values import ints_attr
 
 Index: TypeAlias = "int | SSAValue"
@@ -335,8 +336,16 @@ class LoopBuilder:
         """`lanes` elements along the innermost dimension; from lane `valid` on, zeros."""
         if valid is None or valid == lanes:
             return self.make(_vector_load, buffer, *self._indices(indices), extra=(lanes,))
-        zero = self.constant(0, vector_of(memref_type(buffer).element_type, lanes))
+        zero = self._zeros(vector_of(memref_type(buffer).element_type, lanes))
         return self.make(_masked_load, buffer, *self._indices(indices), self.mask(lanes, valid), zero)
+
+    def _zeros(self, type: VectorType[Attribute]) -> SSAValue:
+        """A vector of elements whose bits are 0: not all narrow floats have a zero."""
+        element = type.element_type
+        if not is_narrow_float(element):
+            return self.constant(0, type)
+        integers = vector_of(IntegerType(packed_bits(element)), *type.get_shape())
+        return self.insert(arith.BitcastOp(self.constant(0, integers), type))
 
     def vstore(self, value: SSAValue, buffer: SSAValue, indices: Sequence[Index], valid: Index | None = None) -> None:
         """Write a vector along the innermost dimension; only its first `valid` lanes where given."""

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from xdsl.dialects import arith
 from xdsl.dialects import vector as vector_ops
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.extensions.replace import scalar_of, shaped_like
-from .arithmetic import signless
+from .arithmetic import loaded, signless, stored
 from .builder import LoopBuilder, memref_type
 from .index_expr import Expr, Var
 from .squares import transposed
@@ -86,16 +84,11 @@ class LaneAccess:
 
     def unsigned(self, value: SSAValue) -> SSAValue:
         """A loaded value as the signless number that it is computed with."""
-        element = scalar_of(value.type)
-        if signless(element) == element:
-            return value
-        return self.b.insert(arith.BitcastOp(value, shaped_like(signless(element), value.type)))
+        return loaded(self.b, value)
 
     def as_stored(self, value: SSAValue, buffer: Line) -> SSAValue:
         """A signless number as the buffer holds it."""
-        if signless(buffer.element) == buffer.element:
-            return value
-        return self.b.insert(arith.BitcastOp(value, shaped_like(buffer.element, value.type)))
+        return stored(self.b, value, buffer.element)
 
     def load(self, buffer: Line, place: Expr, step: int, vector: Vector) -> SSAValue:
         """A vector whose lanes are `step` apart; the first one is at `place`."""

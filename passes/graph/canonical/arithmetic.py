@@ -9,8 +9,9 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.activation import CastOp, ClipOp
+from ....dialects.graph.activation import ClipOp
 from ....dialects.graph.base import ElementwiseOp, GraphOp
+from ....dialects.graph.conversion import CastOp
 from ....dialects.graph.elementwise import (
     AddOp,
     AndOp,
@@ -224,7 +225,7 @@ class SimplifyCast(GraphPattern):
             return
         inner = defining(op.x, CastOp)
         if inner is not None and holds_exactly(element_type_of_value(inner.x), inner.to):
-            rewriter.replace(op, CastOp(inner.x, op.to, location=op.location))
+            rewriter.replace(op, op.with_operand(inner.x))
 
 
 class SimplifyWhere(GraphPattern):

@@ -23,6 +23,7 @@ from ....dialects.graph.base import GraphOp, describe
 from ....dialects.graph.blobs import BlobStore, Source, blob_store
 from ....dialects.graph.indexing import IndexedOp
 from ....dialects.graph.movement import BroadcastToOp
+from ....dialects.graph.narrow import is_narrow
 from ....dialects.graph.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import (
     AnyTensor,
@@ -136,7 +137,7 @@ class Constants:
         if not isinstance(owner, (ConstantOp, WeightOp)) or nbytes_of(type_of(value)) > SCALAR_BYTES:
             return None
         array = self.array(value)
-        if array is None or array.size == 0:
+        if array is None or array.size == 0 or is_narrow(type_of(value).element_type):
             return None
         with np.errstate(invalid="ignore"):  # a signalling NaN
             if not (array == array.flat[0]).all():

@@ -9,8 +9,8 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.graph.activation import CastOp
 from ....dialects.graph.base import ContractionOp, GraphOp
+from ....dialects.graph.conversion import CastOp
 from ....dialects.graph.elementwise import SubOp
 from ....dialects.graph.movement import ReshapeOp
 from ....dialects.graph.quantization import MOST_BITS, DequantizeOp

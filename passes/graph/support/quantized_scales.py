@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.activation import CastOp
+from ....dialects.graph.conversion import CastOp
 from ....dialects.graph.elementwise import AddOp, DivOp, MulOp
 from ....dialects.graph.quantization import DequantizeOp, QuantizeOp
 from ....dialects.graph.unary import ReluOp
