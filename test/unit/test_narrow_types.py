@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from graph_cases import values_of
 from graph_runs import Model, Target, compiled, execute
 from onnx import TensorProto, helper, numpy_helper
 from xdsl.ir import SSAValue
 
 import mini_infer as mi
+from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.narrow import is_narrow_float, narrow_dtypes, packed, packed_bits, unpacked
 from mini_infer.dialects.graph.values import Array, element_type_of
@@ -34,10 +38,11 @@ def _numbers(dtype: Any, count: int = 20000) -> Array:
         return np.concatenate([held, ties, *near, spread.astype(np.float32), WITH_NAN]).astype(dtype)
 
 
-def _run(build: Any, *arrays: Array) -> list[Array]:
-    """What a graph makes of arrays when compiled, vectors and their rests included."""
+def _run(casts: Sequence[Callable[[SSAValue], GraphOp]], *arrays: Array) -> list[Array]:
+    """What each cast makes of each array when compiled, vectors and their rests included."""
     m = Model()
-    m.outputs("y", build(m, *[m.input(data=array) for array in arrays]))
+    values = [m.input(data=array) for array in arrays]
+    m.outputs("y", [m(cast(value)) for value in values for cast in casts])
     m.finish()
     plan, _ = compiled(m, Target(256, 2))
     return list(execute(plan, m.inputs).values())
@@ -52,33 +57,23 @@ def _bits(array: Array) -> Array:
 @pytest.mark.parametrize("source", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
 def test_floats_become_the_nearest_narrow_ones(source: Any) -> None:
     x = _numbers(source)
-    casts = [(to, saturate) for to in FLOATS for saturate in (False, True)]
-
-    def build(m: Model, value: SSAValue) -> list[SSAValue]:
-        return [m(CastOp(value, to, saturate=saturate)) for to, saturate in casts]
-
-    for (to, saturate), got in zip(casts, _run(build, x), strict=True):
-        (wanted,) = CastOp(element_type_of_test(x), to, saturate=saturate).evaluate(x)
+    kinds = [(to, saturate) for to in FLOATS for saturate in (False, True)]
+    results = _run([partial(CastOp, to=to, saturate=saturate) for to, saturate in kinds], x)
+    for (to, saturate), got in zip(kinds, results, strict=True):
+        (wanted,) = CastOp(values_of([x])[0], to, saturate=saturate).evaluate(x)
         ours, theirs = _bits(got), _bits(wanted)
         if TYPES[to].name in ("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"):  # NaN is left open
             ours, theirs = ours[~np.isnan(x)], theirs[~np.isnan(x)]
         np.testing.assert_array_equal(ours, theirs, f"{to} {saturate}")
 
 
-def element_type_of_test(x: Array) -> SSAValue:
-    """A value like an array."""
-    from graph_cases import values_of
-
-    return values_of([x])[0]
-
-
 @pytest.mark.parametrize("mode", ["up", "down", "nearest"])
 @pytest.mark.parametrize("saturate", [False, True])
 def test_powers_of_two(mode: str, saturate: bool) -> None:
     x = np.abs(_numbers(np.float32))
-    x = np.concatenate([x, np.float32([2.0**-127, 2.0**-126, 3 * 2.0**-128, 1e-45, 3e38])])
+    x = np.concatenate([x, np.array([2.0**-127, 2.0**-126, 3 * 2.0**-128, 1e-45, 3e38], np.float32)])
     to = element_type_of(np.dtype(ml_dtypes.float8_e8m0fnu))
-    (got,) = _run(lambda m, value: [m(CastOp(value, to, saturate=saturate, round_mode=mode))], x)
+    (got,) = _run([partial(CastOp, to=to, saturate=saturate, round_mode=mode)], x)
     wanted = numpy_helper.to_float8e8m0(x, saturate, mode)
     np.testing.assert_array_equal(got.view(np.uint8), wanted.view(np.uint8))
 
@@ -86,11 +81,7 @@ def test_powers_of_two(mode: str, saturate: bool) -> None:
 def test_narrow_numbers_are_exact_in_wide_types() -> None:
     every = [np.arange(2 ** packed_bits(each), dtype=np.uint8).view(dtype) for each, dtype in TYPES.items()]
     wide = [element_type_of(np.dtype(each)) for each in (np.float32, np.float64, np.float16)]
-
-    def build(m: Model, *values: SSAValue) -> list[SSAValue]:
-        return [m(CastOp(value, to)) for value in values for to in wide]
-
-    got = iter(_run(build, *every))
+    got = iter(_run([partial(CastOp, to=to) for to in wide], *every))
     with np.errstate(all="ignore"):
         for array in every:
             for dtype in (np.float32, np.float64, np.float16):
@@ -100,7 +91,7 @@ def test_narrow_numbers_are_exact_in_wide_types() -> None:
 def test_integers_keep_their_low_bits() -> None:
     x = np.arange(-300, 300).astype(np.int32)
     whole = [element_type for element_type in TYPES if not is_narrow_float(element_type)]
-    got = _run(lambda m, value: [m(CastOp(value, to)) for to in whole], x)
+    got = _run([partial(CastOp, to=to) for to in whole], x)
     for to, result in zip(whole, got, strict=True):
         np.testing.assert_array_equal(result.astype(np.int32), x.astype(TYPES[to]).astype(np.int32))
 
@@ -108,12 +99,12 @@ def test_integers_keep_their_low_bits() -> None:
 def test_f64_to_f16_is_rounded_once() -> None:
     x = np.array([1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11 - 2.0**-40, 1e300, -1e-300, np.nan, 65519.999999])
     half, brain = (element_type_of(np.dtype(each)) for each in (np.float16, ml_dtypes.bfloat16))
-    got, brains = _run(lambda m, value: [m(CastOp(value, half)), m(CastOp(value, brain))], x)
+    got, brains = _run([partial(CastOp, to=half), partial(CastOp, to=brain)], x)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(got, x.astype(np.float16))
     np.testing.assert_array_equal(brains.astype(np.float32)[:3], [1, 1, 1])
     tie = np.array([1 + 2.0**-8 + 2.0**-40])
-    np.testing.assert_array_equal(_run(lambda m, v: [m(CastOp(v, brain))], tie)[0].astype(np.float32), [1 + 2.0**-7])
+    np.testing.assert_array_equal(_run([partial(CastOp, to=brain)], tie)[0].astype(np.float32), [1 + 2.0**-7])
 
 
 @pytest.mark.parametrize("bits", [2, 4, 6, 8])
