@@ -7,10 +7,11 @@ rounded to the scale's type, which import chooses as ONNX says (`precision`, `ou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import IntegerType, LocationAttr, i1
+from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
@@ -23,6 +24,13 @@ MOST_BITS = 16  # of a quantised number: quotient, zero point and limits are exa
 def is_quantized(element_type: Attribute) -> bool:
     """Whether an element type can hold quantised numbers."""
     return isinstance(element_type, IntegerType) and element_type != i1
+
+
+def integer_range(element_type: Attribute) -> tuple[int, int]:
+    """The least and the largest number of an integer type."""
+    integer = cast("IntegerType[int]", element_type)
+    bits, unsigned = integer.width.data, integer.signedness.data == Signedness.UNSIGNED
+    return (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 class _QuantizationOp(ElementwiseOp):
@@ -77,14 +85,13 @@ class QuantizeOp(_QuantizationOp):
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, scale = arrays[:2]
-        dtype = numpy_dtype(self.to)
-        limits = np.iinfo(dtype)
+        low, high = integer_range(self.to)
         with np.errstate(all="ignore"):
             steps = np.rint(widened((widened(x) / widened(scale)).astype(x.dtype)))
             if len(arrays) == 3:
                 steps = steps + arrays[2].astype(steps.dtype)
-            limited = np.clip(np.nan_to_num(steps, nan=limits.min), limits.min, limits.max)
-        return (limited.astype(dtype),)
+            limited = np.clip(np.nan_to_num(steps, nan=low), low, high)
+        return (limited.astype(numpy_dtype(self.to)),)
 
 
 @irdl_op_definition

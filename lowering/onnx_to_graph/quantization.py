@@ -12,7 +12,9 @@ from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.graph.contraction import ConvOp, MatmulOp
-from ...dialects.graph.elementwise import MulOp, SubOp
+from ...dialects.graph.conversion import CastOp
+from ...dialects.graph.elementwise import DivOp, MulOp, SubOp
+from ...dialects.graph.narrow import is_narrow_float
 from ...dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
 from ...dialects.graph.values import element_type_of_value, shape_of
 from .movement import slice_axis
@@ -86,7 +88,7 @@ def _type_attribute(node: Node, name: str) -> Attribute | None:
 
 
 def _check_type(node: Node, type: Attribute) -> None:
-    if not is_quantized(type):
+    if not is_quantized(type) and not is_narrow_float(type):
         raise node.unsupported(f"quantisation to {type}")
 
 
@@ -97,8 +99,10 @@ def _dequantize_linear(node: Node) -> SSAValue:
     to = _type_attribute(node, "output_dtype") or element_type_of_value(scale)
     grain = _grain(node, x, scale)
     zeros = None if zero_point is None else grain.aligned(node, zero_point)
-    scales = grain.aligned(node, node.cast(scale, to))
-    return node.reshape(node.emit(DequantizeOp(node.reshape(x, grain.split), scales, zeros)), grain.whole)
+    scales, x = grain.aligned(node, node.cast(scale, to)), node.reshape(x, grain.split)
+    if is_narrow_float(element_type_of_value(x)):  # their zero point can be 0 only
+        return node.reshape(node.emit(MulOp(node.cast(x, to), scales)), grain.whole)
+    return node.reshape(node.emit(DequantizeOp(x, scales, zeros)), grain.whole)
 
 
 def _quantize_linear(node: Node) -> SSAValue:
@@ -107,13 +111,17 @@ def _quantize_linear(node: Node) -> SSAValue:
     to = asked or (_UINT8 if zero_point is None else element_type_of_value(zero_point))
     _check_type(node, to)
     _check_zero_point(node, zero_point, scale, to)
-    node.ignore("saturate")  # is about float8
+    saturate = node.flag("saturate", True)  # is about floats of 8 bits
     precise = _type_attribute(node, "precision") or element_type_of_value(scale)
     grain = _grain(node, x, scale)
     zeros = None if zero_point is None else grain.aligned(node, zero_point)
     scales = grain.aligned(node, node.cast(scale, precise))
     x = node.cast(node.reshape(x, grain.split), precise)
-    return node.reshape(node.emit(QuantizeOp(x, scales, zeros, to)), grain.whole)
+    if is_narrow_float(to):
+        result = node.emit(CastOp(node.emit(DivOp(x, scales)), to, saturate=saturate))
+    else:
+        result = node.emit(QuantizeOp(x, scales, zeros, to))
+    return node.reshape(result, grain.whole)
 
 
 def _centred(node: Node, index: int, zero_point: int, axis: int) -> SSAValue:

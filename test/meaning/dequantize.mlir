@@ -6,6 +6,7 @@ func.func @main(
     %i: tensor<4xi32> {graph.name = "i", graph.value =
       dense<[-2147483648, -3, 16777217, 2147483647]> : tensor<4xi32>},
     %w: tensor<3xui16> {graph.name = "w", graph.value = dense<[0, 40000, 65535]> : tensor<3xui16>},
+    %n: tensor<2xi4> {graph.name = "n", graph.value = dense<[-8, 7]> : tensor<2xi4>},
     %half: tensor<f32> {graph.name = "half", graph.value = dense<0.5> : tensor<f32>},
     %columns: tensor<3xf32> {graph.name = "columns", graph.value = dense<[1.0, 0.1, -2.0]> : tensor<3xf32>},
     %wide: tensor<f64> {graph.name = "wide", graph.value = dense<0.1> : tensor<f64>},
@@ -21,7 +22,8 @@ func.func @main(
       dense<[-1073741824.0, -1.5, 8388608.0, 1073741824.0]> : tensor<4xf32>},
         tensor<3xf64> {graph.name = "double", graph.tolerance = 1.0e-12 : f64, graph.expect =
       dense<[-6553.5, -2553.5, 0.0]> : tensor<3xf64>},
-        tensor<4xf16> {graph.name = "brief", graph.expect = dense<[0.0, 0.5, 64.0, 127.5]> : tensor<4xf16>}) {
+        tensor<4xf16> {graph.name = "brief", graph.expect = dense<[0.0, 0.5, 64.0, 127.5]> : tensor<4xf16>},
+        tensor<2xf32> {graph.name = "four", graph.expect = dense<[-4.0, 3.5]> : tensor<2xf32>}) {
   // The number times the scale.
   // CHECK: bare: reference, unfused, fused agree
   %bare = graph.dequantize %u, %half : (tensor<4xui8>, tensor<f32>) -> tensor<4xf32>
@@ -46,6 +48,10 @@ func.func @main(
   // CHECK: brief: reference, unfused, fused agree
   %brief = graph.dequantize %u, %short : (tensor<4xui8>, tensor<f16>) -> tensor<4xf16>
 
-  func.return %bare, %shifted, %along, %large, %double, %brief
-    : tensor<4xf32>, tensor<4xf32>, tensor<2x3xf32>, tensor<4xf32>, tensor<3xf64>, tensor<4xf16>
+  // 4 bits, which are only stored.
+  // CHECK: four: reference, unfused, fused agree
+  %four = graph.dequantize %n, %half : (tensor<2xi4>, tensor<f32>) -> tensor<2xf32>
+
+  func.return %bare, %shifted, %along, %large, %double, %brief, %four
+    : tensor<4xf32>, tensor<4xf32>, tensor<2x3xf32>, tensor<4xf32>, tensor<3xf64>, tensor<4xf16>, tensor<2xf32>
 }

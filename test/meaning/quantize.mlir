@@ -27,7 +27,9 @@ func.func @main(
         tensor<4xi16> {graph.name = "brief", graph.expect = dense<[-10240, 5, 20, 20480]> : tensor<4xi16>},
         tensor<18xui16> {graph.name = "sixteen", graph.expect =
       dense<[39998, 39998, 40000, 40000, 40000, 40002, 40002, 40100, 39900, 40254, 40255, 40300, 40000, 40001,
-             65535, 65535, 0, 0]> : tensor<18xui16>}) {
+             65535, 65535, 0, 0]> : tensor<18xui16>},
+        tensor<18xi4> {graph.name = "four", graph.expect =
+      dense<[-2, -2, 0, 0, 0, 2, 2, 7, -8, 7, 7, 7, 0, 1, 7, 7, -8, -8]> : tensor<18xi4>}) {
   // Halves go to the even neighbour; what is outside of the type goes to its ends, and NaN to the least number.
   // CHECK: bare: reference, unfused, fused agree
   %bare = graph.quantize %x, %one {to = ui8} : (tensor<18xf32>, tensor<f32>) -> tensor<18xui8>
@@ -58,6 +60,11 @@ func.func @main(
   %sixteen = graph.quantize %x, %one, %zw {to = ui16}
     : (tensor<18xf32>, tensor<f32>, tensor<ui16>) -> tensor<18xui16>
 
-  func.return %bare, %shifted, %signed, %rows, %double, %brief, %sixteen
-    : tensor<18xui8>, tensor<18xui8>, tensor<18xi8>, tensor<2x3xi8>, tensor<3xi16>, tensor<4xi16>, tensor<18xui16>
+  // 4 bits, which are only stored.
+  // CHECK: four: reference, unfused, fused agree
+  %four = graph.quantize %x, %one {to = i4} : (tensor<18xf32>, tensor<f32>) -> tensor<18xi4>
+
+  func.return %bare, %shifted, %signed, %rows, %double, %brief, %sixteen, %four
+    : tensor<18xui8>, tensor<18xui8>, tensor<18xi8>, tensor<2x3xi8>, tensor<3xi16>, tensor<4xi16>, tensor<18xui16>,
+      tensor<18xi4>
 }

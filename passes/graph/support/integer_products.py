@@ -19,10 +19,10 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
 from ....dialects.graph.movement import PadOp, TransposeOp
-from ....dialects.graph.quantization import DequantizeOp
+from ....dialects.graph.quantization import DequantizeOp, integer_range
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from .pattern_utils import GraphPattern, defining, rewrites
-from .quantized import Levels, Writer, integer, levels_of, limits, summed
+from .quantized import Levels, Writer, integer, levels_of, summed
 
 _UNIT = 1e-6  # by how much a bias's unit may differ, relatively: f32 scales are multiplied by various tools
 
@@ -97,7 +97,7 @@ def conv_sums(op: ConvOp, x: Levels, weight: Levels, bias: SSAValue | None, writ
     rank = len(shape_of(numbers))
     if any(pads) and pad_value is None:
         numbers, pads, pad_value = _padded(x, pads, writer), [0] * len(pads), 0
-    low, high = limits(element_type_of_value(numbers))
+    low, high = integer_range(element_type_of_value(numbers))
     if pad_value is not None and not low <= pad_value <= high:
         return None
 

@@ -13,7 +13,7 @@ from ....dialects.graph.base import ContractionOp, GraphOp
 from ....dialects.graph.conversion import CastOp
 from ....dialects.graph.elementwise import SubOp
 from ....dialects.graph.movement import ReshapeOp
-from ....dialects.graph.quantization import MOST_BITS, DequantizeOp
+from ....dialects.graph.quantization import MOST_BITS, DequantizeOp, integer_range
 from ....dialects.graph.reduction import ReduceSumOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from .pattern_utils import Constants, defining
@@ -90,7 +90,7 @@ def levels_of(value: SSAValue, depth: Sequence[int], writer: Writer) -> Levels |
 
 def _narrowed(numbers: Array, depth: Sequence[int], writer: Writer) -> Levels | None:
     """Levels of weights that were folded to i32: bytes again, with zero points beside `depth` where they need some."""
-    low, high = limits(i8)
+    low, high = integer_range(i8)
     zero = np.zeros((), np.int32)
     if numbers.size and (numbers.min() < low or numbers.max() > high):
         zero = low - numbers.min(axis=tuple(depth), keepdims=True)
@@ -128,7 +128,7 @@ def settled(levels: Levels, writer: Writer) -> Levels:
     if levels.zero is None or not constants.is_constant(levels.numbers) or not constants.is_constant(levels.zero):
         return levels
     centred = constants.known(levels.numbers).astype(np.int32) - constants.known(levels.zero).astype(np.int32)
-    low, high = limits(i8)
+    low, high = integer_range(i8)
     if centred.size and (centred.min() < low or centred.max() > high):
         return levels
     if element_type_of_value(levels.numbers) == i8 and np.array_equal(centred, constants.known(levels.numbers)):
@@ -145,12 +145,6 @@ def summed(numbers: SSAValue, axes: Sequence[int], writer: Writer) -> SSAValue:
     if constants.is_constant(numbers):
         return writer.array(constants.known(numbers).sum(axis=tuple(axes), dtype=np.int32, keepdims=True))
     return writer.emit(ReduceSumOp(writer.cast(numbers, i32), axes, keepdims=True))
-
-
-def limits(type: Attribute) -> tuple[int, int]:
-    """The least and the largest number of an integer type."""
-    info = np.iinfo(numpy_dtype(type))
-    return int(info.min), int(info.max)
 
 
 def same_parameter(constants: Constants, a: SSAValue | None, b: SSAValue | None) -> bool:

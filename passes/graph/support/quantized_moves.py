@@ -13,12 +13,12 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ....dialects.graph.activation import ClipOp
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.quantization import MOST_BITS, DequantizeOp, QuantizeOp
+from ....dialects.graph.quantization import MOST_BITS, DequantizeOp, QuantizeOp, integer_range
 from ....dialects.graph.unary import ReluOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.graph.windows import MaxPoolOp
 from .pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
-from .quantized import Writer, bits_of, dequantized, integer, is_positive, is_single, limits, same_parameter, ui8
+from .quantized import Writer, bits_of, dequantized, integer, is_positive, is_single, same_parameter, ui8
 
 Moving = ReshapeOp | TransposeOp | SliceOp | BroadcastToOp | GatherOp | GatherElementsOp | GatherNdOp | MaxPoolOp
 
@@ -136,7 +136,7 @@ class LimitOfQuantize(GraphPattern):
             return
         scale = self.constants.scalar(op.scale)
         assert scale is not None
-        low, high = limits(op.to)
+        low, high = integer_range(op.to)
         if isinstance(limit, ReluOp):
             below, above = 0.0, None
         else:
@@ -172,7 +172,7 @@ class UnsignedQuantize(GraphPattern):
 def _raised(zero_point: SSAValue | None, writer: Writer) -> SSAValue:
     """The zero point of signed bytes as that of the unsigned ones that mean the same."""
     known = np.zeros((), np.int8) if zero_point is None else writer.constants.known(zero_point)
-    return writer.array((known.astype(np.int16) - limits(i8)[0]).astype(np.uint8))
+    return writer.array((known.astype(np.int16) - integer_range(i8)[0]).astype(np.uint8))
 
 
 MOVES: tuple[type[GraphPattern], ...] = (
