@@ -91,7 +91,7 @@ _PRODUCTS: dict[type[Operation], _Products] = {
 _STEPS = dict.fromkeys(
     ("exp", "log", "erf", "tanh", "sigmoid", "gelu", "softplus", "sin", "cos", "elu", "softmax", "log_softmax", "lrn"),
     16,
-) | {"top_k": 4, "pow": 40, "tan": 40, "asin": 40, "acos": 40, "sinh": 40, "cosh": 40, "div": 4, "sqrt": 4}
+) | {"top_k": 4, "pow": 40, "tan": 40, "asin": 40, "acos": 40, "atan": 20, "sinh": 40, "cosh": 40, "div": 4, "sqrt": 4}
 
 
 def nanoseconds(kernel: KernelOp, target: CpuAttr) -> int:

@@ -271,6 +271,58 @@ class XorOp(BitwiseOp):
         return a ^ b
 
 
+class ShiftOp(BinaryOp, ABC):
+    """Moves the bits of integers by b places; by a number that is negative or no less than their bits, all of them."""
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require_number(element_type)
+        require(isinstance(element_type, IntegerType), f"needs integers, got {element_type}")
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        inside = (b >= 0) & (b < 8 * a.dtype.itemsize)
+        return np.where(inside, self.moved(a, np.where(inside, b, 0)), self.emptied(a)).astype(a.dtype)
+
+    @abstractmethod
+    def moved(self, a: Array, b: Array) -> Array:
+        """For numbers of places in range."""
+
+    @abstractmethod
+    def emptied(self, a: Array) -> Array:
+        """What is left when all bits are moved out."""
+
+
+@irdl_op_definition
+class ShiftLeftOp(ShiftOp):
+    """Toward the highest bit; zeros move in."""
+
+    name = "graph.shift_left"
+
+    @override
+    def moved(self, a: Array, b: Array) -> Array:
+        return np.left_shift(a, b)
+
+    @override
+    def emptied(self, a: Array) -> Array:
+        return np.zeros_like(a)
+
+
+@irdl_op_definition
+class ShiftRightOp(ShiftOp):
+    """Toward the lowest bit; copies of the sign move in, or zeros where there is none."""
+
+    name = "graph.shift_right"
+
+    @override
+    def moved(self, a: Array, b: Array) -> Array:
+        return np.right_shift(a, b)
+
+    @override
+    def emptied(self, a: Array) -> Array:
+        return np.where(a < 0, -1, 0) if a.dtype.kind == "i" else np.zeros_like(a)
+
+
 class ComparisonOp(BinaryOp, ABC):
     """The result is of truth values; comparisons with NaN are false."""
 

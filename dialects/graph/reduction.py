@@ -197,11 +197,9 @@ class ArgMinOp(ArgExtremumOp):
         return np.argmin(x, axis, keepdims=True)
 
 
-@irdl_op_definition
-class CumsumOp(ReductionOp):
-    """Running sums along an axis; `exclusive` leaves out the element itself, `reverse` starts at the end."""
-
-    name = "graph.cumsum"
+class CumulativeOp(ReductionOp, ABC):
+    """All elements up to each along an axis, combined; `exclusive` leaves out the element itself, `reverse` starts at
+    the end."""
 
     x = operand_def()
     axis = prop_def(IntegerAttr[IntegerType])
@@ -231,16 +229,58 @@ class CumsumOp(ReductionOp):
         require_axis(self.axis.value.data, len(type.get_shape()))
         return [type]
 
+    @abstractmethod
+    def compute(self, x: Array, axis: int) -> Array:
+        """The combinations of an array, none left out, from the start."""
+
+    @property
+    @abstractmethod
+    def neutral(self) -> int:
+        """The combination of no elements."""
+
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         x, axis = widened(arrays[0]), self.axis.value.data
         x = np.flip(x, axis) if self.reverse is not None else x
-        sums = np.cumsum(x, axis, dtype=x.dtype)
+        with np.errstate(all="ignore"):
+            results = self.compute(x, axis)
         if self.exclusive is not None:
-            sums = np.roll(sums, 1, axis)
-            np.moveaxis(sums, axis, 0)[:1] = 0
-        sums = np.flip(sums, axis) if self.reverse is not None else sums
-        return (np.ascontiguousarray(sums).astype(arrays[0].dtype),)
+            results = np.roll(results, 1, axis)
+            np.moveaxis(results, axis, 0)[:1] = self.neutral
+        results = np.flip(results, axis) if self.reverse is not None else results
+        return (np.ascontiguousarray(results).astype(arrays[0].dtype),)
+
+
+@irdl_op_definition
+class CumsumOp(CumulativeOp):
+    """Running sums."""
+
+    name = "graph.cumsum"
+
+    @property
+    @override
+    def neutral(self) -> int:
+        return 0
+
+    @override
+    def compute(self, x: Array, axis: int) -> Array:
+        return np.cumsum(x, axis, dtype=x.dtype)
+
+
+@irdl_op_definition
+class CumprodOp(CumulativeOp):
+    """Running products."""
+
+    name = "graph.cumprod"
+
+    @property
+    @override
+    def neutral(self) -> int:
+        return 1
+
+    @override
+    def compute(self, x: Array, axis: int) -> Array:
+        return np.cumprod(x, axis, dtype=x.dtype)
 
 
 class SoftmaxLikeOp(ReductionOp, ABC):

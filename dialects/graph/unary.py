@@ -335,6 +335,17 @@ class SiluOp(FloatUnaryOp):
 
 
 @irdl_op_definition
+class AtanOp(FloatUnaryOp):
+    """The angle in radians, between -pi/2 and pi/2, whose tangent is x."""
+
+    name = "graph.atan"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.arctan(x)
+
+
+@irdl_op_definition
 class SoftplusOp(FloatUnaryOp):
     """log(1 + exp(x))"""
 

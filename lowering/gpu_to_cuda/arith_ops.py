@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 
 from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, plus, unary
 from .kernel_text import Handler, KernelText, fail
-from .types import element_of, is_half, is_truth
+from .types import element_of, is_half, is_truth, narrow_bits
 
 Rule: TypeAlias = "Callable[[KernelText, Operation, Sequence[Expression]], Expression]"
 
@@ -204,6 +204,9 @@ def _cast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Express
     before = "float" if is_half(source) else kernel.types.spelled(element_of(source))
     after = "float" if is_half(target) else kernel.types.spelled(element_of(target))
     value, name = widened(x[0], source), _short(op)
+    bits = narrow_bits(target if name == "trunci" else source)
+    if bits is not None:
+        return call(after, _low_bits(value, bits, signed=name == "extsi"))
     if name in ("extsi", "index_cast", "sitofp") and is_truth(source):
         value, before = _read_signed(kernel, value, source), "int"
     elif name in ("extui", "uitofp", "index_castui") and not is_truth(source):
@@ -217,6 +220,15 @@ def _cast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Express
     elif name == "fptosi" and after in ("i8", "i16"):
         value = call("int", value)
     return rounded(value if before == after else call(after, value), target)
+
+
+def _low_bits(value: Expression, bits: int, *, signed: bool) -> Expression:
+    """The number that the low bits are; with a sign, the highest of them counts below zero."""
+    low = binary("&", value, literal(2**bits - 1))
+    if not signed:
+        return low
+    half = literal(2 ** (bits - 1))
+    return binary("-", binary("^", low, half), half)
 
 
 def _bitcast(kernel: KernelText, op: Operation, x: Sequence[Expression]) -> Expression:

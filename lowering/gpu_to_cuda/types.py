@@ -1,7 +1,7 @@
 """How types and constants are spelled in C++.
 
 Integers are of no signedness in the IR: they are kept in signed types, and functions of the prelude read them
-otherwise. 16-bit floats are structures of their bits.
+otherwise. 16-bit floats are structures of their bits, what is only stored (dialects/graph/narrow.py) is an i8.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ...dialects.errors import CompileError
+from ...dialects.graph.narrow import is_narrow, is_narrow_float, packed_bits
 from .expressions import Expression, Lanes, Level, Value, call, depends_of, literal, unary
 
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9  # numbers outside are written with an exponent
@@ -51,6 +52,12 @@ def lanes_of(type: Attribute) -> int | None:
 def is_half(type: Attribute) -> bool:
     """Whether values are 16-bit floats."""
     return isinstance(element_of(type), Float16Type | BFloat16Type)
+
+
+def narrow_bits(type: Attribute) -> int | None:
+    """Bits of an integer of less than 8, which is the low bits of an i8; None for other types."""
+    element = element_of(type)
+    return None if is_narrow_float(element) or not is_narrow(element) else packed_bits(element)
 
 
 def is_truth(type: Attribute) -> bool:
@@ -79,6 +86,8 @@ class Types:
                 return "float"
             case Float64Type():
                 return "double"
+            case _ if is_narrow(type):
+                return "i8"
             case VectorType():
                 return f"vec<{self.spelled(element_of(type))}, {lanes_of(type)}>"
             case _:

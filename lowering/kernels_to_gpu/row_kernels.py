@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.reduction import CumsumOp
+from ...dialects.graph.reduction import CumulativeOp
 from ...dialects.graph.values import shape_of
 from ...passes.kernels.forms.rows import RowForm, the_row_form
 from ...passes.kernels.schedules.cuda.rows import keeps_in_registers, reduced_types
@@ -51,7 +51,7 @@ def plan_of(k: GpuKernel, most: int | None = None) -> RowPlan | None:
     domain = domain_for(trial, [elements.outer_shape, elements.inner_shape], elements.once, cuts=False)
     rows, row = domain.groups
     axis = len(rows) + len(row) - 1 if form.along else len(rows) - 1
-    in_order = isinstance(form.root, CumsumOp) and form.along
+    in_order = isinstance(form.root, CumulativeOp) and form.along
     lanes = 1 if in_order else lanes_along(k, trial, domain, elements.once, axis, scatters=True)
     return RowPlan(form, elements, rows, row, lanes if most is None else min(lanes, most))
 

@@ -8,7 +8,7 @@ Where the module's `kernel.target` has no instruction for them, rounding to whol
 expanded too: `vector.fma` becomes a product and a sum, `math.fma` too where its flags allow to `contract`, otherwise
 what gives the same as one rounding.
 
-On f32, scalars and vectors alike: exp, exp2, expm1, tanh, erf, log, log1p, and powf with a constant exponent
+On f32, scalars and vectors alike: exp, exp2, expm1, tanh, erf, log, log1p, atan, and powf with a constant exponent
 such as 2 or 0.5. On f16 and bf16 these and the other functions of the C library are computed in f32.
 Everything else is left alone: sqrt and its like are instructions, and the rest calls the C library.
 """
@@ -48,6 +48,7 @@ _EXPANSIONS: dict[str, Callable[[MathBuilder, SSAValue], SSAValue]] = {
     "math.erf": polynomials.erf,
     "math.log": polynomials.log,
     "math.log1p": polynomials.log1p,
+    "math.atan": polynomials.atan,
 }
 _POWER = "math.powf"
 _INSTRUCTIONS = {

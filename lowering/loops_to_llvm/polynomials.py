@@ -1,8 +1,8 @@
-"""exp, tanh, erf, log and their relatives on f32, from arithmetic and bit operations only.
+"""exp, tanh, erf, log, atan and their relatives on f32, from arithmetic and bit operations only.
 
 Without branches and calls, so that LLVM vectorises loops that hold them. Coefficients are minimax fits of
 the relative error (least squares, reweighted until the error is level), rounded to f32. Errors, in units in
-the last place over the whole range: exp and exp2 1, expm1 2, log 1, log1p 2, tanh 3, erf 2. Results that
+the last place over the whole range: exp and exp2 1, expm1 2, log 1, log1p 2, tanh 3, erf 2, atan 2. Results that
 would be subnormal are 0; infinities and NaN come out as in the C library.
 """
 
@@ -76,6 +76,10 @@ _ERFC = (
     -0.00021459494018927217,
 )
 _ERF_IS_ONE = 3.95
+# atan(x) = x + x**3 * (...)(x**2) where |x| <= tan(pi / 8), to 2.1e-8
+_ATAN = (-0.3333294987678528, 0.19977740943431854, -0.13878034055233002, 0.08054926991462708)
+_TAN_PI_8, _TAN_3_PI_8 = 0.4142135679721832, 2.4142136573791504
+_PI_4, _PI_4_LOW = 0.7853981852531433, -2.1855694143368964e-08  # as the sum of two f32
 _TANH_IS_ONE = 9.1
 
 
@@ -158,6 +162,19 @@ def erf(b: MathBuilder, x: SSAValue) -> SSAValue:
     power = b.horner(EXP2, b.sub(exponent, n))
     large = b.copysign(b.fma(power, _power_of_two(b, shifted, _BIAS), b.number(-1.0)), x)
     return b.select(b.compare("olt", a, b.number(_ERF_SPLIT)), small, large)
+
+
+def atan(b: MathBuilder, x: SSAValue) -> SSAValue:
+    """The angle, in (-pi/2, pi/2), whose tangent is x: beside 0, pi/4 or pi/2."""
+    a, one, zero = b.abs(x), b.number(1.0), b.number(0.0)
+    large, middle = b.compare("ogt", a, b.number(_TAN_3_PI_8)), b.compare("ogt", a, b.number(_TAN_PI_8))
+    above = b.select(large, b.number(-1.0), b.select(middle, b.sub(a, one), a))
+    below = b.select(large, a, b.select(middle, b.add(a, one), one))
+    t = b.div(above, below)
+    quarters = b.select(large, b.number(2.0), b.select(middle, one, zero))
+    square = b.mul(t, t)
+    rest = b.fma(b.mul(square, t), b.horner(_ATAN, square), b.mul(quarters, b.number(_PI_4_LOW)))
+    return b.copysign(b.fma(quarters, b.number(_PI_4), b.add(t, rest)), x)
 
 
 def log(b: MathBuilder, x: SSAValue) -> SSAValue:

@@ -10,6 +10,7 @@ from ...dialects.graph.activation import EluOp, HardSigmoidOp
 from ...dialects.graph.elementwise import AddOp, DivOp, EqualOp, GreaterOp, LessOp, MulOp, SubOp, WhereOp
 from ...dialects.graph.unary import (
     AbsOp,
+    AtanOp,
     Expm1Op,
     ExpOp,
     Log1pOp,
@@ -123,6 +124,21 @@ def _atanh(node: Node, x: SSAValue) -> SSAValue:
     return _signed(node, x, _times(node, node.emit(Log1pOp(ratio)), 0.5))
 
 
+def _asin(node: Node, x: SSAValue) -> SSAValue:
+    """atan(x / sqrt((1 - x) (1 + x)))"""
+    one = node.scalar(1, x)
+    square = node.emit(MulOp(node.emit(SubOp(one, x)), node.emit(AddOp(one, x))))
+    return node.emit(AtanOp(node.emit(DivOp(x, node.emit(SqrtOp(square))))))
+
+
+def _acos(node: Node, x: SSAValue) -> SSAValue:
+    """2 atan(sqrt((1 - x) / (1 + x)))"""
+    one = node.scalar(1, x)
+    ratio = node.emit(DivOp(node.emit(SubOp(one, x)), node.emit(AddOp(one, x))))
+    half = node.emit(AtanOp(node.emit(SqrtOp(ratio))))
+    return node.emit(AddOp(half, half))
+
+
 def _log_of_double(node: Node, x: SSAValue) -> SSAValue:
     return node.emit(AddOp(node.emit(LogOp(x)), node.scalar(math.log(2), x)))
 
@@ -146,6 +162,8 @@ HANDLERS: dict[str, Handler] = {
     "Celu": in_single(_celu),
     "ThresholdedRelu": _thresholded_relu,
     "Shrink": _shrink,
+    "Acos": in_single(_acos),
+    "Asin": in_single(_asin),
     "Cosh": in_single(_cosh),
     "Sinh": in_single(_sinh),
     "Asinh": in_single(_asinh),

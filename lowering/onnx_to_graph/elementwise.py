@@ -26,6 +26,8 @@ from ...dialects.graph.elementwise import (
     OrOp,
     PowOp,
     PreluOp,
+    ShiftLeftOp,
+    ShiftRightOp,
     SubOp,
     WhereOp,
     XorOp,
@@ -33,6 +35,7 @@ from ...dialects.graph.elementwise import (
 from ...dialects.graph.narrow import is_narrow_float, packed_bits
 from ...dialects.graph.unary import (
     AbsOp,
+    AtanOp,
     CeilOp,
     CosOp,
     ErfOp,
@@ -55,7 +58,7 @@ from ...dialects.graph.unary import (
     TanhOp,
     TanOp,
 )
-from ...dialects.graph.values import element_type_of_value, is_float, numpy_dtype, shape_of
+from ...dialects.graph.values import element_type_of_value, is_float, shape_of
 from .node import Handler, Node
 from .types import element_type
 
@@ -132,17 +135,14 @@ def _is_exact(number: float | int) -> bool:
 
 
 def _bit_shift(node: Node) -> SSAValue:
-    """x * 2^count, or x / 2^count; zero where all bits are shifted out."""
     x, count = node.operand(0), node.operand(1)
-    dtype = numpy_dtype(element_type_of_value(x))
-    direction = node.text("direction", "")
-    if dtype.kind != "u" or direction not in ("LEFT", "RIGHT"):
-        raise node.unsupported(f"direction {direction} of {dtype}")
-    bits = 8 * dtype.itemsize
-    inside = node.emit(LessOp(count, node.scalar(bits, x)))
-    power = node.emit(PowOp(node.scalar(2, x), node.emit(MinOp(count, node.scalar(bits - 1, x)))))
-    shifted = node.emit(MulOp(x, power) if direction == "LEFT" else DivOp(x, power))
-    return node.emit(WhereOp(inside, shifted, node.scalar(0, x)))
+    match node.text("direction", ""):
+        case "LEFT":
+            return node.emit(ShiftLeftOp(x, count))
+        case "RIGHT":
+            return node.emit(ShiftRightOp(x, count))
+        case direction:
+            raise node.invalid(f"direction is LEFT or RIGHT, got {direction!r}")
 
 
 def _prelu(node: Node) -> SSAValue:
@@ -192,6 +192,7 @@ def _cast_to(node: Node, to: Attribute) -> SSAValue:
 
 HANDLERS: dict[str, Handler] = {
     "Abs": _unary(AbsOp),
+    "Atan": _unary(AtanOp),
     "Ceil": _unary(CeilOp),
     "Cos": _unary(CosOp),
     "Erf": _unary(ErfOp),

@@ -13,7 +13,9 @@ from ...dialects.graph.elementwise import AddOp, EqualOp, MulOp, SubOp, WhereOp
 from ...dialects.graph.reduction import (
     ArgMaxOp,
     ArgMinOp,
+    CumprodOp,
     CumsumOp,
+    CumulativeOp,
     ReduceMaxOp,
     ReduceMeanOp,
     ReduceMinOp,
@@ -111,10 +113,13 @@ def _arg(make: type[ArgMaxOp] | type[ArgMinOp]) -> Handler:
     return handler
 
 
-def _cumsum(node: Node) -> SSAValue:
-    x = node.operand()
-    axis = node.normal_axis(int(node.scalar_operand(1, 0)), len(shape_of(x)))
-    return node.emit(CumsumOp(x, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse")))
+def _cumulative(make: type[CumulativeOp]) -> Handler:
+    def handler(node: Node) -> SSAValue:
+        x = node.operand()
+        axis = node.normal_axis(int(node.scalar_operand(1, 0)), len(shape_of(x)))
+        return node.emit(make(x, axis, exclusive=node.flag("exclusive"), reverse=node.flag("reverse")))
+
+    return handler
 
 
 def _hardmax(node: Node) -> SSAValue:
@@ -143,6 +148,7 @@ HANDLERS: dict[str, Handler] = {
     "ReduceLogSumExp": in_single(_log_sum_exp),
     "ArgMax": _arg(ArgMaxOp),
     "ArgMin": _arg(ArgMinOp),
-    "CumSum": _cumsum,
+    "CumSum": _cumulative(CumsumOp),
+    "CumProd": _cumulative(CumprodOp),
     "Hardmax": _hardmax,
 }

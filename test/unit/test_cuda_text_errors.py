@@ -40,8 +40,8 @@ from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
             "memref.alloca in @k: the size of a private array must be static",
         ),
         (
-            "%0 = arith.constant 1 : i4\n%1 = arith.extui %0 : i4 to i32\nmemref.store %1, %n32[%i] : memref<8xi32>",
-            "i4 has no counterpart in CUDA C++",
+            "%0 = arith.constant 1 : i7\n%1 = arith.extui %0 : i7 to i32\nmemref.store %1, %n32[%i] : memref<8xi32>",
+            "i7 has no counterpart in CUDA C++",
         ),
         (
             "%0 = arith.constant dense<1.0> : vector<2x2xf32>\n%1 = arith.addf %0, %0 : vector<2x2xf32>\n"

@@ -18,8 +18,9 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "erf": np.frompyfunc(erf, 1, 1),
     "log": np.log,
     "log1p": np.log1p,
+    "atan": np.arctan,
 }
-ULPS = {"exp": 1.0, "exp2": 1.0, "expm1": 1.6, "tanh": 2.5, "erf": 1.5, "log": 1.0, "log1p": 1.5}
+ULPS = {"exp": 1.0, "exp2": 1.0, "expm1": 1.6, "tanh": 2.5, "erf": 1.5, "log": 1.0, "log1p": 1.5, "atan": 2.0}
 
 
 def elementwise(body: str, element: str = "f32", lanes: int = 1, inputs: int = 1) -> str:
@@ -104,9 +105,9 @@ def test_power_in_general() -> None:
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("name", [*FUNCTIONS, "sin", "cos", "tan", "atan", "rsqrt", "cbrt", "asinh"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "sin", "cos", "tan", "rsqrt", "cbrt", "asinh"])
 def test_double_precision(name: str, lanes: int) -> None:
-    reference: Any = {"rsqrt": lambda x: 1 / np.sqrt(x), "atan": np.arctan, "asinh": np.arcsinh}  # pyright: ignore
+    reference: Any = {"rsqrt": lambda x: 1 / np.sqrt(x), "asinh": np.arcsinh}  # pyright: ignore
     function = FUNCTIONS.get(name) or reference.get(name) or getattr(np, name)
     values = np.resize(np.random.default_rng(1).uniform(0.1, 5, 1000), COUNT)
     results = np.empty_like(values)

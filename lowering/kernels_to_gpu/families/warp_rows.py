@@ -14,13 +14,13 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.reduction import CumsumOp
+from ....dialects.graph.reduction import CumulativeOp
 from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.schedules.cuda.warp_rows import WarpRows
 from ...kernels_to_loops.elements.reduction_rules import wide
 from ...kernels_to_loops.writing.builder import Index
 from ...kernels_to_loops.writing.index_expr import Expr, Var
-from ...kernels_to_loops.writing.reductions import Reduction
+from ...kernels_to_loops.writing.reductions import Reduction, kind_of
 from ..builder import WARP
 from ..exchange import from_lane, over_lanes
 from ..instance import GpuKernel, Grid
@@ -54,8 +54,8 @@ def lower(k: GpuKernel) -> None:
 def _row(code: RowCode, plan: RowPlan, row: Index, lane: Index, width: int) -> None:
     """One row, of which this is thread `lane`."""
     b, outer = code.b, box(code.b, row, plan.rows)[0]
-    if isinstance(plan.form.root, CumsumOp) and width == WARP:
-        _running_sum(code, plan, outer, lane)
+    if isinstance(plan.form.root, CumulativeOp) and width == WARP:
+        _running(code, plan, outer, lane)
         return
     passes = SharedPasses(
         b,
@@ -70,11 +70,11 @@ def _row(code: RowCode, plan: RowPlan, row: Index, lane: Index, width: int) -> N
     code.write(outer, passes, (lambda: b.compare("eq", lane, 0)) if width > 1 else None)
 
 
-def _running_sum(code: RowCode, plan: RowPlan, outer: Expr, lane: Index) -> None:
-    """The sums up to each element, 32 elements at a time; `before` is that of all earlier ones."""
+def _running(code: RowCode, plan: RowPlan, outer: Expr, lane: Index) -> None:
+    """The sums or products up to each element, 32 elements at a time; `before` is that of all earlier ones."""
     b, v, root, length = code.b, code.values, plan.form.root, plan.form.length
-    assert isinstance(root, CumsumOp)
-    total = Reduction(b, "sum", element_type_of_value(root.x))
+    assert isinstance(root, CumulativeOp)
+    total = Reduction(b, kind_of(root), element_type_of_value(root.x))
 
     def chunk(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         before, item = carried[0], b.add(b.mul(i, WARP), lane)

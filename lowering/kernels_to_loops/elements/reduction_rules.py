@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.graph.contraction import MatmulOp
 from ....dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ArgExtremumOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.index_expr import Expr
@@ -107,8 +107,8 @@ def _or_first_nan(v: Values, m: Arithmetic, better: SSAValue, value: SSAValue, b
     return v.b.insert(arith.OrIOp(better, nan))
 
 
-def _cumsum(v: Values, op: Operation, index: Idx) -> SSAValue:
-    assert isinstance(op, CumsumOp)
+def _cumulative(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, CumulativeOp)
     axis, element = op.axis.value.data, element_type_of_value(op.x)
     size = shape_of(op.x)[axis]
     end = v.number(index[axis])
@@ -116,7 +116,7 @@ def _cumsum(v: Values, op: Operation, index: Idx) -> SSAValue:
     high = end if op.exclusive is not None else v.b.add(end, 1)
     if op.reverse is not None:
         low, high = (v.b.add(end, 1) if op.exclusive is not None else end), size
-    reduction = Reduction(v.b, "sum", element)
+    reduction = Reduction(v.b, kind_of(op), element)
 
     def step(inner: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
         value = wide(v, op.x, _index_with(index, [axis], [inner]))
@@ -262,7 +262,8 @@ REDUCTION_RULES: dict[str, Rule] = {
     "graph.arg_max": _arg_extremum,
     "graph.arg_min": _arg_extremum,
     "graph.batch_norm": _batch_norm,
-    "graph.cumsum": _cumsum,
+    "graph.cumprod": _cumulative,
+    "graph.cumsum": _cumulative,
     "graph.instance_norm": _instance_norm,
     "graph.layer_norm": _layer_norm,
     "graph.log_softmax": _softmax,

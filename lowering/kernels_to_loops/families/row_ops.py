@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.extensions import IndexCastOp, StepOp
 from ....dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ArgExtremumOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.rows import RowForm
 from ..elements.reduction_rules import affine, wide
@@ -122,8 +122,8 @@ def write_row(row: Row) -> None:
             _reduce(row, root)
         case ArgExtremumOp():
             _arg_extremum(row, root)
-        case CumsumOp():
-            _cumsum(row, root)
+        case CumulativeOp():
+            _cumulative(row, root)
 
 
 def result_at(row: Row, position: Expr, value: SSAValue) -> SSAValue:
@@ -256,9 +256,9 @@ def _position(row: Row, position: Expr) -> SSAValue:
     return v.b.insert(arith.AddiOp(start, v.b.insert(IndexCastOp(steps, VectorType(i32, [lanes])))))
 
 
-def _cumsum(row: Row, root: CumsumOp) -> None:
+def _cumulative(row: Row, root: CumulativeOp) -> None:
     """In order, one element (of each row) at a time."""
-    v, reduction = row.v, row.reduction("sum")
+    v, reduction = row.v, row.reduction(kind_of(root))
     size = row.form.length
 
     def step(i: Expr, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:

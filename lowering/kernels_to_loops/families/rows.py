@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import MemRefType
 
-from ....dialects.graph.reduction import CumsumOp
+from ....dialects.graph.reduction import CumulativeOp
 from ....dialects.graph.values import shape_of
 from ....passes.kernels.forms.rows import RowForm, the_row_form
 from ....passes.kernels.schedules.cpu.rows import Rows
@@ -85,7 +85,7 @@ class _RowWriter:
         rows = len(domain.groups[0])
         last = len(domain.axes()) - 1 if form.along else rows - 1
         options = k.schedule_as(Rows)
-        if isinstance(form.root, CumsumOp) and form.along:
+        if isinstance(form.root, CumulativeOp) and form.along:
             return None
         if domain.size(domain.axes()[last]) < 2:
             return None

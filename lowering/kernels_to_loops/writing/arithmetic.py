@@ -73,6 +73,7 @@ _INTEGER_BINARY = {
 }
 _UNARY = {
     "abs": math.AbsFOp,
+    "atan": math.AtanOp,
     "ceil": math.CeilOp,
     "cos": math.CosOp,
     "erf": math.ErfOp,
@@ -269,6 +270,18 @@ class Arithmetic:
         if number_in(y):
             return value
         return self.select(self.compare("eq", y, self.constant(0)), self.constant(0), value)
+
+    def shifted(self, x: SSAValue, count: SSAValue, *, left: bool) -> SSAValue:
+        """The bits of an integer moved; all out for a count that is negative or no less than the bits there are."""
+        bits = self.constant(bits_of(self.element))
+        inside = self.b.make(CmpiOp, count, bits, extra=("ult",))
+        safe = self.select(inside, count, self.constant(0))
+        if left:
+            return self.select(inside, self.b.make(arith.ShLIOp, x, safe), self.constant(0))
+        if self.unsigned:
+            return self.select(inside, self.b.make(arith.ShRUIOp, x, safe), self.constant(0))
+        sign = self.b.make(arith.ShRSIOp, x, self.constant(bits_of(self.element) - 1))
+        return self.select(inside, self.b.make(arith.ShRSIOp, x, safe), sign)
 
     def neg(self, x: SSAValue) -> SSAValue:
         """-x"""

@@ -15,6 +15,8 @@ from .arithmetic import Arithmetic, bits_of, is_integer, is_unsigned, lanes_of, 
 from .builder import LoopBuilder
 
 _KINDS = {
+    "graph.cumprod": "prod",
+    "graph.cumsum": "sum",
     "graph.reduce_max": "max",
     "graph.reduce_mean": "sum",
     "graph.reduce_min": "min",
@@ -25,7 +27,7 @@ _HORIZONTAL = {"sum": "add", "prod": "mul"}
 
 
 def kind_of(op: Operation) -> str:
-    """sum, prod, max or min: what a reduce op combines its elements with."""
+    """sum, prod, max or min: what an op combines elements with."""
     return _KINDS[op.name]
 
 

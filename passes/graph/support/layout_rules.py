@@ -16,7 +16,7 @@ from ....dialects.graph.base import ElementwiseOp, GraphOp
 from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.normalization import BatchNormOp
-from ....dialects.graph.reduction import ArgMaxOp, ArgMinOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.reduction import ArgMaxOp, ArgMinOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ....dialects.graph.resize import ResizeOp
 from ....dialects.graph.values import floats_attr, int_attr, ints, ints_attr, shape_of, string_attr
 from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
@@ -35,7 +35,7 @@ from .layouts import HeldValues
 from .pattern_utils import with_operands
 
 WithLayout: TypeAlias = ConvOp | ConvTransposeOp | MaxPoolOp | AvgPoolOp | LrnOp | BatchNormOp
-AlongAxis: TypeAlias = SoftmaxOp | LogSoftmaxOp | CumsumOp
+AlongAxis: TypeAlias = SoftmaxOp | LogSoftmaxOp | CumulativeOp
 
 
 def rebuild(op: GraphOp, held: HeldValues) -> bool:
@@ -55,7 +55,7 @@ def rebuild(op: GraphOp, held: HeldValues) -> bool:
             return _reshape(op, held)
         case ReduceOp() | ArgMaxOp() | ArgMinOp():
             return _reduce(op, held)
-        case SoftmaxOp() | LogSoftmaxOp() | CumsumOp():
+        case SoftmaxOp() | LogSoftmaxOp() | CumulativeOp():
             return _along_axis(op, held)
         case SliceOp():
             return _dim_by_dim(op, held, "starts", "stops", "steps")

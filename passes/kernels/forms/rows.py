@@ -18,12 +18,12 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import ElementwiseOp, MovementOp, describe
 from ....dialects.graph.movement import ReshapeOp, TransposeOp
 from ....dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ArgExtremumOp, CumsumOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ....dialects.graph.structure import KernelOp, YieldOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 
 _Normalisation: TypeAlias = "LayerNormOp | RmsNormOp | InstanceNormOp"
-RowOp: TypeAlias = "ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumsumOp | _Normalisation"
+RowOp: TypeAlias = "ReduceOp | ArgExtremumOp | SoftmaxOp | LogSoftmaxOp | CumulativeOp | _Normalisation"
 ROW_OPS = (
     ReduceOp,
     ArgExtremumOp,
@@ -32,7 +32,7 @@ ROW_OPS = (
     LayerNormOp,
     RmsNormOp,
     InstanceNormOp,
-    CumsumOp,
+    CumulativeOp,
 )
 
 
@@ -84,7 +84,7 @@ class RowForm:
     @property
     def keeps_row(self) -> bool:
         """Whether a row is kept in scratch between its passes."""
-        if isinstance(self.root, ReduceOp | CumsumOp):
+        if isinstance(self.root, ReduceOp | CumulativeOp):
             return False
         return isinstance(self.root, SoftmaxOp) or not self.plain
 

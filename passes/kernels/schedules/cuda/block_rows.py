@@ -12,7 +12,7 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.reduction import CumsumOp
+from .....dialects.graph.reduction import CumulativeOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
@@ -39,7 +39,7 @@ class BlockRows(Schedule[GpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: GpuAttr) -> Iterator[Self]:
         form = rows_for(kernel, along=True)
-        if form is None or isinstance(form.root, CumsumOp):
+        if form is None or isinstance(form.root, CumulativeOp):
             return
         for block in BLOCKS:
             if block < 2 * form.length:

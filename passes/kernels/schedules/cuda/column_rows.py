@@ -13,7 +13,7 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.reduction import CumsumOp
+from .....dialects.graph.reduction import CumulativeOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
@@ -49,7 +49,7 @@ class ColumnRows(Schedule[GpuAttr]):
         if form is None:
             return
         for columns, vector in COLUMNS:
-            for shares in (1,) if isinstance(form.root, CumsumOp) else SHARES:
+            for shares in (1,) if isinstance(form.root, CumulativeOp) else SHARES:
                 threads = columns * shares
                 if WARP <= threads <= MOST_THREADS and shares <= max(1, form.length):
                     blocks = -(-form.rows // (columns * vector))
@@ -60,7 +60,7 @@ class ColumnRows(Schedule[GpuAttr]):
     def cost(self, kernel: KernelOp, target: GpuAttr) -> float:
         form = the_row_form(kernel)
         blocks = -(-form.rows // (self.columns * self.vector)) * self.parts
-        in_order = form.length * STEP if isinstance(form.root, CumsumOp) else 0
+        in_order = form.length * STEP if isinstance(form.root, CumulativeOp) else 0
         return in_order + seconds(
             kernel,
             target,

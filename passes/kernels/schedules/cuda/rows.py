@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FixedBitwidthType, i32
 from xdsl.ir import Attribute
 
 from .....dialects.graph.normalization import RmsNormOp
-from .....dialects.graph.reduction import ArgExtremumOp, CumsumOp, ReduceOp
+from .....dialects.graph.reduction import ArgExtremumOp, CumulativeOp, ReduceOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
@@ -54,7 +54,7 @@ def rows_for(kernel: KernelOp, *, along: bool) -> RowForm | None:
 def reduced_types(form: RowForm) -> list[Attribute]:
     """The type of the number that a row is reduced to, for each pass that reduces it."""
     match form.root:
-        case CumsumOp():
+        case CumulativeOp():
             return []
         case ReduceOp() | RmsNormOp():
             return [form.number]

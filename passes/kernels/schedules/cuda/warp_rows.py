@@ -12,7 +12,7 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.reduction import CumsumOp
+from .....dialects.graph.reduction import CumulativeOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
@@ -48,7 +48,7 @@ class WarpRows(Schedule[GpuAttr]):
         for width in (1, 2, 4, 8, 16, WARP):
             parts_of_warp = width in (1, WARP) or form.rows * width % WARP == 0
             fits = width == WARP or ((width == 1 or width < form.length) and form.length <= MOST_EACH * width)
-            if isinstance(form.root, CumsumOp):
+            if isinstance(form.root, CumulativeOp):
                 fits = width in (1, WARP)
             if parts_of_warp and fits:
                 yield from (cls(width, block) for block in BLOCKS)
@@ -59,7 +59,7 @@ class WarpRows(Schedule[GpuAttr]):
         blocks = -(-form.rows * self.width // self.block)
         exchange = SHUFFLES * (self.width.bit_length() - 1) / 5
         time = seconds(kernel, target, blocks=blocks, block=self.block, threads=self.width, parts=1, exchange=exchange)
-        if isinstance(form.root, CumsumOp):  # up the lanes, and on to the next ones
+        if isinstance(form.root, CumulativeOp):  # up the lanes, and on to the next ones
             time += form.length * STEP if self.width == 1 else -(-form.length // WARP) * 2 * SHUFFLES
         return time
 
