@@ -19,6 +19,7 @@ from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ..dialects.graph.linear_attention import LinearAttentionOp
 from ..dialects.graph.packing import UnpackOp
 from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
+from ..dialects.graph.regions import RoiAlignOp
 from ..dialects.graph.sampling import SampleOp
 from ..dialects.graph.selection import TopKOp
 from ..dialects.graph.structure import ConstantOp, KernelOp
@@ -72,6 +73,12 @@ def _recurrence(op: Operation) -> int:
     return steps * batch * (prod(shape_of(op.weight)) + prod(shape_of(op.recurrence)))
 
 
+def _roi_align(op: Operation) -> int:
+    assert isinstance(op, RoiAlignOp)
+    points = (op.samples.value.data or 2) ** 2
+    return prod(shape_of(op.result)) * points * 12  # four products and where they come from
+
+
 def _sample(op: Operation) -> int:
     assert isinstance(op, SampleOp)
     axes = len(shape_of(op.x)) - 2
@@ -85,6 +92,7 @@ _PRODUCTS: dict[type[Operation], _Products] = {
     AttentionOp: _attention,
     SampleOp: _sample,
     LinearAttentionOp: _linear_attention,
+    RoiAlignOp: _roi_align,
     **dict.fromkeys((LstmOp, GruOp, RnnOp), _recurrence),
 }
 # Operations per element, where it is not one: polynomials and divisions.

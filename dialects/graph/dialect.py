@@ -34,6 +34,7 @@ from .linear_attention import LinearAttentionOp
 from .movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from .normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from .packing import UnpackOp
+from .patches import Col2ImOp
 from .quantization import DequantizeOp, QuantizeOp
 from .recurrence import GruOp, LstmOp, RnnOp
 from .reduction import (
@@ -49,6 +50,7 @@ from .reduction import (
     ReduceSumOp,
     SoftmaxOp,
 )
+from .regions import RoiAlignOp, RoiPoolOp
 from .resize import ResizeOp
 from .sampling import SampleOp
 from .selection import TopKOp
@@ -156,6 +158,7 @@ Graph = Dialect(
         MaxPoolIndexOp,
         AvgPoolOp,
         LrnOp,
+        Col2ImOp,
         ReduceSumOp,
         ReduceMeanOp,
         ReduceProdOp,
@@ -185,6 +188,8 @@ Graph = Dialect(
         ScatterElementsOp,
         ResizeOp,
         SampleOp,
+        RoiAlignOp,
+        RoiPoolOp,
         AttentionOp,
         LinearAttentionOp,
         LstmOp,

@@ -8,7 +8,9 @@ from .attention import AttentionOp
 from .base import GraphOp
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp
 from .linear_attention import LinearAttentionOp
+from .patches import Col2ImOp
 from .recurrence import RecurrenceOp
+from .regions import RegionOp
 from .resize import ResizeOp
 from .sampling import SampleOp
 from .values import shape_of
@@ -16,8 +18,17 @@ from .windows import LrnOp, PoolOp
 
 # Windows and padding may be far larger than what they are laid over, scores than queries; a recurrence is slow.
 _OUT_OF_PROPORTION = (
-    *(AttentionOp, ConvOp, ConvTransposeOp, LinearAttentionOp, LrnOp),
-    *(PoolOp, RecurrenceOp, ResizeOp, SampleOp),
+    AttentionOp,
+    Col2ImOp,
+    ConvOp,
+    ConvTransposeOp,
+    LinearAttentionOp,
+    LrnOp,
+    PoolOp,
+    RecurrenceOp,
+    RegionOp,
+    ResizeOp,
+    SampleOp,
 )
 _PRODUCTS = 2**30  # numpy takes about a second for so many products of integers
 

@@ -1,4 +1,4 @@
-"""Operators that look between elements: GridSample, and DeformConv, a convolution whose taps are moved by values."""
+"""Operators that look at a picture in other ways than windows do: between elements, in regions, patch by patch."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.base import require_float
 from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.elementwise import AddOp, MulOp, SubOp
 from ...dialects.graph.movement import SliceOp, TransposeOp
+from ...dialects.graph.patches import Col2ImOp
+from ...dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from ...dialects.graph.sampling import PADDINGS, SampleOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from .movement import slice_axis
 from .node import Handler, Node
 from .windows import Window, check_rank, read_kernel, read_window
 
@@ -94,4 +98,53 @@ def _unmoved(window: Window, places: Sequence[int], dtype: np.dtype[Any]) -> Arr
     return np.stack(axes[::-1]).reshape(rank, prod(window.kernel), prod(places)).swapaxes(0, 1).astype(dtype)
 
 
-HANDLERS: dict[str, Handler] = {"GridSample": _grid_sample, "DeformConv": _deform_conv}
+def _col2im(node: Node) -> SSAValue:
+    x, shape, kernel = node.operand(0), node.ints_operand(1), node.ints_operand(2)
+    if len(shape) != len(kernel) or min(shape, default=1) < 1:
+        raise node.invalid(f"image_shape {shape} and block_shape {kernel} don't fit together")
+    window = read_window(node, shape, kernel)
+    return node.emit(Col2ImOp(x, shape, kernel, strides=window.strides, pads=window.pads, dilations=window.dilations))
+
+
+def _roi_align(node: Node) -> SSAValue:
+    x, regions, indices = (node.operand(index) for index in range(3))
+    coordinates = "output_half_pixel"  # of opset 10, which has no attribute for it
+    if node.opset >= 16:
+        coordinates = node.text("coordinate_transformation_mode", "half_pixel")
+    if coordinates not in ("half_pixel", "output_half_pixel"):
+        raise node.invalid(f"coordinate_transformation_mode {coordinates} is unknown")
+    return node.emit(
+        RoiAlignOp(
+            x,
+            indices,
+            regions,
+            (node.integer("output_height", 1), node.integer("output_width", 1)),
+            scale=node.number("spatial_scale", 1.0),
+            samples=max(node.integer("sampling_ratio", 0), 0),
+            mode=node.text("mode", "avg"),
+            half_pixel=coordinates == "half_pixel",
+        )
+    )
+
+
+def _max_roi_pool(node: Node) -> SSAValue:
+    """Regions have the number of their sample in front."""
+    x, regions = node.operand(0), node.operand(1)
+    if len(shape_of(regions)) != 2 or shape_of(regions)[1] != 5:
+        raise node.invalid(f"regions need 5 entries each, got {shape_of(regions)}")
+    shape = node.integers("pooled_shape")
+    if shape is None:
+        raise node.invalid("attribute pooled_shape is missing")
+    samples = node.reshape(slice_axis(node, regions, 1, 0, 1), shape_of(regions)[:1])
+    corners = slice_axis(node, regions, 1, 1, 5)
+    scale = node.number("spatial_scale", 1.0)
+    return node.emit(RoiPoolOp(x, node.cast(samples, i64), corners, shape, scale=scale))
+
+
+HANDLERS: dict[str, Handler] = {
+    "GridSample": _grid_sample,
+    "DeformConv": _deform_conv,
+    "Col2Im": _col2im,
+    "RoiAlign": _roi_align,
+    "MaxRoiPool": _max_roi_pool,
+}

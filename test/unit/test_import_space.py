@@ -52,6 +52,7 @@ def test_the_first_nan_of_a_window_is_its_largest_element() -> None:
     np.testing.assert_array_equal(found["y1"], [[[1, 3]]])
 
 
+COORDINATES = "coordinate_transformation_mode"
 KERNEL, OFFSET = random(4, 3, 2, 2, seed=1), random(2, 8, 6, 5)
 UNPOOLED = random(1, 2, 2, 2), ints([[[5, 7], [13, 15]], [[16, 18], [25, 31]]]).reshape(1, 2, 2, 2)
 SQUARE: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
@@ -143,6 +144,53 @@ def test_deform_conv_of_nothing_that_is_moved_is_a_convolution() -> None:
     assert_close(computed(*one_node(Case("DeformConv", [VOLUME, weight, offset], 22, window)))["y0"], expected)
 
 
+ROIS = np.array([[0, 0, 3, 4], [1.5, 2, 4.25, 6.75], [-2, -3, 9, 8], [4, 4, 3, 2], [2.2, 1, 2.6, 1.2]], np.float32)
+OF = ints(0, 1, 1, 0, 1)
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize("coordinates", [None, "half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("samples", [0, 2])
+def test_roi_align(mode: str, coordinates: str | None, samples: int) -> None:
+    attributes: dict[str, Any] = {"mode": mode, "sampling_ratio": samples, "output_height": 3, "output_width": 2}
+    attributes["spatial_scale"] = 1.25
+    if coordinates is None:
+        old = Case("RoiAlign", [IMAGE, ROIS, OF], 10, attributes)
+        model, inputs = one_node(old)
+        as_then = Case("RoiAlign", old.operands, 16, {**attributes, COORDINATES: "output_half_pixel"})
+        assert_close(computed(model, inputs)["y0"], reference(*one_node(as_then))[0])
+        return
+    attributes[COORDINATES] = coordinates
+    check(Case("RoiAlign", [IMAGE, ROIS, OF], 16, attributes, runtime=True))
+    wide = [IMAGE.astype(np.float64), ROIS.astype(np.float64), OF]
+    check(Case("RoiAlign", wide, 22, attributes))
+
+
+def test_max_roi_pool() -> None:
+    rois = np.concatenate([OF[:, None], np.round(ROIS * 3) / 2], 1).astype(np.float32)
+    for scale in (1.0, 0.7):
+        check(Case("MaxRoiPool", [IMAGE, rois], 1, {"pooled_shape": [3, 2], "spatial_scale": scale}, runtime=True))
+    check(Case("MaxRoiPool", [IMAGE, rois], 1, {"pooled_shape": [9, 1]}, runtime=True))
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "attributes"),
+    [
+        ([5, 6], [2, 3], {}),
+        ([5, 7], [2, 3], {"strides": [2, 1], "pads": [1, 0, 0, 2], "dilations": [2, 2]}),
+        ([9], [4], {"strides": [3]}),
+        ([3, 4, 5], [2, 2, 2], {"strides": [1, 2, 3]}),
+    ],
+)
+def test_col2im(shape: list[int], kernel: list[int], attributes: dict[str, Any]) -> None:
+    seen = np.zeros((1, 1, *shape), np.float32)
+    places = reference(*one_node(Case("Conv", [seen, np.zeros((1, 1, *kernel), np.float32)], 11, attributes)))[0]
+    columns = random(2, 3 * prod(kernel), prod(places.shape))
+    operands = [columns, ints(*shape), ints(*kernel)]
+    check(Case("Col2Im", operands, 18, attributes, known=[1, 2]))
+    check(Case("Col2Im", [(columns * 90).astype(np.int8), *operands[1:]], 18, attributes, known=[1, 2]))
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
@@ -159,6 +207,16 @@ def test_deform_conv_of_nothing_that_is_moved_is_a_convolution() -> None:
             r"offsets of shape .* instead of \(2, 8, 6, 5\)",
         ),
         (Case("DeformConv", [IMAGE, KERNEL, OFFSET, None, random(2, 3, 6, 5)], 19), "a mask of shape"),
+        (Case("RoiAlign", [IMAGE, ROIS, OF[:2]], 16), r"regions of shape \[5, 4\] for indices of shape \[2\]"),
+        (Case("RoiAlign", [IMAGE, ROIS, OF], 16, {COORDINATES: "x"}), "coordinate_transformation_mode x is unknown"),
+        (Case("RoiAlign", [IMAGE, ROIS, OF], 16, {"mode": "min"}), 'mode is "avg" or "max", got "min"'),
+        (Case("RoiAlign", [IMAGE, ROIS, OF], 16, {"output_width": 0}), "needs a height and a width"),
+        (Case("RoiAlign", [LINE, ROIS, OF], 16), r"needs \[batch, channels, height, width\]"),
+        (Case("MaxRoiPool", [IMAGE, ROIS], 1, {"pooled_shape": [2, 2]}), "regions need 5 entries each"),
+        (Case("MaxRoiPool", [IMAGE, np.ones((2, 5), np.float32)], 22), "attribute pooled_shape is missing"),
+        (Case("Col2Im", [LINE, ints(5, 5), ints(2)], 18, known=[1, 2]), "don't fit together"),
+        (Case("Col2Im", [LINE, ints(11), ints(2)], 18, known=[1, 2]), "2 taps do not divide 3 columns"),
+        (Case("Col2Im", [LINE, ints(11), ints(3)], 18, known=[1, 2]), "11 windows, but there is room for 9"),
         (Case("DeformConv", [IMAGE, KERNEL, OFFSET], 19, {"group": 2}), "in 2 groups, but 3 channels"),
         (Case("DeformConv", [IMAGE, KERNEL, OFFSET], 19, {"offset_group": 2}), "offset_group 2 does not divide"),
     ],

@@ -1,15 +1,19 @@
-"""Elements at positions that are values: every mode and padding, and positions that are far away or no numbers."""
+"""Elements at positions and in regions that are values, far away ones and no numbers too; pictures from patches."""
 
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
-from kernel_runs import check, reference
+from kernel_runs import check, compiled, reference
 
+from mini_infer.dialects.graph.patches import Col2ImOp
+from mini_infer.dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from mini_infer.dialects.graph.sampling import PADDINGS, SAMPLINGS, SampleOp
+from mini_infer.dialects.graph.spatial import Window
 from mini_infer.dialects.graph.values import Array
 
 Random = np.random.default_rng(0)
@@ -85,3 +89,81 @@ def test_one_neighbour_that_is_not_finite_is_not_seen_from_outside() -> None:
     (result,) = reference(lambda w: w(SampleOp(w[0], w[1], "nearest")), [x, positions])
     np.testing.assert_array_equal(result, [[[0, 0, np.inf, 0]]])
     check("windows", lambda w: w(SampleOp(w[0], w[1], "nearest")), x, positions)
+
+
+ROIS = np.concatenate([Random.uniform(-4, 12, (12, 4)), [[3, 4, 2, 1], [2, 2, 2, 2], [0, 0, 5, 6]]]).astype(np.float32)
+ROIS[:8, 2:] = ROIS[:8, :2] + Random.uniform(0.1, 6, (8, 2))
+OF = Random.integers(-2, 2, len(ROIS))
+
+
+@pytest.mark.parametrize("half_pixel", [False, True])
+@pytest.mark.parametrize("samples", [0, 3])
+def test_roi_align(samples: int, half_pixel: bool) -> None:
+    def body(w: Any) -> Any:
+        options: dict[str, Any] = {"scale": 0.8, "samples": samples, "half_pixel": half_pixel}
+        return [w(RoiAlignOp(w[0], w[1], w[2], (2, 3), mode=mode, **options)) for mode in ("avg", "max")]
+
+    check("map", body, x_of((6, 7)), OF, ROIS, tolerance=2e-5, threads=2)
+
+
+def test_roi_pool() -> None:
+    x = x_of((6, 7))
+    x[0, 0, 3, 3] = np.nan
+
+    def body(w: Any) -> Any:
+        return [w(RoiPoolOp(w[0], w[1], w[2], (3, 2), scale=scale)) for scale in (1.0, 0.6)]
+
+    check("map", body, x, OF, np.round(ROIS * 2) / 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_regions_of_other_types(dtype: Any) -> None:
+    x, rois = x_of((6, 7), dtype), (np.round(ROIS * 4) / 4).astype(dtype)
+    check(
+        "map",
+        lambda w: [w(RoiAlignOp(w[0], w[1], w[2], (2, 2))), w(RoiPoolOp(w[0], w[1], w[2], (2, 2)))],
+        x,
+        OF,
+        rois,
+        tolerance=2e-3 if dtype == np.float16 else 1e-12,
+    )
+
+
+@pytest.mark.parametrize("far", [np.nan, np.inf, 1e9, 3e38])
+def test_regions_without_an_end(far: float) -> None:
+    """A run ends soon, and reads nothing outside."""
+    rois = np.array(
+        [[-far, 1, far, 3], [1, 2, far, far], [far, far, far, far], [far, 0, -far, 2], [-far, -far, 0, 1]], np.float32
+    )
+    x = x_of((6, 7))
+
+    def body(w: Any) -> Any:
+        aligned = [
+            w(RoiAlignOp(w[0], w[1], w[2], (2, 2), mode=mode, half_pixel=half))
+            for mode in ("avg", "max")
+            for half in (False, True)
+        ]
+        return [*aligned, w(RoiPoolOp(w[0], w[1], w[2], (2, 2)))]
+
+    for found in compiled("map", body, [x, OF[:5], rois])(x, OF[:5], rois):
+        assert np.isfinite(found).all()
+        assert np.abs(found).max() <= np.abs(x).max()
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "options"),
+    [
+        ((9, 20), (3, 2), {"pads": (1, 1, 1, 0)}),
+        ((7, 8), (3, 4), {"strides": (2, 3), "pads": (0, 1, 2, 1), "dilations": (1, 2)}),
+        ((8, 8), (2, 2), {"strides": (2, 2)}),
+        ((4, 5, 6), (2, 3, 2), {"strides": (1, 2, 1)}),
+        ((9,), (2,), {"strides": (4,)}),
+    ],
+)
+def test_pictures_from_patches(shape: tuple[int, ...], kernel: tuple[int, ...], options: dict[str, Any]) -> None:
+    filled = {"strides": (1,) * len(kernel), "pads": (0,) * 2 * len(kernel), "dilations": (1,) * len(kernel), **options}
+    windows = prod(Window.of(kernel, **filled).positions(shape))
+    x = Random.standard_normal((2, 3 * prod(kernel), windows))
+    for dtype in (np.float32, np.int16):
+        given = (x * 9).astype(dtype)
+        check("windows", lambda w: w(Col2ImOp(w[0], shape, kernel, **options)), given, tolerance=1e-5, threads=2)

@@ -12,11 +12,13 @@ from math import gcd, prod
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
+from ....dialects.graph.patches import Col2ImOp
 from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....passes.geometry.boxes import row_major
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.builder import Index
-from ..writing.index_expr import Expr
+from ..writing.index_expr import Expr, linear
 from ..writing.lane_access import NotVectorisable
 from ..writing.reductions import Reduction
 from .movement_rules import guarded
@@ -97,15 +99,12 @@ def _conv_transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
     def over_inputs(inner: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
         source = group * inputs + inner[0]
 
-        def level(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:
-            if len(taps) == len(axes):
-                at = with_spatial(index, layout, places)
-                at[channel] = source
-                return _fused(v, wide(v, op.x, at), wide(v, op.weight, [source, filter, *taps]), total)
-            visit = _each_hit if written_out else _loop_over_hits
-            return visit(v, axes[len(taps)], total, lambda tap, place, sum: level([*taps, tap], [*places, place], sum))
+        def add(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:
+            at = with_spatial(index, layout, places)
+            at[channel] = source
+            return _fused(v, wide(v, op.x, at), wide(v, op.weight, [source, filter, *taps]), total)
 
-        return [level([], [], carried[0])]
+        return [_over_hits(v, axes, carried[0], add, written_out=written_out)]
 
     total = v.carry([inputs], [v.spread(reduction.start())], over_inputs)[0]
     return _with_bias(v, op, op.bias, index[channel], total)
@@ -129,6 +128,25 @@ class _TransposedAxis:
 
 _Hit = Callable[[Expr, Expr, SSAValue], SSAValue]
 """The sum with the element of x at a place, through a tap: (tap, place, sum before)."""
+
+
+def _over_hits(
+    v: Values,
+    axes: Sequence[_TransposedAxis],
+    start: SSAValue,
+    add: Callable[[list[Expr], list[Expr], SSAValue], SSAValue],
+    *,
+    written_out: bool,
+) -> SSAValue:
+    """total = add(taps, places in x, total) for all that go to one element; the last one."""
+    visit = _each_hit if written_out else _loop_over_hits
+
+    def level(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:
+        if len(taps) == len(axes):
+            return add(taps, places, total)
+        return visit(v, axes[len(taps)], total, lambda tap, place, sum: level([*taps, tap], [*places, place], sum))
+
+    return level([], [], start)
 
 
 def _each_hit(v: Values, axis: _TransposedAxis, total: SSAValue, add: _Hit) -> SSAValue:
@@ -190,7 +208,24 @@ def _where_hit(
     return v.choose(exact, lambda: guarded(v, [place], [size], hit, otherwise), lambda: otherwise)
 
 
+def _col2im(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, Col2ImOp)
+    window, positions, element = op.window, op.positions(), element_type_of_value(op.x)
+    axes = [_TransposedAxis.of(window, i, index[2 + i], size) for i, size in enumerate(positions)]
+    reduction = Reduction(v.b, "sum", element)
+
+    def add(taps: list[Expr], places: list[Expr], total: SSAValue) -> SSAValue:
+        column = index[1] * prod(window.kernel) + linear(taps, row_major(window.kernel))
+        at = [index[0], column, linear(places, row_major(positions))]
+        return reduction.combine(total, v.spread(wide(v, op.x, at)))
+
+    written_out = prod(window.kernel) <= _MOST_WRITTEN_OUT["NCHW"]
+    total = _over_hits(v, axes, v.spread(reduction.start()), add, written_out=written_out)
+    return convert(v.b, total, wide_float(element), element)
+
+
 CONVOLUTION_RULES: dict[str, Rule] = {
+    "graph.col2im": _col2im,
     "graph.conv": _conv,
     "graph.conv_transpose": _conv_transpose,
 }

@@ -11,6 +11,7 @@ from ..writing.builder import LoopBuilder
 from .convolution_rules import CONVOLUTION_RULES
 from .movement_rules import MOVEMENT_RULES
 from .reduction_rules import REDUCTION_RULES
+from .region_rules import REGION_RULES
 from .sampling_rules import SAMPLING_RULES
 from .values import Rule, Values
 from .window_rules import WINDOW_RULES
@@ -21,6 +22,7 @@ _RULES: dict[str, Rule] = {
     **WINDOW_RULES,
     **CONVOLUTION_RULES,
     **SAMPLING_RULES,
+    **REGION_RULES,
 }
 
 

@@ -8,6 +8,7 @@ from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import ReductionOp
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.linear_attention import LinearAttentionOp
+from ....dialects.graph.patches import Col2ImOp
 from ....dialects.graph.recurrence import RecurrenceOp
 from ....dialects.graph.sampling import SampleOp
 from ....dialects.graph.selection import TopKOp
@@ -29,7 +30,7 @@ def form_of(op: Operation) -> str:
             return "recurrence"
         case TopKOp():
             return "selection"
-        case PoolOp() | LrnOp() | SampleOp():
+        case PoolOp() | LrnOp() | SampleOp() | Col2ImOp():
             return "windows"
         case ReductionOp():
             return "rows"
