@@ -39,6 +39,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from .byte_dot import DotOp
 from .graph.blobs import BlobAttr
 from .graph.structure import KernelOp
 from .kernel_attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, ScheduleAttr
@@ -163,6 +164,6 @@ class BarrierOp(IRDLOperation):
 
 Kernel = Dialect(
     "kernel",
-    [CallOp, WeightOp, BarrierOp],
+    [CallOp, WeightOp, BarrierOp, DotOp],
     [CpuAttr, GpuAttr, FormAttr, ScheduleAttr, PackingAttr, MoveAttr, InterfaceAttr],
 )

@@ -1,7 +1,7 @@
 """What code is generated for: a CPU or a GPU with the limits that schedules ask for. Module attribute `kernel.target`.
 
-    #kernel.cpu<"znver3" has ["fma", "half", "round"], vector_bits = 256, registers = 16, l2 = 524288, threads = 2,
-                gflops = 64, gbytes = 15>
+    #kernel.cpu<"znver3" has ["fma", "half", "pmaddwd", "round"], vector_bits = 256, registers = 16, l2 = 524288,
+                threads = 2, gflops = 64, gbytes = 15>
     #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800,
                 gflops = 67000, tensor_gflops = 494000, gbytes = 4300>
 
@@ -24,8 +24,10 @@ from xdsl.utils.exceptions import VerifyException
 from .errors import CompileError, ConfigError
 from .gpus import GPUS, PRECISIONS
 
-CPU_FEATURES = ("fma", "half", "round")
-"""Products and sums in one rounding; f16 to f32 and back; rounding to a whole number."""
+BYTE_DOTS = ("pmaddwd", "sdot", "usdot", "vpdpbusd")
+"""Instructions that add up products of bytes, or of 16 bits, in registers of `vector_bits` (see byte_dots.py)."""
+CPU_FEATURES = ("fma", "half", "round", *BYTE_DOTS)
+"""Products and sums in one rounding; f16 to f32 and back; rounding to a whole number; and instructions by name."""
 MOST_THREADS = 256  # of one inference: more than one process's share of any machine it was made for
 
 

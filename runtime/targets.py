@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from ..dialects.errors import ConfigError
-from ..dialects.targets import CpuAttr
+from ..dialects.targets import BYTE_DOTS, CpuAttr
 from .config import EngineConfig
 from .cpu import Machine, binding, emit_assembly, target_machine
 
@@ -45,6 +45,17 @@ define float @round(float %a) {
   ret float %r
 }
 """
+_PRODUCTS_OF_BYTES = """
+define i32 @{name}(ptr %p, ptr %q) {{
+  %a = load <64 x i8>, ptr %p
+  %b = load <64 x i8>, ptr %q
+  %x = {first} <64 x i8> %a to <64 x i32>
+  %y = sext <64 x i8> %b to <64 x i32>
+  %z = mul <64 x i32> %x, %y
+  %r = call i32 @llvm.vector.reduce.add.v64i32(<64 x i32> %z)
+  ret i32 %r
+}}
+"""
 
 
 @dataclass(frozen=True)
@@ -60,14 +71,19 @@ class CpuTarget:
 
     def narrowed(self, vector_bits: int) -> CpuTarget:
         """The same CPU with code written for narrower (or wider) vectors; narrower ones keep all else that it can."""
-        if vector_bits >= self.vector_bits:
-            return replace(self, vector_bits=vector_bits, registers=self.registers * self.vector_bits // vector_bits)
+        if vector_bits == self.vector_bits:
+            return self
+        if vector_bits > self.vector_bits:
+            registers = self.registers * self.vector_bits // vector_bits
+            features = self.features.difference(BYTE_DOTS)
+            return replace(self, vector_bits=vector_bits, registers=registers, features=features)
         registers = self.registers
-        machine = self.machine
+        machine, features = self.machine, self.features
         if self.vector_bits == 512:  # x86 has the upper 16 registers only with AVX-512
             registers = min(registers, 16)
             machine = replace(machine, features=",".join(filter(None, (machine.features, "-avx512f"))))
-        return replace(self, vector_bits=vector_bits, registers=registers, machine=machine)
+            features = features.difference(BYTE_DOTS) | _byte_dots(machine, "ymm")
+        return replace(self, vector_bits=vector_bits, registers=registers, machine=machine, features=features)
 
 
 def cpu_target(name: str) -> CpuTarget:
@@ -125,8 +141,18 @@ def _target(name: str, machine: Machine, l2_bytes: int) -> CpuTarget:
     code = emit_assembly(_QUESTIONS, machine, opt_level=0)
     features = frozenset(feature for feature, helper in _HELPERS.items() if helper not in code)
     x86 = "%rdi" in code
+    register = next((name for name in ("zmm", "ymm") if f"%{name}" in code), "xmm")
+    features |= _byte_dots(machine, register)
     width, registers = (512, 32) if "%zmm" in code else (256, 16) if "%ymm" in code else (128, 16 if x86 else 32)
     return CpuTarget(name, machine, width, registers, features, l2_bytes)
+
+
+def _byte_dots(machine: Machine, register: str) -> frozenset[str]:
+    """Which instructions for products of bytes the CPU has for its vectors; x86 calls those `register`."""
+    text = "".join(_PRODUCTS_OF_BYTES.format(name=name, first=name) for name in ("sext", "zext"))
+    code = emit_assembly(text, machine, opt_level=0 if machine.architecture == "x86_64" else 2)
+    found = {name for name in BYTE_DOTS if re.search(rf"\bv?{name}\s[^\n]*%{register}|\b{name}[.\w]*\s+v", code)}
+    return frozenset(found | {"pmaddwd"} if "vpdpbusd" in found else found)
 
 
 def _check_name(machine: Machine) -> None:

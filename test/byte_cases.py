@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from graph_runs import Case, Model
+from graph_runs import Model
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
@@ -31,7 +32,7 @@ def product(
     b: bool = False,
     weight: bool = True,
     extreme: bool = False,
-) -> Case:
+) -> Callable[[Model], SSAValue]:
     """[..., rows, depth] x [..., depth, columns]; `extreme` has only the operands' smallest numbers, or largest."""
 
     def data(m: Model, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -57,7 +58,7 @@ def conv(
     bias: bool = True,
     layout: str = "NHWC",
     **window: Any,
-) -> Case:
+) -> Callable[[Model], SSAValue]:
     """A convolution on [batch, spatial..., channels]."""
 
     def case(m: Model) -> SSAValue:

@@ -31,7 +31,7 @@ from mini_infer.dialects.graph.structure import ConstantOp, KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of, tensor
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import ScheduleAttr
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.targets import BYTE_DOTS, CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.build import build_plan
 from mini_infer.runtime.config import EngineConfig
@@ -176,6 +176,7 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
     host = target_attribute(config)
     module.attributes["kernel.target"] = CpuAttr.of(
         cpu=host.cpu.data,
+        features=[each.data for each in host.features if each.data in BYTE_DOTS],
         vector_bits=host.vector_bits.data,
         registers=host.registers.data,
         l2=target.l2 or host.l2.data,

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, LocationAttr, Str
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ..byte_dot import GROUP
 from .base import GraphOp, require
 from .movement_steps import Steps
 from .values import (
@@ -257,8 +258,78 @@ class FilterPacking(Packing):
         return steps.ops
 
 
+@dataclass(frozen=True)
+class BytePanelPacking(PanelPacking):
+    """The same of bytes: [..., ceil(N / nr), K, nr], K made up to whole groups of GROUP.
+
+    A column's bytes of a group lie side by side, and behind them those of the next column.
+    """
+
+    kind = "byte_panels"
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        *leading, depth, nr = super().packed_shape(shape)
+        return (*leading, whole_groups(depth), nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        columns = np.swapaxes(weight, -1, -2) if self.transposed else weight
+        return _to_byte_panels(columns[..., np.newaxis, :, :], self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        depth, count = self._turned(shape)[-2:]
+        plain = _from_byte_panels(packed, 1, depth, count)[..., 0, :, :]
+        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        steps.transpose(self._turned(range(len(steps.shape))))
+        *leading, depth, columns = steps.shape
+        steps.reshape((*leading, 1, depth, columns))
+        return _to_byte_panels_by_ops(steps, self.nr)
+
+
+@dataclass(frozen=True)
+class ByteConvPacking(ConvPacking):
+    """[Cout, Cin / g, kernel...] of bytes as [g, ceil(Cout / g / nr), kernel * Cin / g, nr] in groups.
+
+    They are as those of BytePanelPacking; the channels of each tap are made up to whole ones.
+    """
+
+    kind = "byte_conv_panels"
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        groups, panels, _, nr = super().packed_shape(shape)
+        return (groups, panels, prod(shape[2:]) * whole_groups(shape[1]), nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        outputs, inputs, *kernel = weight.shape
+        grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel))
+        return _to_byte_panels(grouped.transpose(0, 3, 2, 1), self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        outputs, inputs, *kernel = shape
+        plain = _from_byte_panels(packed, prod(kernel), inputs, outputs // self.groups)
+        return np.ascontiguousarray(plain.transpose(0, 3, 2, 1)).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        outputs, inputs, *kernel = steps.shape
+        steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
+        steps.transpose((0, 3, 2, 1))
+        return _to_byte_panels_by_ops(steps, self.nr)
+
+
 PACKINGS: dict[str, type[Packing]] = {
-    each.kind: each for each in (PanelPacking, ConvPacking, DepthwisePacking, FilterPacking)
+    each.kind: each
+    for each in (PanelPacking, ConvPacking, DepthwisePacking, FilterPacking, BytePanelPacking, ByteConvPacking)
 }
 """The packings there are, by kind."""
 
@@ -285,14 +356,56 @@ def _panels_to_columns(packed: Array, columns: int) -> Array:
     return np.moveaxis(packed, -3, -2).reshape(*leading, depth, panels * nr)[..., :columns]
 
 
+def whole_groups(depth: int) -> int:
+    """Bytes of an inner sum, made up to whole groups."""
+    return -(-depth // GROUP) * GROUP
+
+
+def _to_byte_panels(columns: Array, nr: int, out: Array | None) -> Array:
+    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K made up to groups, nr]"""
+    *first, runs, depth, count = columns.shape
+    rows, panels = whole_groups(depth), -(-count // nr)
+    plain = np.zeros((*first, runs, rows, panels * nr), columns.dtype)
+    plain[..., :depth, :count] = columns
+    cut = plain.reshape(*first, runs, rows // GROUP, GROUP, panels, nr)
+    rank = len(first)
+    laid = cut.transpose(*range(rank), rank + 3, rank, rank + 1, rank + 4, rank + 2)
+    packed = np.empty((*first, panels, runs * rows, nr), columns.dtype) if out is None else out
+    packed.reshape(laid.shape)[...] = laid
+    return packed
+
+
+def _from_byte_panels(packed: Array, runs: int, depth: int, count: int) -> Array:
+    """[..., ceil(N / nr), runs * K made up to groups, nr] -> [..., runs, K, N]"""
+    *first, panels, rows, nr = packed.shape
+    laid = packed.reshape(*first, panels, runs, rows // runs // GROUP, nr, GROUP)
+    rank = len(first)
+    cut = laid.transpose(*range(rank), rank + 1, rank + 2, rank + 4, rank, rank + 3)
+    return cut.reshape(*first, runs, rows // runs, panels * nr)[..., :depth, :count]
+
+
+def _to_byte_panels_by_ops(steps: Steps, nr: int) -> list[Operation]:
+    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K made up to groups, nr]"""
+    *first, runs, depth, count = steps.shape
+    rows, panels, rank = whole_groups(depth), -(-count // nr), len(first)
+    steps.pad_last(panels * nr - count)
+    steps.transpose((*range(rank + 1), rank + 2, rank + 1))
+    steps.pad_last(rows - depth)
+    steps.reshape((*first, runs, panels, nr, rows // GROUP, GROUP))
+    steps.transpose((*range(rank), rank + 1, rank, rank + 3, rank + 2, rank + 4))
+    steps.reshape((*first, panels, runs * rows, nr))
+    return steps.ops
+
+
 @irdl_op_definition
 class UnpackOp(GraphOp):
     """The plain weight that a packed one means.
 
     "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "conv_panels": [g, ceil(Cout
-    / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "depthwise": [ceil(C / nr), kernel, nr] -> [C, 1,
-    kernel...]; "filters": [g, kernel * Cin / g, Cout / g], or with the last two `transposed`, -> [Cout, Cin / g,
-    kernel...].
+    / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "byte_panels" and "byte_conv_panels": the same with
+    the depth made up to whole groups, in which a column's bytes lie side by side; "depthwise": [ceil(C / nr), kernel,
+    nr] -> [C, 1, kernel...]; "filters": [g, kernel * Cin / g, Cout / g], or with the last two `transposed`, -> [Cout,
+    Cin / g, kernel...].
     """
 
     name = "graph.unpack"

@@ -33,13 +33,14 @@ from xdsl.passes import ModulePass
 from ...dialects.graph.host_code import state_level
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.memory.analysis.buffers import PLAN
-from . import arith_ops, control_flow, memref_ops, vector_ops
+from . import arith_ops, byte_dots, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
 from .halves import as_integers
 from .types import POINTER, Types, is_half
 
 HANDLERS: dict[str, Handler] = {
     **arith_ops.HANDLERS,
+    **byte_dots.HANDLERS,
     **memref_ops.HANDLERS,
     **vector_ops.HANDLERS,
     **control_flow.HANDLERS,

@@ -6,6 +6,7 @@ A group is a root and ops that ride along:
 - Elementwise users join as an epilogue while the group keeps one value that is used outside and the shape stays the
   root's. Every other operand is computed before the last op of the group, where the kernel is called, and nothing
   in between uses a value of the group: so `main` stays acyclic, and nothing is computed twice.
+- So do, behind a contraction, elementwise ops that make another operand for the group alone from narrower elements.
 - Elementwise ops in front of a contraction's left-hand side join as a prologue where nobody else uses them, and a max
   pool the convolution that alone feeds it.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
@@ -22,14 +23,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
-from ...dialects.graph.base import ElementwiseOp, GraphOp
+from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp
 from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.host_code import users_in
 from ...dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
 from ...dialects.graph.windows import MaxPoolOp
 from ..geometry.strided_views import strided_view
 from .forms import form_of
@@ -78,7 +79,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
             if rules.reads_views(op):
                 _take_views(group, op, taken)
             if rules.takes_epilogue(op):
-                _take_epilogue(group, op, order, taken, rules.stored_type(op))
+                _take_epilogue(group, op, order, taken)
             if rules.writes_transposed(op):
                 _take_output_view(group, taken)
             if group.ops[0] is op and rules.takes_prologue(op):
@@ -124,10 +125,8 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
             group.members.update(chain)
 
 
-def _take_epilogue(
-    group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation], stored: Attribute | None
-) -> None:
-    """Elementwise users of the root's shape, as long as one value leaves the group; of type `stored` where given."""
+def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:
+    """Elementwise users of the root's shape, as long as one value leaves the group."""
     if len(root.results) != 1:
         return
     shape = shape_of(root.results[0])
@@ -138,15 +137,47 @@ def _take_epilogue(
         op = frontier[0]
         if not isinstance(op, ElementwiseOp) or op in taken or shape_of(op.results[0]) != shape:
             break
-        group.ops.append(op)
-        group.members.add(op)
+        beside = _widened_beside(group, op, root, taken)
+        group.ops += [*beside, op]
+        group.members.update((*beside, op))
         leaving = {value for value in (*leaving, *op.results) if group.is_used_outside(value)}
-        if leaving == {op.results[0]} and stored in (None, element_type_of_value(op.results[0])):
+        if leaving == {op.results[0]}:
             best = len(group.ops)
         frontier = sorted({*frontier[1:], *_users(op, group, order)}, key=order.__getitem__)
     for op in group.ops[best:]:
         group.members.discard(op)
     del group.ops[best:]
+
+
+def _widened_beside(group: Group, op: Operation, root: Operation, taken: set[Operation]) -> list[Operation]:
+    """Elementwise ops, in order, that make other operands of `op` for the group alone from narrower elements.
+
+    Made by themselves they would be written and read again as wide as they are needed only for a moment.
+    """
+    found: list[Operation] = []
+    if not isinstance(root, ContractionOp):
+        return found
+    for operand in op.operands:
+        chain: list[Operation] = []
+        value = operand
+        while (
+            isinstance(owner := value.owner, ElementwiseOp)
+            and owner.parent is root.parent
+            and owner not in taken
+            and owner not in group.members
+            and value.has_one_use()
+            and shape_of(owner.operands[0]) == shape_of(value) == shape_of(root.results[0])
+            and len(chain) < LONGEST_CHAIN
+        ):
+            chain.insert(0, owner)
+            value = owner.operands[0]
+        if chain and _item_bytes(value) < _item_bytes(operand):
+            found += chain
+    return found
+
+
+def _item_bytes(value: SSAValue) -> int:
+    return numpy_dtype(element_type_of_value(value)).itemsize
 
 
 def _take_output_view(group: Group, taken: set[Operation]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from ...dialects.graph.windows import MaxPoolOp
 
@@ -26,10 +26,6 @@ class FusionRules(ABC):
     @abstractmethod
     def takes_epilogue(self, root: Operation) -> bool:
         """Whether elementwise ops behind `root` can be done with it."""
-
-    @abstractmethod
-    def stored_type(self, root: Operation) -> Attribute | None:
-        """The element type that the last of them must have; None where it may be any."""
 
     @abstractmethod
     def takes_prologue(self, root: Operation) -> bool:

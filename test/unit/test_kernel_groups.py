@@ -93,7 +93,7 @@ def larger_result(m: Model) -> SSAValue:
 
 
 def other_type(m: Model) -> SSAValue:
-    """A tile's sums may be kept where the result goes, so the cast stays apart; a comparison inside would not."""
+    """Sums wait beside the result where they can't wait in its place."""
     return m(CastOp(m(ReluOp(conv(m, picture(m)))), f64))
 
 
@@ -117,7 +117,7 @@ def no_epilogue_behind(m: Model) -> list[SSAValue]:
         (two_branches, ["contraction: conv", "contraction: conv add relu"]),
         (heavy_roots_first, ["map: exp tanh", "contraction: conv add"]),
         (larger_result, ["contraction: conv relu", "map: add"]),
-        (other_type, ["contraction: conv relu", "map: cast"]),
+        (other_type, ["contraction: conv relu cast"]),
         (rows_change_type, ["rows: softmax cast"]),
         (no_epilogue_behind, ["recurrence: lstm", "windows: lrn", "map: relu", "map: relu"]),
     ],

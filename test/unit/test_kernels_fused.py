@@ -135,10 +135,10 @@ def test_epilogues(number: int) -> None:
 
 
 def test_epilogues_that_change_type_or_shape() -> None:
-    """What is stored has the type and shape of the sums; a cast, a comparison or a larger shape has its own kernel."""
+    """What is stored may have another type than the sums; a larger shape has its own kernel."""
     cases = [behind(kind, rule) for kind, rule in zip(KINDS[::2] + KINDS[3:4], OTHER_TYPES, strict=True)]
     for run in check(cases, Target(512, 1), Target(128, 2)):
-        assert sorted(run.schedules) == ["depthwise"] + ["map"] * 4 + ["panels"] * 3
+        assert sorted(run.schedules) == ["depthwise", "map"] + ["panels"] * 3
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ from graph_runs import Model
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.packing import (
     PACKINGS,
+    ByteConvPacking,
+    BytePanelPacking,
     ConvPacking,
     DepthwisePacking,
     FilterPacking,
@@ -31,7 +33,19 @@ CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (FilterPacking(), (6, 3, 2, 5)),
     (FilterPacking(3), (6, 2, 3)),
     (FilterPacking(2, transposed=True), (6, 5, 3, 1)),
+    (BytePanelPacking(4), (5, 7)),
+    (BytePanelPacking(4), (2, 8, 8)),
+    (BytePanelPacking(8, transposed=True), (7, 5)),
+    (BytePanelPacking(2, transposed=True), (3, 7, 12)),
+    (ByteConvPacking(4), (6, 3, 2, 5)),
+    (ByteConvPacking(2, groups=3), (6, 4, 3)),
+    (ByteConvPacking(8), (16, 5, 1, 1)),
 ]
+
+
+def test_bytes_of_a_group_lie_side_by_side() -> None:
+    packed = BytePanelPacking(2).pack(np.arange(18, dtype=np.int8).reshape(6, 3))
+    assert packed.ravel()[:16].tolist() == [0, 3, 6, 9, 1, 4, 7, 10, 12, 15, 0, 0, 13, 16, 0, 0]
 
 
 def test_every_packing_has_cases() -> None:

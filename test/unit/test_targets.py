@@ -22,16 +22,21 @@ from mini_infer.runtime.targets import cpu_target, host_target, target_attribute
 from mini_infer.tools.mini_opt import main as mini_opt
 
 BASE = "x86_64-linux-gnu:x86-64"  # no fma, no f16, no rounding to whole numbers
-ALL = {"fma", "half", "round"}
+ALL = {"fma", "half", "round", "pmaddwd"}
+ARM = {"fma", "half", "round", "sdot"}
 CPUS = {
-    BASE: (128, 16, set[str]()),
-    "x86_64-linux-gnu:x86-64-v2": (128, 16, {"round"}),
-    "x86_64-linux-gnu:sandybridge": (128, 16, {"round"}),
+    BASE: (128, 16, {"pmaddwd"}),
+    "x86_64-linux-gnu:x86-64-v2": (128, 16, {"round", "pmaddwd"}),
+    "x86_64-linux-gnu:sandybridge": (128, 16, {"round", "pmaddwd"}),
     "x86_64-linux-gnu:x86-64-v3": (256, 16, ALL),
     "x86_64-linux-gnu:x86-64-v4": (512, 32, ALL),
-    "x86_64-linux-gnu:znver5": (512, 32, ALL),
-    "aarch64-linux-gnu:neoverse-n1": (128, 32, ALL),
-    "arm64-apple-darwin:apple-m1": (128, 32, ALL),
+    "x86_64-linux-gnu:znver5": (512, 32, ALL | {"vpdpbusd"}),
+    "x86_64-linux-gnu:sapphirerapids": (512, 32, ALL | {"vpdpbusd"}),
+    "x86_64-linux-gnu:alderlake": (256, 16, ALL | {"vpdpbusd"}),
+    "aarch64-linux-gnu:neoverse-n1": (128, 32, ARM),
+    "aarch64-linux-gnu:neoverse-v1": (128, 32, ARM | {"usdot"}),
+    "aarch64-linux-gnu:cortex-a72": (128, 32, ARM - {"sdot"}),
+    "arm64-apple-darwin:apple-m1": (128, 32, ARM),
 }
 
 

@@ -27,6 +27,7 @@ from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, by_class, tile_classes
+from ..writing.arithmetic import loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import aligned_strides, argument_buffer
 
@@ -231,24 +232,34 @@ class _Patch:
                 if operand in fixed:
                     return fixed[operand]
                 if by_channel:
-                    loaded = b.vload(window, [y, x, channel], lanes, valid)
+                    found = loaded(b, b.vload(window, [y, x, channel], lanes, valid))
                 else:
-                    loaded = b.splat(b.load(window, [y, x, 0]), lanes)
+                    found = b.splat(loaded(b, b.load(window, [y, x, 0])), lanes)
                 if window is not out and not by_row and not by_column and self.epilogue.inline:
-                    fixed[operand] = loaded
-                return loaded
+                    fixed[operand] = found
+                return found
 
             return self.epilogue.emit(b, value, lanes, load)
 
+        element = memref_type(out).element_type
+
+        def store(value: SSAValue, y: Index, x: Index) -> None:
+            b.vstore(stored(b, emit(value, y, x), element), out, [y, x, channel], valid)
+
+        if self.epilogue.inline:
+            for (y, x), value in sums.items():
+                store(value, y, x)
+            return
+        # Sums wait for the second pass where the result goes, unless they are of another type.
+        size = [patch.rows.rows, patch.columns.rows]
+        there, at = (out, channel) if type.element_type == element else (b.alloca(type.element_type, [*size, lanes]), 0)
         for (y, x), value in sums.items():
-            b.vstore(emit(value, y, x) if self.epilogue.inline else value, out, [y, x, channel], valid)
-        if not self.epilogue.inline:
+            b.vstore(value, there, [y, x, at], valid)
 
-            def second_pass(position: Sequence[Index]) -> None:
-                y, x = position
-                b.vstore(emit(b.vload(out, [y, x, channel], lanes, valid), y, x), out, [y, x, channel], valid)
+        def second_pass(position: Sequence[Index]) -> None:
+            store(b.vload(there, [*position, at], lanes, valid), *position)
 
-            b.nest([patch.rows.rows, patch.columns.rows], second_pass)
+        b.nest(size, second_pass)
 
     def _sums(
         self, block: Index, channel: Index, valid: Index | None, start: SSAValue

@@ -27,7 +27,9 @@ from ....dialects.kernel_attributes import InterfaceAttr
 from ....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
+from ..tiles.byte_panels import pack_bytes
 from ..tiles.fused_ops import FusedOps
+from ..tiles.steps import ByteDot
 from ..writing.builder import Index
 from .contraction_nest import argument_buffer, nest_of, rhs_batch_strides
 from .pooled_contraction import write_pooled
@@ -63,7 +65,7 @@ def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: 
     """One flat loop over all tiles; a panel's tiles, or those of a row, follow each other: it stays in the cache."""
     b, tiling, nest = k.b, calls.tiling, calls.nest
     rows, tiles, rank = nest.pixels[:-1], tiles_of(b, nest), len(nest.outer)
-    size = b.mul(nest.depth, tiling.nr)
+    size = b.mul(tiling.depth, tiling.nr)
 
     def site(rhs: Sequence[Index], panel: Index, row: Sequence[Index]) -> Site:
         block: Index = 0  # right-hand sides, and the panels of each, follow each other
@@ -133,6 +135,10 @@ def _pack_panel(
     valid: Index = nr
     if tiling.tail != nr:
         valid = b.min(b.sub(nest.columns, b.mul(panel, nr)), nr)
+
+    if isinstance(tiling.step, ByteDot):
+        pack_bytes(b, source, scratch, nest.depth, nr, valid, by_rows=column_stride == 1)
+        return
 
     def by_row(i: Index, _: Sequence[SSAValue]) -> None:
         b.vstore(b.vload(source, [i, 0], nr, valid), scratch, [i, 0])

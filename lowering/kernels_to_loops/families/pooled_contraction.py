@@ -87,7 +87,7 @@ def _rows(
     def panel(index: Index, _: Sequence[SSAValue]) -> None:
         def row(y: Index, _: Sequence[SSAValue]) -> None:
             here = replace(nest, out=replace(nest.out, offset=b.mul(b.rem(y, slots), size)))
-            site = Site((), index, (image, y), panels, b.mul(index, b.mul(nest.depth, tiling.nr)))
+            site = Site((), index, (image, y), panels, b.mul(index, b.mul(tiling.depth, tiling.nr)))
             calls.strips(site, 0, tiles_of(b, nest), here)
 
         b.loop(low, high, row)

@@ -21,6 +21,7 @@ from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps, arguments_of
 from ..tiles.tiles import TileClass, by_class, collapse, tile_classes
+from ..writing.arithmetic import loaded
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.extents import Extent, extents
 from .contraction_nest import SCRATCH, Access, FilterRows, Nest, access, aligned_strides, argument_buffer
@@ -210,8 +211,8 @@ def _write_rows(
             def load(value: SSAValue) -> SSAValue:
                 window, by_column = sources[value]
                 if not by_column:
-                    return b.splat(b.load(window, [i, 0]), lanes)
-                return b.vload(window, [i, at], lanes, valid)
+                    return b.splat(loaded(b, b.load(window, [i, 0])), lanes)
+                return loaded(b, b.vload(window, [i, at], lanes, valid))
 
             b.vstore(prologue.emit(b, load(prologue.root), lanes, load), scratch, [i, at], valid)
 

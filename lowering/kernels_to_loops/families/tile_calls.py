@@ -8,15 +8,16 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.contraction import ConvOp
+from ....dialects.graph.contraction import ConvOp, is_byte
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles, chains_of
-from ..tiles.steps import MultiplyAdd
+from ..tiles.steps import ByteDot, InnerStep, MultiplyAdd
 from ..tiles.tiles import TileClass
+from ..writing.arithmetic import is_unsigned
 from ..writing.builder import Index, LoopBuilder, memref_type
 from ..writing.extents import Extent
 from .contraction_nest import Access, Nest
@@ -24,9 +25,16 @@ from .contraction_nest import Access, Nest
 
 @dataclass(frozen=True)
 class Tiling:
-    """A contraction cut into tiles: rows of pixels by panels of `nr` columns, of which the last has `tail`."""
+    """A contraction cut into tiles: rows of pixels by panels of `nr` columns, of which the last has `tail`.
+
+    A panel has `depth` elements of each column, and `run` of them for each tap: whole steps.
+    """
 
     nest: Nest
+    step: InnerStep
+    run: Index
+    depth: Index
+    rest: int  # elements of a tap's inner sum beyond whole steps
     panels: Index
     tail: int
     nr: int
@@ -39,10 +47,16 @@ class Tiling:
         """The panels that the kernel's schedule asks for."""
         options = k.schedule_as(Panels)
         nr = options.nr
-        assert isinstance(nest.columns, int) and isinstance(nest.run, int)
+        assert isinstance(nest.columns, int) and isinstance(nest.run, int) and isinstance(nest.depth, int)
         panels = -(-nest.columns // nr)
+        step = _step_of(form)
+        run = -(-nest.run // step.depth) * step.depth
         return cls(
             nest,
+            step,
+            Extent(run),
+            Extent(nest.depth // nest.run * run),
+            nest.run % step.depth,
             Extent(panels),
             nest.columns - (panels - 1) * nr,
             nr,
@@ -74,6 +88,8 @@ class _Row:
     operands: Sequence[Index]
     bias: SSAValue | None
     filter_rows: Index
+    above: Index
+    below: Index
     a_filter_row: Index
     ahead: Index
 
@@ -85,8 +101,8 @@ class TileCalls:
         self.k, self.tiling, self.epilogue = k, tiling, epilogue
         self.nest: Nest = tiling.nest
         self.b: LoopBuilder = k.b
-        self.step = MultiplyAdd(element_type_of_value(form.root.results[0]))
-        self.result = element_type_of_value(form.stored)
+        self.result = element_type_of_value(form.root.results[0])
+        self.padding = form.root.padding if isinstance(form.root, ConvOp) else 0
 
     def strips(self, site: Site, first: Index, last: Index, nest: Nest | None = None) -> None:
         """Tiles `first` to `last` - 1 of a row, of the tiling's nest or of one that differs in offsets only."""
@@ -119,9 +135,9 @@ class TileCalls:
 
     def _row(self, nest: Nest, site: Site) -> _Row:
         b, rows, nr = self.b, nest.rows, self.tiling.nr
-        low, visited = self._filter_rows(nest, site.row)
+        low, visited, behind = self._filter_rows(nest, site.row)
         a_filter_row = b.mul(rows.dilation, rows.row)
-        panel_size = b.mul(b.mul(nest.run, nest.taps), nr)  # of one filter row
+        panel_size = b.mul(b.mul(self.tiling.run, nest.taps), nr)  # of one filter row
         column = b.mul(site.panel, nr)
 
         def start(access: Access, column: Index) -> Index:
@@ -136,6 +152,8 @@ class TileCalls:
             operands=[0 if each.buffer == nest.out.buffer else start(each, column) for each in nest.operands],
             bias=None if nest.bias is None else b.place(self.k.places[nest.bias], self._channel(nest, site, column)),
             filter_rows=visited,
+            above=low,
+            below=behind,
             a_filter_row=a_filter_row,
             # The same row of the next panel, which begins where this one ends.
             ahead=b.mul(rows.count, panel_size) if self.tiling.prefetch else 0,
@@ -144,12 +162,13 @@ class TileCalls:
     def _strip(self, nest: Nest, shape: TileClass, row: _Row, first: Index, count: Index, valid: int) -> None:
         """`count` tiles of the class `shape` from tile `first` of the row on, with `valid` columns."""
         b, tiling = self.b, self.tiling
-        # Taps that lie side by side are one loop; not with several chains, which would take turns in another order.
-        taps = shape.taps
-        adjoin = nest.side_by_side and tiling.chains == 1
+        # Taps that lie side by side are one loop; not with several chains, which would take turns in another order, nor
+        # where a tap ends within a step.
+        taps, step = shape.taps, tiling.step
+        adjoin = nest.side_by_side and tiling.chains == 1 and not tiling.rest
         merged = shape.whole and (len(taps) == 1 or adjoin)
         tile = Tile(
-            step=self.step,
+            step=step,
             rows=shape.rows,
             lanes=-(-valid // tiling.lanes) * tiling.lanes,
             valid=valid,
@@ -162,6 +181,8 @@ class TileCalls:
             neighbours=nest.a.column == 1,
             chains=tiling.chains,
             prefetch=tiling.prefetch,
+            rest=tiling.rest,
+            padding=self.padding,
         )
         pixel = b.add(b.mul(b.sub(first, shape.first), shape.rows), shape.start)
 
@@ -182,6 +203,8 @@ class TileCalls:
             ],
             bias=row.bias,
             filter_rows=row.filter_rows,
+            above=row.above,
+            below=row.below,
             a_filter_row=row.a_filter_row,
             a_tap=nest.tap_stride,
             a_step=nest.a.column,
@@ -203,16 +226,28 @@ class TileCalls:
             step = self.b.mul(step, size)
         return at
 
-    def _filter_rows(self, nest: Nest, row: Sequence[Index]) -> tuple[Index, Index]:
-        """The first filter row that lies in the picture, and how many do."""
+    def _filter_rows(self, nest: Nest, row: Sequence[Index]) -> tuple[Index, Index, Index]:
+        """How many filter rows lie above the picture, in it, and below it."""
         rows, b = nest.rows, self.b
         if not rows.clipped:
-            return 0, rows.count
+            return 0, rows.count, 0
         top = b.sub(b.mul(row[-1], rows.stride), rows.pad)  # picture row under filter row 0
         low = b.div(b.max(0, b.sub(b.sub(rows.dilation, 1), top)), rows.dilation)
         below = b.add(b.sub(b.sub(rows.height, 1), top), rows.dilation)  # > 0 where at least filter row 0 is inside
         high = b.min(rows.count, b.div(b.max(0, below), rows.dilation))
-        return low, b.max(0, b.sub(high, low))
+        visited = b.max(0, b.sub(high, low))
+        if not self.padding:
+            return low, visited, 0
+        above = b.min(low, rows.count)
+        return above, visited, b.sub(b.sub(rows.count, above), visited)
+
+
+def _step_of(form: ContractionForm) -> InnerStep:
+    """What a contraction's tiles go on by."""
+    types = [element_type_of_value(value) for value in (form.lhs, form.rhs)]
+    if all(map(is_byte, types)):
+        return ByteDot(*(is_unsigned(type) for type in types))
+    return MultiplyAdd(element_type_of_value(form.root.results[0]))
 
 
 def tiles_of(b: LoopBuilder, nest: Nest) -> Index:

@@ -13,6 +13,7 @@ from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.contraction import ContractionForm
 from ..elements.elementwise_ops import emit_elementwise
 from ..instance import KernelInstance
+from ..writing.arithmetic import signless
 from ..writing.builder import LoopBuilder
 
 
@@ -61,7 +62,7 @@ class FusedOps:
             if value not in known:
                 owner = value.owner
                 if isinstance(owner, ConstantOp):
-                    type = VectorType(element_type_of_value(value), [lanes])
+                    type = VectorType(signless(element_type_of_value(value)), [lanes])
                     known[value] = b.constant(owner.to_numpy().flat[0].item(), type)
                 else:
                     known[value] = load(value)

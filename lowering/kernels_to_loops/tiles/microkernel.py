@@ -26,10 +26,10 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ..instance import KernelInstance
-from ..writing.arithmetic import Arithmetic, convert
-from ..writing.builder import Index, LoopBuilder
+from ..writing.arithmetic import Arithmetic, convert, loaded, stored
+from ..writing.builder import Index, LoopBuilder, memref_type
 from .fused_ops import FusedOps
-from .steps import InnerStep
+from .steps import ByteDot, InnerStep
 
 # Taps of a filter row that are written out one after the other; beyond it a loop over them is as fast.
 _MOST_WRITTEN_OUT = 16
@@ -57,7 +57,7 @@ class Tile:
     lanes: int
     valid: int
     taps: tuple[tuple[int, int], ...]
-    result: Attribute  # the element type of the result
+    result: Attribute  # the element type of the finished sums, with which the epilogue begins
     operands: tuple[TileOperand, ...] = ()
     has_bias: bool = False
     walks_panels: bool = False  # whether the next tile of a strip is the next panel's, of the same rows
@@ -66,6 +66,8 @@ class Tile:
     neighbours: bool = True  # whether the elements of a row's inner sum lie side by side
     chains: int = 1  # independent sums that each element is made of, see chains_of
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
+    rest: int = 0  # elements that a tap's inner sum has beyond whole steps; the panel has a whole step for them
+    padding: int = 0  # what pixels outside of the picture hold
 
     @property
     def read(self) -> int:
@@ -82,7 +84,8 @@ class Tile:
         """A name for the tile's function."""
         clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if self.clipped else ""
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
-        return f"tile_{self.rows}x{self.valid}{taps}{clip}"
+        kind = "bytes" if isinstance(self.step, ByteDot) else "tile"
+        return f"{kind}_{self.rows}x{self.valid}{taps}{clip}"
 
 
 @dataclass(frozen=True)
@@ -101,10 +104,12 @@ class Strip:
     element of the inner sum. `panel_row` is from one element of the inner sum to the
     next in the panel (steps that take several have them side by side), `ahead` from a panel to the one
     that is asked for meanwhile. `next_panel` and `next_result` are from tile to tile where the strip walks panels.
+    Of the filter's rows those in [`above`, `above` + `filter_rows`) lie in the picture, and `below` are outside behind
+    them: what pads the picture is added for the others.
     """
 
     tiles: Index
-    depth: Index  # elements of a tap's inner sum: a multiple of those that a step takes
+    depth: Index  # elements of a tap's inner sum
     a: MemoryRows
     panel: SSAValue
     panel_row: Index
@@ -118,6 +123,8 @@ class Strip:
     ahead: Index = 0
     next_panel: Index = 0
     next_result: Index = 0
+    above: Index = 0
+    below: Index = 0
 
 
 def call_tiles(k: KernelInstance, tile: Tile, epilogue: FusedOps, strip: Strip) -> None:
@@ -157,6 +164,8 @@ def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
         ahead=number(strip.ahead, tile.prefetch > 0),
         next_panel=number(strip.next_panel, tile.walks_panels),
         next_result=number(strip.next_result, tile.walks_panels),
+        above=number(strip.above, tile.padding != 0 and tile.filter_rows),
+        below=number(strip.below, tile.padding != 0 and tile.filter_rows),
     )
 
 
@@ -168,7 +177,8 @@ class _TileWriter:
         first = 0 if tile.walks_panels else b.mul(number, tile.rows)
         column = b.mul(number, strip.next_result)
         taps = len(tile.taps)
-        filter_row = b.mul(strip.depth, taps)
+        self.tap = b.add(strip.depth, tile.step.depth - tile.rest) if tile.rest else strip.depth
+        filter_row = b.mul(self.tap, taps)
         self.a = b.view(
             strip.a.place,
             b.mul(first, strip.a.stride),
@@ -179,6 +189,10 @@ class _TileWriter:
         panel_at = b.mul(number, strip.next_panel)
         sizes = [strip.filter_rows, filter_row, tile.read]
         self.panel = b.view(strip.panel, panel_at, sizes, panel_strides)
+        self.all_rows = self.panel  # from row 0 of the filter on
+        if tile.padding and tile.filter_rows:
+            at = b.sub(panel_at, b.mul(strip.above, panel_strides[0]))
+            self.all_rows = b.view(strip.panel, at, sizes, panel_strides)
         self.ahead = self.panel
         if tile.prefetch:
             self.ahead = b.view(strip.panel, b.add(panel_at, strip.ahead), sizes, panel_strides)
@@ -201,21 +215,27 @@ class _TileWriter:
         if self.strip.bias is not None:
             bias = b.view(self.strip.bias, 0, [tile.lanes], [1])
             start = convert(b, b.vload(bias, [0], tile.lanes, tile.valid), tile.result, tile.step.sums)
+        if tile.padding and tile.filter_rows:
+            start = self._padded_rows(start)
         sums = self._sums([start] * tile.rows)
         # What does not change from row to row is loaded once, ahead of the rows.
         self.fixed = {value: self._load(value, 0) for value, operand in self.operands.items() if not operand.by_row}
+        element = memref_type(self.out).element_type
+
+        def store(sums: SSAValue, row: Index) -> None:
+            b.vstore(stored(b, self._emit(self._result(sums), row), element), self.out, [row, 0], tile.valid)
+
         if self.epilogue.inline:
             for row in range(tile.rows):
-                b.vstore(self._emit(self._result(sums[row]), row), self.out, [row, 0], tile.valid)
+                store(sums[row], row)
             return
         # Sums wait for the second pass where the result goes, unless they are of another type.
-        waiting = self.out if tile.step.sums == tile.result else b.alloca(tile.step.sums, [tile.rows, tile.lanes])
+        waiting = self.out if tile.step.sums == element else b.alloca(tile.step.sums, [tile.rows, tile.lanes])
         for row in range(tile.rows):
             b.vstore(sums[row], waiting, [row, 0], tile.valid)
 
         def second_pass(row: Index, _: Sequence[SSAValue]) -> None:
-            value = self._result(b.vload(waiting, [row, 0], tile.lanes, tile.valid))
-            b.vstore(self._emit(value, row), self.out, [row, 0], tile.valid)
+            store(b.vload(waiting, [row, 0], tile.lanes, tile.valid), row)
 
         b.loop(0, tile.rows, second_pass)
 
@@ -225,12 +245,19 @@ class _TileWriter:
     def _sums(self, start: Sequence[SSAValue]) -> Sequence[SSAValue]:
         """The tile's sums, beginning with `start`."""
         b, tile = self.b, self.tile
+        m = Arithmetic(b, start[0].type)
+        zero = m.constant(0)
 
         def filter_row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
             current = list(sums)
             first = 0
             for (low, high), alike in groupby(tile.taps):
                 last = first + len(list(alike))
+                outside = [row for row in range(tile.rows) if not low <= row < high]
+                if tile.padding and outside:
+                    (padding,) = self._padded(self.panel, kh, first, last, [zero])
+                    for row in outside:
+                        current[row] = m.add(current[row], padding)
                 if low == high:
                     pass
                 elif tile.taps_adjoin:
@@ -246,47 +273,79 @@ class _TileWriter:
 
         return b.loop(0, self.strip.filter_rows, filter_row, carried=start)
 
+    def _padded_rows(self, start: SSAValue) -> SSAValue:
+        """The sums of all rows of the tile with what rows of the filter outside of the picture add to them."""
+        strip, taps = self.strip, len(self.tile.taps)
+        last = self.b.add(strip.above, strip.filter_rows)
+
+        def row(kh: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return self._padded(self.all_rows, kh, 0, taps, sums)
+
+        for low, high in ((0, strip.above), (last, self.b.add(last, strip.below))):
+            (start,) = self.b.loop(low, high, row, carried=[start])
+        return start
+
+    def _padded(
+        self, panel: SSAValue, kh: Index, first: int, last: int, sums: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        """A row's sums with taps [first, last) of a filter row that all lie outside of the picture."""
+        b, step, lanes = self.b, self.tile.step, self.tile.lanes
+        row = step.padding(b, self.tile.padding)
+
+        def add(at: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+            return [step.accumulate(b, row, step.column(b, panel, [kh, at, 0], lanes), sums[0])]
+
+        bounds = (b.mul(self.tap, first), b.mul(self.tap, last))
+        return b.loop(*bounds, add, step=step.depth, carried=sums, unrolled=False)
+
     def _run(self, kh: Index, low: int, tap: Index, sums: Sequence[SSAValue], taps: int = 1) -> Sequence[SSAValue]:
         """The inner loop of taps that adjoin; with several chains, every chain sums its own part of each step."""
         b, tile = self.b, self.tile
         step, chains, depth = tile.step, tile.chains, b.mul(self.strip.depth, taps)
-        start = b.mul(tap, self.strip.depth)
+        start = b.mul(tap, self.tap)
 
-        def multiply(i: Index, totals: Sequence[SSAValue]) -> list[SSAValue]:
+        def multiply(i: Index, totals: Sequence[SSAValue], count: int = tile.step.depth) -> list[SSAValue]:
             at = b.add(i, start)
             column = step.column(b, self.panel, [kh, at, 0], tile.lanes)
             if tile.prefetch:
                 for element in range(0, tile.read, tile.prefetch):
                     b.prefetch(self.ahead, [kh, at, element])
-            return [
-                step.accumulate(b, step.row(b, self.a, [kh, low + row, tap, i], tile.lanes), column, total)
-                for row, total in enumerate(totals)
-            ]
 
+            def row(number: int) -> SSAValue:
+                place = [kh, low + number, tap, i]
+                if count == step.depth:
+                    return step.row(b, self.a, place, tile.lanes)
+                return step.part(b, self.a, place, count)
+
+            return [step.accumulate(b, row(number), column, total) for number, total in enumerate(totals)]
+
+        def last(sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return multiply(end, sums, tile.rest) if tile.rest else sums
+
+        end = b.sub(depth, tile.rest)
         if chains == 1:
-            return b.loop(
-                0, depth, multiply, step=step.depth, carried=sums, unrolled=not tile.clipped or tile.taps_adjoin
-            )
+            unrolled = not tile.clipped or tile.taps_adjoin
+            return last(b.loop(0, end, multiply, step=step.depth, carried=sums, unrolled=unrolled))
 
         def several(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             parts = [multiply(b.add(i, c * step.depth), carried[c * count : (c + 1) * count]) for c in range(chains)]
             return [total for part in parts for total in part]
 
         count, stride = len(sums), chains * step.depth
-        whole = b.sub(depth, b.rem(depth, stride))
+        whole = b.sub(end, b.rem(end, stride))
         zeros = [b.constant(0.0, sums[0].type)] * (count * (chains - 1))
         parts = b.loop(0, whole, several, step=stride, carried=[*sums, *zeros])
         m = Arithmetic(b, sums[0].type)
         while len(parts) > count:
             half = len(parts) // 2
             parts = [m.add(x, y) for x, y in zip(parts[:half], parts[half:], strict=True)]
-        return b.loop(whole, depth, multiply, step=step.depth, carried=parts)
+        return last(b.loop(whole, end, multiply, step=step.depth, carried=parts))
 
     def _load(self, value: SSAValue, row: Index) -> SSAValue:
         window, lanes = self.windows[value], self.tile.lanes
         if not self.operands[value].by_column:
-            return self.b.splat(self.b.load(window, [row, 0]), lanes)
-        return self.b.vload(window, [row, 0], lanes, self.tile.valid)
+            return self.b.splat(loaded(self.b, self.b.load(window, [row, 0])), lanes)
+        return loaded(self.b, self.b.vload(window, [row, 0], lanes, self.tile.valid))
 
     def _emit(self, sums: SSAValue, row: Index) -> SSAValue:
         """The stored vector for row `row`."""

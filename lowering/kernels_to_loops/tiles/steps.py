@@ -11,9 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from xdsl.dialects.builtin import i8, i32
+from xdsl.dialects.vector import InsertOp
 from xdsl.ir import Attribute, SSAValue
 
-from ..writing.builder import Index, LoopBuilder
+from ....dialects.byte_dot import GROUP, DotOp
+from ..writing.arithmetic import loaded
+from ..writing.builder import Index, LoopBuilder, memref_type, vector_of
 
 
 class InnerStep(Protocol):
@@ -37,6 +41,14 @@ class InnerStep(Protocol):
         """What the step reads of one row, from element `at` of the left-hand side on, for `lanes` columns."""
         ...
 
+    def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
+        """As `row`, where of the step's elements only `count` are left: zeros stand for the others."""
+        ...
+
+    def padding(self, b: LoopBuilder, value: int) -> SSAValue:
+        """As `row`, all elements of which are the number that a picture is padded with."""
+        ...
+
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """The sums of `lanes` columns with the step's products added."""
         ...
@@ -57,6 +69,57 @@ class MultiplyAdd:
         """One element in every lane."""
         return b.splat(b.load(a, at), lanes)
 
+    def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
+        """Never less than the one element."""
+        raise AssertionError(count)
+
+    def padding(self, b: LoopBuilder, value: int) -> SSAValue:
+        """Floats are padded with 0, which adds nothing."""
+        raise AssertionError(value)
+
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         """A fused multiply-add."""
         return b.fma(row, column, total)
+
+
+@dataclass(frozen=True)
+class ByteDot:
+    """Sums of 32 bits of products of bytes, which are unsigned where that is said."""
+
+    unsigned_row: bool
+    unsigned_columns: bool
+
+    @property
+    def depth(self) -> int:
+        """A group."""
+        return GROUP
+
+    @property
+    def sums(self) -> Attribute:
+        """32 bits."""
+        return i32
+
+    def column(self, b: LoopBuilder, panel: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
+        """A group of each column."""
+        return loaded(b, b.vload(panel, at, GROUP * lanes))
+
+    def row(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
+        """A group, which stands for all columns."""
+        neighbours = (memref_type(a).get_strides() or [None])[-1] == 1
+        return loaded(b, b.vload(a, at, GROUP)) if neighbours else self.part(b, a, at, GROUP)
+
+    def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
+        """A group of which only `count` bytes are there, with zeros behind them."""
+        group = self.padding(b, 0)
+        for byte in range(count):
+            element = loaded(b, b.load(a, [*at[:-1], b.add(at[-1], byte)]))
+            group = b.insert(InsertOp(element, group, [byte]))
+        return group
+
+    def padding(self, b: LoopBuilder, value: int) -> SSAValue:
+        """The number as the bits of a signed byte."""
+        return b.constant((value + 128) % 256 - 128, vector_of(i8, GROUP))
+
+    def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
+        """Four products more in each sum."""
+        return b.insert(DotOp(row, column, total, self.unsigned_row, self.unsigned_columns))

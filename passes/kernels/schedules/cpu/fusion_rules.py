@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf
 
 from typing_extensions import override
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
-from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.recurrence import RecurrenceOp
 from .....dialects.graph.structure import WeightOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
@@ -52,12 +52,9 @@ class CpuFusionRules(FusionRules):
                 return isinstance(root, ReductionOp | ElementwiseOp | RecurrenceOp)
 
     @override
-    def stored_type(self, root: Operation) -> Attribute | None:
-        # A tile's sums may be kept where the result goes, so that has their type.
-        return element_type_of_value(root.results[0]) if isinstance(root, MatmulOp | ConvOp) else None
-
-    @override
     def takes_prologue(self, root: Operation) -> bool:
+        if is_byte(element_type_of_value(root.operands[0])):
+            return False
         if isinstance(root, ConvOp) and panels.fits(root):
             geometry = conv_geometry(root)
             if not geometry.pointwise or geometry.stride != (1, 1) or len(shape_of(root.x)) != 4:

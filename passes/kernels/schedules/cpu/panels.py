@@ -5,6 +5,9 @@ the kernel itself into scratch, a panel at a time, where it is a matrix that is 
 registers over the whole inner sum; `nr` is two vector registers, and mr the most that leaves room for the panel's row
 and one broadcast: 14 x 32 for 32 registers of 512 bits, 6 x 16 for 16 of 256. Both reach 95-100 % of the FMA peak
 (measured on Zen 5, K >= 64), so nothing is blocked further.
+
+Bytes are multiplied in groups of four, with sums of 32 bits. A CPU without an instruction for that splits each group in
+two, which takes more registers.
 """
 
 from __future__ import annotations
@@ -19,9 +22,16 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
 
 from .....dialects.graph.activation import ClipOp, HardSigmoidOp, LeakyReluOp
-from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.elementwise import AddOp, MaxOp, MinOp, MulOp, SubOp
-from .....dialects.graph.packing import ConvPacking, Packing, PanelPacking
+from .....dialects.graph.packing import (
+    ByteConvPacking,
+    BytePanelPacking,
+    ConvPacking,
+    Packing,
+    PanelPacking,
+    whole_groups,
+)
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.unary import AbsOp, NegOp, ReluOp
 from .....dialects.graph.values import element_type_of_value, ints, shape_of
@@ -39,6 +49,8 @@ from ..scratch import CACHE_LINE, ScratchLayout
 # size and compile time grow with rows x operations (14 x 9 of them took LLVM 0.4 s on Zen 5). Ops that are not one
 # instruction count as many.
 INLINE_EPILOGUE = 6
+# How much faster than by multiply-adds of f32 a CPU multiplies bytes, by the instruction that it does it with.
+BYTE_SPEED = {"vpdpbusd": 4, "usdot": 4, "sdot": 4, "pmaddwd": 1.4, "": 0.5}
 BLOCK_TILES = 4  # tiles of a left-hand side that is computed: the panels are read once for all of them
 CHEAP = (AddOp, SubOp, MulOp, NegOp, ReluOp, ClipOp, MaxOp, MinOp, AbsOp, HardSigmoidOp, LeakyReluOp)
 
@@ -74,10 +86,10 @@ class Panels(Schedule[CpuAttr]):
         size = item_bytes(form.root.results[0])
         lanes = target.lanes(8 * size)
         nr = 2 * lanes
-        mr = max(1, (target.registers.data - 3) // 2)
+        mr = max(1, (target.registers.data - _beside_sums(form.root, target)) // 2)
         # With weights that are not in the cache this took MobileNet-v2 from 3.01 to 2.83 ms, and ResNet-50 a few
         # percent down, on Zen 5.
-        prefetch = CACHE_LINE // size if _packed_operands(kernel, form, nr) else 0
+        prefetch = CACHE_LINE // item_bytes(form.rhs) if _packed_operands(kernel, form, nr) else 0
         block = _block(form, mr, size, target) if form.prologue else 0
         band = _band(form, form.pool, size, target) if form.pool is not None else 0
         yield cls(mr, nr, lanes, runs_inline(form), prefetch, block, band)
@@ -87,7 +99,8 @@ class Panels(Schedule[CpuAttr]):
         """Columns are made up to whole registers; all else is used."""
         root = contraction_form(kernel).root
         columns = shape_of(root.results[0])[-1] // (root.groups.value.data if isinstance(root, ConvOp) else 1)
-        return seconds(kernel, target, wasted=-(-columns // self.lanes) * self.lanes / columns)
+        speed = BYTE_SPEED[_byte_dot(root, target)] if is_byte(element_type_of_value(root.operands[0])) else 1
+        return seconds(kernel, target, wasted=-(-columns // self.lanes) * self.lanes / columns / speed)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -114,13 +127,22 @@ class Panels(Schedule[CpuAttr]):
         if form.prologue:
             return ScratchLayout.of([("block", element_type_of_value(form.lhs), (self.block, shape_of(form.lhs)[-1]))])
         if form.unpack is None and not _packed_operands(kernel, form, self.nr):
-            return ScratchLayout.of([("panel", element, (_depth(form.root), self.nr))])
+            own = element_type_of_value(form.rhs)
+            depth = whole_groups(_depth(form.root)) if is_byte(own) else _depth(form.root)
+            return ScratchLayout.of([("panel", own, (depth, self.nr))])
         return ScratchLayout()
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root: f32 or f64, convolutions channels-last of rank 1 or 2, and something to sum."""
-    if not isinstance(root, MatmulOp | ConvOp) or element_type_of_value(root.results[0]) not in (f32, f64):
+    """Whether there is code for a root.
+
+    For f32, f64 or bytes, convolutions channels-last of rank 1 or 2, and something to sum.
+    """
+    if not isinstance(root, MatmulOp | ConvOp):
+        return False
+    if element_type_of_value(root.results[0]) not in (f32, f64) and not is_byte(
+        element_type_of_value(root.operands[0])
+    ):
         return False
     # Tiles have elements, and only the general code knows what sums of nothing are.
     if any(0 in shape_of(value) for value in (*root.operands, *root.results)):
@@ -157,15 +179,31 @@ def runs_inline(form: ContractionForm) -> bool:
     return sum(1 if isinstance(op, CHEAP) else INLINE_EPILOGUE + 1 for op in form.epilogue) <= INLINE_EPILOGUE
 
 
+def _byte_dot(root: MatmulOp | ConvOp, target: CpuAttr) -> str:
+    """The instruction that a CPU multiplies the root's bytes by; "" for several that have none."""
+    signs = {element_type_of_value(operand) for operand in root.operands[:2]}
+    wanted = ("vpdpbusd", "usdot", "pmaddwd") if len(signs) == 2 else ("sdot", "pmaddwd")
+    return next((each for each in wanted if target.has(each)), "")
+
+
+def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
+    """Registers that a tile needs beside its sums: for two columns of the panel and one row, and all in two halves."""
+    halved = is_byte(element_type_of_value(root.operands[0])) and _byte_dot(root, target) in ("", "pmaddwd")
+    return 8 if halved else 3
+
+
 def _packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[int, Packing]:
     """A filter, and a right-hand side that is a weight and one matrix, not seen through a view."""
     root = form.root
+    bytes = is_byte(element_type_of_value(form.rhs))
     if isinstance(root, ConvOp):
-        return {argument_index(kernel, form.rhs): ConvPacking(nr, root.groups.value.data)}
+        packing = (ByteConvPacking if bytes else ConvPacking)(nr, root.groups.value.data)
+        return {argument_index(kernel, form.rhs): packing}
     weights = [kernel.arguments[position] for position in constant_operands(kernel)]
     if len(shape_of(root.rhs)) != 2 or form.rhs not in weights:
         return {}
-    return {argument_index(kernel, form.rhs): PanelPacking(nr, root.transpose_b is not None)}
+    panels = BytePanelPacking if bytes else PanelPacking
+    return {argument_index(kernel, form.rhs): panels(nr, root.transpose_b is not None)}
 
 
 def _depth(root: MatmulOp | ConvOp) -> int:

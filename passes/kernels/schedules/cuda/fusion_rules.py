@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing_extensions import override
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Operation
 
 from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
@@ -33,10 +33,6 @@ class CudaFusionRules(FusionRules):
     @override
     def takes_epilogue(self, root: Operation) -> bool:
         return isinstance(root, MatmulOp | ConvOp | ReductionOp | ElementwiseOp)
-
-    @override
-    def stored_type(self, root: Operation) -> Attribute | None:
-        return None
 
     @override
     def takes_prologue(self, root: Operation) -> bool:

@@ -1,0 +1,139 @@
+"""kernel.dot: by the CPU's own instruction for it, by sums of two products of 16 bits, or by multiplications.
+
+Which there are, the target's features say: they are the names of the instructions.
+
+    vpdpbusd    four products of unsigned by signed bytes, added to 32 bits (AVX-VNNI, AVX512-VNNI)
+    sdot        the same of bytes that are both signed or both not (ARM dotprod)
+    usdot       the same of unsigned by signed bytes (ARM i8mm)
+    pmaddwd     two products of 16 bits: of the bytes at even places, and of those at odd ones
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import i16, i32
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.byte_dot import GROUP, DotOp
+from .body import FunctionBody, Handler
+from .instructions import integer_list
+from .types import element_of, lanes_of, vector_type
+
+_PMADDWD = {128: "llvm.x86.sse2.pmadd.wd", 256: "llvm.x86.avx2.pmadd.wd", 512: "llvm.x86.avx512.pmaddw.d.512"}
+_REGISTERS = frozenset(_PMADDWD)  # in bits
+
+_Signs = tuple[bool, bool]  # whether the bytes of the row, and those of the columns, are unsigned
+_Way = Callable[[FunctionBody, SSAValue, SSAValue, SSAValue, _Signs], SSAValue]
+"""The sums of some lanes, from the row in each of them and their columns."""
+
+
+def _dot(body: FunctionBody, op: Operation) -> None:
+    assert isinstance(op, DotOp)
+    row, columns, sums = body.lowered(op.operands)
+    signs = op.unsigned_row is not None, op.unsigned_columns is not None
+    lanes, register = _lanes(sums), body.target.vector_bits.data
+    held = min(lanes, register // 32)
+    way = _way(body, signs) if lanes % held == 0 and held * 32 in _REGISTERS else None
+    if way is None:
+        way, held = _by_multiplication, lanes
+    repeated = body.splat(body.emit(llvm.BitcastOp, (row,), i32), vector_type(i32, held))
+    parts = [
+        way(body, repeated, _part(body, columns, GROUP * start, GROUP * held), _part(body, sums, start, held), signs)
+        for start in range(0, lanes, held)
+    ]
+    body.values[op.results[0]] = _joined(body, parts)
+
+
+def _way(body: FunctionBody, signs: _Signs) -> _Way | None:
+    """The instruction that the target has for bytes of these signs."""
+    has, mixed = body.target.has, signs[0] != signs[1]
+    if mixed and has("vpdpbusd"):
+        return _by_vpdpbusd
+    if has("usdot") if mixed else has("sdot"):
+        return _by_sdot
+    return _by_pmaddwd if has("pmaddwd") else None
+
+
+def _by_vpdpbusd(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
+    row = body.emit(llvm.BitcastOp, (row,), columns.type)
+    factors = [row, columns] if signs[0] else [columns, row]
+    return _called(body, f"llvm.x86.avx512.vpdpbusd.{32 * _lanes(sums)}", [sums, *factors], sums)
+
+
+def _by_sdot(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
+    row = body.emit(llvm.BitcastOp, (row,), columns.type)
+    factors = [columns, row] if signs == (False, True) else [row, columns]
+    kind = {(False, False): "sdot", (True, True): "udot"}.get(signs, "usdot")
+    return _called(body, f"llvm.aarch64.neon.{kind}.v4i32.v16i8", [sums, *factors], sums)
+
+
+def _by_pmaddwd(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
+    name = _PMADDWD[32 * _lanes(sums)]
+    for factors in zip(_halves(body, row, signs[0]), _halves(body, columns, signs[1]), strict=True):
+        sums = body.emit(llvm.AddOp, (sums, _called(body, name, factors, sums)), sums.type)
+    return sums
+
+
+def _by_multiplication(body: FunctionBody, row: SSAValue, columns: SSAValue, sums: SSAValue, signs: _Signs) -> SSAValue:
+    """A product of two bytes has 16 bits, and there are two in a lane."""
+    right, sixteen = llvm.LShrOp if all(signs) else llvm.AShrOp, body.number(16, sums.type)
+    for factors in zip(_halves(body, row, signs[0]), _halves(body, columns, signs[1]), strict=True):
+        products = body.emit(llvm.BitcastOp, (body.emit(llvm.MulOp, factors, factors[0].type),), sums.type)
+        low = body.emit(llvm.ShlOp, (products, sixteen), sums.type)
+        for part in (low, products):
+            sums = body.emit(llvm.AddOp, (sums, body.emit(right, (part, sixteen), sums.type)), sums.type)
+    return sums
+
+
+def _halves(body: FunctionBody, vector: SSAValue, unsigned: bool) -> list[SSAValue]:
+    """The bytes at even and at odd places, as numbers of 16 bits."""
+    bits = _lanes(vector) * (32 if element_of(vector.type) == i32 else 8)
+    words = body.emit(llvm.BitcastOp, (vector,), vector_type(i16, bits // 16))
+    eight = body.number(8, words.type)
+    if unsigned:
+        even = body.emit(llvm.AndOp, (words, body.number(255, words.type)), words.type)
+        return [even, body.emit(llvm.LShrOp, (words, eight), words.type)]
+    even = body.emit(llvm.AShrOp, (body.emit(llvm.ShlOp, (words, eight), words.type), eight), words.type)
+    return [even, body.emit(llvm.AShrOp, (words, eight), words.type)]
+
+
+def _lanes(vector: SSAValue) -> int:
+    lanes = lanes_of(vector.type)
+    assert lanes is not None
+    return lanes
+
+
+def _part(body: FunctionBody, vector: SSAValue, start: int, count: int) -> SSAValue:
+    if count == _lanes(vector):
+        return vector
+    mask = {"mask": integer_list(tuple(range(start, start + count)))}
+    type = vector_type(element_of(vector.type), count)
+    return body.emit(llvm.ShuffleVectorOp, (vector, body.poison(vector.type)), type, mask)
+
+
+def _joined(body: FunctionBody, parts: list[SSAValue]) -> SSAValue:
+    """Vectors one behind the other."""
+    whole, *others = parts
+    lanes = _lanes(whole)
+    for part in others:
+        # Both operands of a shuffle have one type, so the part is made as long as what it comes behind.
+        held = _lanes(whole)
+        longer = part
+        if held != lanes:
+            mask = {"mask": integer_list(tuple(lane if lane < lanes else -1 for lane in range(held)))}
+            longer = body.emit(llvm.ShuffleVectorOp, (part, body.poison(part.type)), whole.type, mask)
+        mask = {"mask": integer_list(tuple(range(held + lanes)))}
+        type = vector_type(element_of(whole.type), held + lanes)
+        whole = body.emit(llvm.ShuffleVectorOp, (whole, longer), type, mask)
+    return whole
+
+
+def _called(body: FunctionBody, name: str, operands: Sequence[SSAValue], like: SSAValue) -> SSAValue:
+    result = body.intrinsic(name, operands, like.type)
+    assert result is not None
+    return result
+
+
+HANDLERS: dict[str, Handler] = {"kernel.dot": _dot}
