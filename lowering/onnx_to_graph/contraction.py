@@ -30,7 +30,7 @@ def _matmul(node: Node) -> SSAValue:
     return node.reshape(product, shape)
 
 
-def _gemm(node: Node) -> SSAValue:
+def gemm(node: Node) -> SSAValue:
     """alpha * a' @ b' + beta * c"""
     a, b, c = node.operand(0), node.operand(1), node.optional(2)
     for index, matrix in enumerate((a, b)):
@@ -51,8 +51,8 @@ def _gemm(node: Node) -> SSAValue:
     return total
 
 
-def _conv(node: Node) -> SSAValue:
-    x, weight, bias = node.operand(0), node.operand(1), node.optional(2)
+def convolution(node: Node, x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
+    """The convolution that the node's attributes describe, of channels that come second."""
     rank = check_rank(node, shape_of(x))
     kernel = read_kernel(node, weight, rank)
     window = read_window(node, shape_of(x)[2:], kernel)
@@ -67,6 +67,10 @@ def _conv(node: Node) -> SSAValue:
             groups=node.integer("group", 1),
         )
     )
+
+
+def _conv(node: Node) -> SSAValue:
+    return convolution(node, node.operand(0), node.operand(1), node.optional(2))
 
 
 def _conv_transpose(node: Node) -> SSAValue:
@@ -109,7 +113,7 @@ def _conv_transpose(node: Node) -> SSAValue:
 
 HANDLERS: dict[str, Handler] = {
     "MatMul": _matmul,
-    "Gemm": _gemm,
+    "Gemm": gemm,
     "Conv": _conv,
     "ConvTranspose": _conv_transpose,
 }

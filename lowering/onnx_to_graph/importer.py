@@ -79,6 +79,8 @@ class Importer:
         schema = schema_of(node.proto, node.scope.opsets)
         for entry in unread:
             known = None if schema is None else schema.attributes.get(entry.name)
+            if schema is None:
+                raise node.unsupported(f"attribute {entry.name} is not supported here")
             if known is None:
                 raise node.invalid(f"the operator has no attribute {entry.name}")
             if helper.get_attribute_value(known.default_value) != helper.get_attribute_value(entry):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from onnx import FunctionProto, NodeProto
+from onnx import FunctionProto, NodeProto, defs
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from . import (
@@ -30,8 +30,10 @@ from . import (
 )
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
+from .microsoft import block_weights, fused, quantized
 from .node import Handler
 
+_EARLY = ("LayerNormalization",)  # operators that ONNX Runtime writes into models of opsets that don't have them yet
 _Nodes: TypeAlias = Iterable[tuple[str, NodeProto]]
 
 HANDLERS: dict[str, Handler] = {
@@ -55,6 +57,9 @@ HANDLERS: dict[str, Handler] = {
         resize,
         sampling,
         states,
+        block_weights,
+        fused,
+        quantized,
     )
     for name, handler in family.HANDLERS.items()
 }
@@ -64,6 +69,13 @@ def handler_of(node: NodeProto) -> Handler | None:
     """What imports a node, found by its operator: with the domain in front where that is not ONNX's own."""
     domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
     return HANDLERS.get(f"{domain}{node.op_type}")
+
+
+def is_foreign(node: NodeProto, opsets: Mapping[str, int]) -> bool:
+    """Whether the operator is none of ONNX's, or one that ONNX Runtime had before ONNX."""
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    known = domain in opsets or not domain
+    return known and (not defs.has(node.op_type, domain) or node.op_type in _EARLY)
 
 
 class OperatorCheck:
@@ -98,6 +110,8 @@ class OperatorCheck:
                     yield inside, function_opsets(function)
                 continue
             schema = schema_of(node, opsets)
+            if schema is None and handler_of(node) is not None and is_foreign(node, opsets):
+                continue
             if schema is None or _is_too_old(node, schema, opsets):
                 self._add(name, node, f" in opset {opsets.get('', 'none')}" if node.domain in ("", "ai.onnx") else "")
                 continue

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.graph.contraction import ConvOp, MatmulOp
+from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.elementwise import DivOp, MulOp, SubOp
 from ...dialects.graph.narrow import is_narrow_float
 from ...dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
 from ...dialects.graph.values import element_type_of_value, shape_of
+from .contraction import convolution
 from .movement import slice_axis
 from .node import Handler, Node
 from .types import element_type
-from .windows import check_rank, read_window
 
 _UINT8 = element_type(2, "uint8")
 
@@ -143,45 +143,29 @@ def _matmul_integer(node: Node) -> SSAValue:
 
 def _conv_integer(node: Node) -> SSAValue:
     x, weight = _centred(node, 0, 2, 1), _centred(node, 1, 3, 0)
-    return _conv(node, x, weight, None)
+    return convolution(node, x, weight, None)
 
 
-def _conv(node: Node, x: SSAValue, weight: SSAValue, bias: SSAValue | None) -> SSAValue:
-    check_rank(node, shape_of(x))
-    window = read_window(node, shape_of(x)[2:], shape_of(weight)[2:])
-    return node.emit(
-        ConvOp(
-            x,
-            weight,
-            bias,
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            groups=node.integer("group", 1),
-        )
-    )
-
-
-def _along(node: Node, parameter: SSAValue, axis: int, rank: int) -> SSAValue:
+def parameter(node: Node, value: SSAValue, axis: int, rank: int) -> SSAValue:
     """A scale or zero point of a product's operand: one entry, one for each place along an axis, or as many dims."""
-    shape = shape_of(parameter)
-    if shape in ((), (1,)):
-        return node.reshape(parameter, ())
-    return node.reshape(
-        parameter, [shape[0] if at == axis % rank else 1 for at in range(rank)] if len(shape) == 1 else shape
-    )
+    shape = shape_of(value)
+    if len(shape) > 1:
+        return value
+    if not shape or shape == (1,):
+        return node.reshape(value, ())
+    return node.reshape(value, [shape[0] if at == axis % rank else 1 for at in range(rank)])
 
 
 def _dequantized(node: Node, index: int, axis: int) -> SSAValue:
     """An operand with the scale and zero point that follow it, in f32."""
     x = node.operand(index)
-    scale, zero = (_along(node, node.operand(index + at), axis, len(shape_of(x))) for at in (1, 2))
+    scale, zero = (parameter(node, node.operand(index + at), axis, len(shape_of(x))) for at in (1, 2))
     return node.emit(DequantizeOp(x, node.cast(scale, f32), zero))
 
 
 def _quantized(node: Node, x: SSAValue, index: int, axis: int = 1) -> SSAValue:
     """A result by the scale and zero point at `index`."""
-    scale, zero = (_along(node, node.operand(index + at), axis, len(shape_of(x))) for at in (0, 1))
+    scale, zero = (parameter(node, node.operand(index + at), axis, len(shape_of(x))) for at in (0, 1))
     return node.emit(QuantizeOp(x, node.cast(scale, f32), zero, element_type_of_value(zero)))
 
 
@@ -195,10 +179,12 @@ def _qlinear_conv(node: Node) -> SSAValue:
     if bias is not None:
         unit = node.emit(MulOp(node.reshape(node.operand(1), ()), node.operand(4)))
         bias = node.emit(DequantizeOp(bias, unit))
-    return _quantized(node, _conv(node, x, weight, bias), 6)
+    return _quantized(node, convolution(node, x, weight, bias), 6)
 
 
 HANDLERS: dict[str, Handler] = {
+    "com.microsoft.QuantizeLinear": _quantize_linear,
+    "com.microsoft.DequantizeLinear": _dequantize_linear,
     "QuantizeLinear": _quantize_linear,
     "DequantizeLinear": _dequantize_linear,
     "MatMulInteger": _matmul_integer,

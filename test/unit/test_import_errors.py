@@ -108,7 +108,7 @@ def test_sparse_initialiser() -> None:
 def test_all_unsupported_operators_are_named_at_once() -> None:
     model = graph(
         node("TopK", ["x", "k"], ["a", "i"]),
-        node("QGemm", ["a"], ["b"], domain="com.microsoft"),
+        node("MoE", ["a"], ["b"], domain="com.microsoft"),
         node("Swish", ["b"], ["c"]),
         *(node("Nothing", ["c"], [f"d{index}"]) for index in range(5)),
         node("Sum", ["d0", "d1", "d2", "d3", "d4"], ["y"]),
@@ -117,7 +117,7 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
     model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     message = (
         r"^operators that are not supported: Nothing in opset 20 \(d0_node, d1_node, d2_node and 2 more\); "
-        r"Swish in opset 20 \(c_node\); TopK \(a_node\); com.microsoft.QGemm \(b_node\)$"
+        r"Swish in opset 20 \(c_node\); TopK \(a_node\); com.microsoft.MoE \(b_node\)$"
     )
     with pytest.raises(UnsupportedError, match=message):
         imported(model)

@@ -1,0 +1,73 @@
+"""Weights of 8, 4 or 2 bits in blocks with a scale each, packed in bytes: products with them, rows of them."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.conversion import UnpackBitsOp
+from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
+from ....dialects.graph.quantization import DequantizeOp
+from ....dialects.graph.values import element_type_of_value, is_float, shape_of
+from ..movement import slice_axis
+from ..node import Handler, Node
+
+_WIDTHS = (2, 4, 8)
+
+
+def _unpacked(node: Node, value: SSAValue, bits: int, shape: tuple[int, ...]) -> SSAValue:
+    """Bytes as unsigned integers of so many bits."""
+    if prod(shape_of(value)) * 8 != prod(shape) * bits:
+        raise node.invalid(f"{list(shape_of(value))} bytes don't hold {list(shape)} numbers of {bits} bits")
+    if bits == 8:
+        return node.reshape(value, shape)
+    flat = node.reshape(value, (prod(shape_of(value)),))
+    return node.emit(UnpackBitsOp(flat, _unsigned(bits), shape))
+
+
+def _unsigned(bits: int) -> Attribute:
+    return IntegerType(bits, Signedness.UNSIGNED)
+
+
+def _zero_points(node: Node, value: SSAValue | None, bits: int, rows: int, blocks: int) -> SSAValue:
+    """A zero point for each block [rows, blocks, 1]; what is left out means the middle of the range."""
+    type = _unsigned(bits)
+    if value is None:
+        return node.cast(node.array(np.array(2 ** (bits - 1), np.uint8)), type)
+    packed = -(-blocks * bits // 8)
+    unpacked = _unpacked(node, value, bits, (rows, packed * 8 // bits))
+    return node.reshape(slice_axis(node, unpacked, 1, 0, blocks), (rows, blocks, 1))
+
+
+def _matmul(node: Node) -> SSAValue:
+    """x times the transpose of weights [N, K] in blocks along K; a zero point may be one of floats."""
+    x, scales, zero = node.operand(0), node.operand(2), node.optional(3)
+    bits, block = node.integer("bits", 4), node.integer("block_size", 0)
+    rows, depth = node.integer("N", 0), node.integer("K", 0)
+    node.ignore("accuracy_level")  # sums are as exact as those of the operand's type
+    if node.has_operand(4) or node.integer("weight_prepacked", 0):
+        raise node.unsupported("g_idx, or weights that are packed for another machine")
+    if bits not in _WIDTHS or min(block, rows, depth) < 1:
+        raise node.invalid(f"{rows} x {depth} weights of {bits} bits in blocks of {block}")
+    blocks = -(-depth // block)
+    weight = _unpacked(node, node.operand(1), bits, (rows, blocks, block))
+    scale = node.reshape(scales, (rows, blocks, 1))
+    if zero is not None and is_float(element_type_of_value(zero)):
+        # (w - z) s, where z need not be a whole number
+        plain = node.emit(DequantizeOp(weight, scale))
+        offset = node.emit(MulOp(node.reshape(zero, (rows, blocks, 1)), scale))
+        wide = node.emit(SubOp(plain, offset))
+    else:
+        wide = node.emit(DequantizeOp(weight, scale, _zero_points(node, zero, bits, rows, blocks)))
+    matrix = slice_axis(node, node.reshape(wide, (rows, blocks * block)), 1, 0, depth)
+    flat = node.reshape(x, (prod(shape_of(x)[:-1]), depth))
+    product = node.reshape(node.emit(MatmulOp(flat, matrix, transpose_b=True)), (*shape_of(x)[:-1], rows))
+    bias = node.optional(5)
+    return product if bias is None else node.emit(AddOp(product, bias))
+
+
+HANDLERS: dict[str, Handler] = {"com.microsoft.MatMulNBits": _matmul}

@@ -1,0 +1,190 @@
+"""Quantised operators: what a model with QuantizeLinear and DequantizeLinear around ONNX's own would spell out.
+
+Each operand is three: numbers, scale and zero point, of which the last may be absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness, f32
+from xdsl.ir import SSAValue
+
+from ....dialects.graph.activation import ClipOp, LeakyReluOp
+from ....dialects.graph.base import GraphOp
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.movement import ConcatOp, TransposeOp
+from ....dialects.graph.quantization import DequantizeOp, QuantizeOp
+from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, SoftmaxOp
+from ....dialects.graph.unary import RoundOp, SigmoidOp
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.windows import AvgPoolOp
+from ..contraction import convolution
+from ..node import Handler, Node
+from ..quantization import parameter
+from ..windows import check_rank, read_window
+
+_UINT8 = IntegerType(8, Signedness.UNSIGNED)
+
+
+def dequantized(node: Node, index: int, axis: int = 1) -> SSAValue:
+    """The operand at `index` as f32, by the scale and the zero point that follow it; they may vary along `axis`."""
+    return unquantized(node, node.operand(index), node.operand(index + 1), node.optional(index + 2), axis)
+
+
+def unquantized(node: Node, x: SSAValue, scale: SSAValue, zero: SSAValue | None, axis: int = 1) -> SSAValue:
+    """(x - zero) * scale in f32."""
+    rank = len(shape_of(x))
+    zeros = None if zero is None else parameter(node, zero, axis, rank)
+    return node.emit(DequantizeOp(x, parameter(node, node.cast(scale, f32), axis, rank), zeros))
+
+
+def quantized(node: Node, value: SSAValue, index: int, like: SSAValue) -> SSAValue:
+    """A result by the scale at `index` and the zero point after it, of the type of `like` where there is none."""
+    scale, zero = node.cast(node.reshape(node.operand(index), ()), f32), node.optional(index + 1)
+    to = element_type_of_value(like if zero is None else zero)
+    return node.emit(QuantizeOp(value, scale, None if zero is None else node.reshape(zero, ()), to))
+
+
+def _binary(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
+    return lambda node: quantized(node, node.emit(make(dequantized(node, 0), dequantized(node, 3))), 6, node.operand(0))
+
+
+def _unary(make: Callable[[Node, SSAValue], SSAValue]) -> Handler:
+    return lambda node: quantized(node, make(node, dequantized(node, 0)), 3, node.operand(0))
+
+
+def _softmax(node: Node, x: SSAValue) -> SSAValue:
+    """Before opset 13, which an attribute states, over all of the operand from the axis on."""
+    shape, opset = shape_of(x), node.integer("opset", 0)
+    axis = node.axis(-1 if opset >= 13 else 1, len(shape))
+    if opset >= 13:
+        return node.emit(SoftmaxOp(x, axis))
+    rows = int(np.prod(shape[:axis], dtype=np.int64))
+    flat = node.reshape(x, (rows, int(np.prod(shape[axis:], dtype=np.int64))))
+    return node.reshape(node.emit(SoftmaxOp(flat, 1)), shape)
+
+
+def _average_pool(node: Node, x: SSAValue) -> SSAValue:
+    def pool(x: SSAValue) -> SSAValue:
+        check_rank(node, shape_of(x))
+        kernel = node.integers("kernel_shape")
+        if kernel is None or len(kernel) != len(shape_of(x)) - 2:
+            raise node.invalid(f"kernel_shape {kernel} for an operand of {len(shape_of(x))} dimensions")
+        window = read_window(node, shape_of(x)[2:], kernel)
+        return node.emit(
+            AvgPoolOp(
+                x,
+                kernel,
+                strides=window.strides,
+                pads=window.pads,
+                ceil_mode=node.flag("ceil_mode"),
+                count_include_pad=node.flag("count_include_pad"),
+            )
+        )
+
+    return channels_first(node, x, pool)
+
+
+def channels_first(node: Node, x: SSAValue, compute: Callable[[SSAValue], SSAValue]) -> SSAValue:
+    """What is computed of an operand whose channels come second, where the node says that they come last."""
+    if not node.flag("channels_last"):
+        return compute(x)
+    rank = len(shape_of(x))
+    result = compute(node.emit(TransposeOp(x, (0, rank - 1, *range(1, rank - 1)))))
+    return node.emit(TransposeOp(result, (0, *range(2, rank), 1)))
+
+
+def _global_average_pool(node: Node, x: SSAValue) -> SSAValue:
+    rank = check_rank(node, shape_of(x)) + 2
+    first = 1 if node.flag("channels_last") else 2
+    return node.emit(ReduceMeanOp(x, range(first, first + rank - 2), keepdims=True))
+
+
+def _concat(node: Node) -> SSAValue:
+    count = len(node.proto.input) - 2
+    if count < 3 or count % 3:
+        raise node.invalid(f"{count} operands are no triples of numbers, scale and zero point")
+    parts = [dequantized(node, 2 + index) for index in range(0, count, 3)]
+    joined = node.emit(ConcatOp(parts, node.axis(0, len(shape_of(parts[0])))))
+    return quantized(node, joined, 0, node.operand(2))
+
+
+def _where(node: Node) -> SSAValue:
+    chosen = node.emit(WhereOp(node.operand(0), dequantized(node, 1), dequantized(node, 4)))
+    return quantized(node, chosen, 7, node.operand(1))
+
+
+def _conv(node: Node) -> SSAValue:
+    """As ONNX's QLinearConv, of channels that may come last."""
+    weight, bias = dequantized(node, 3, 0), node.optional(8)
+    if bias is not None:
+        unit = node.emit(MulOp(node.reshape(node.operand(1), ()), node.operand(4)))
+        bias = node.emit(DequantizeOp(bias, unit))
+    result = channels_first(node, dequantized(node, 0), lambda x: convolution(node, x, weight, bias))
+    return quantized(node, result, 6, node.operand(0))
+
+
+def _gemm(node: Node) -> SSAValue:
+    """alpha * a' b' + c, whose i32 is in units of the three; without a scale of the result it stays in floats."""
+    transposed = node.flag("transB")
+    a, b = dequantized(node, 0), dequantized(node, 3, 0 if transposed else 1)
+    result = node.emit(MatmulOp(a, b, transpose_a=node.flag("transA"), transpose_b=transposed))
+    alpha, c = node.number("alpha", 1.0), node.optional(6)
+    factor = node.scalar(alpha, f32)
+    if alpha != 1.0:
+        result = node.emit(MulOp(result, factor))
+    if c is not None:
+        unit = node.emit(MulOp(node.emit(MulOp(node.reshape(node.operand(1), ()), node.operand(4))), factor))
+        result = node.emit(AddOp(result, node.emit(DequantizeOp(c, _single(node, unit)))))
+    return quantized(node, result, 7, node.operand(0)) if node.has_operand(7) else result
+
+
+def _single(node: Node, value: SSAValue) -> SSAValue:
+    return node.reshape(value, ()) if shape_of(value) == (1,) else value
+
+
+def _added(node: Node, value: SSAValue, index: int) -> SSAValue:
+    bias = node.optional(index)
+    return value if bias is None else node.emit(AddOp(value, bias))
+
+
+def _dynamic_quantize_matmul(node: Node) -> SSAValue:
+    """The left operand is quantised to ui8 by its own range, as DynamicQuantizeLinear does."""
+    x = node.operand(0)
+    axes = range(len(shape_of(x)))
+    low = node.emit(ClipOp(node.emit(ReduceMinOp(x, axes)), None, 0.0))
+    high = node.emit(ClipOp(node.emit(ReduceMaxOp(x, axes)), 0.0, None))
+    extent = node.emit(DivOp(node.emit(SubOp(high, low)), node.scalar(255, x)))
+    nothing = node.emit(EqualOp(extent, node.scalar(0, x)))
+    scale = node.emit(WhereOp(nothing, node.scalar(1, x), extent))
+    zero = node.emit(ClipOp(node.emit(DivOp(node.emit(SubOp(node.scalar(0, x), low)), scale)), 0.0, 255.0))
+    zero = node.cast(node.emit(RoundOp(zero)), _UINT8)
+    a = node.emit(DequantizeOp(node.emit(QuantizeOp(x, scale, zero, _UINT8)), scale, zero))
+    b = unquantized(node, node.operand(1), node.operand(2), node.optional(3), -1)
+    return _added(node, node.emit(MatmulOp(a, b)), 4)
+
+
+def _matmul_integer_to_float(node: Node) -> SSAValue:
+    a = unquantized(node, node.operand(0), node.operand(2), node.optional(4), -2)
+    b = unquantized(node, node.operand(1), node.operand(3), node.optional(5), -1)
+    return _added(node, node.emit(MatmulOp(a, b)), 6)
+
+
+HANDLERS: dict[str, Handler] = {
+    "com.microsoft.QLinearAdd": _binary(AddOp),
+    "com.microsoft.QLinearMul": _binary(MulOp),
+    "com.microsoft.QLinearSigmoid": _unary(lambda node, x: node.emit(SigmoidOp(x))),
+    "com.microsoft.QLinearLeakyRelu": _unary(lambda node, x: node.emit(LeakyReluOp(x, node.number("alpha", 0.01)))),
+    "com.microsoft.QLinearSoftmax": _unary(_softmax),
+    "com.microsoft.QLinearAveragePool": _unary(_average_pool),
+    "com.microsoft.QLinearGlobalAveragePool": _unary(_global_average_pool),
+    "com.microsoft.QLinearConcat": _concat,
+    "com.microsoft.QLinearWhere": _where,
+    "com.microsoft.QLinearConv": _conv,
+    "com.microsoft.QGemm": _gemm,
+    "com.microsoft.DynamicQuantizeMatMul": _dynamic_quantize_matmul,
+    "com.microsoft.MatMulIntegerToFloat": _matmul_integer_to_float,
+}
