@@ -23,7 +23,7 @@ from .decided import check_undecided
 from .device import Device, device_named
 from .limits import in_gigabytes, memory_for
 from .plan import InferencePlan
-from .signature import check_signature, checked_dimensions, entry_of, specs_of, weight_segment
+from .signature import check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
 from .specs import TensorSpec
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def build_plan(
     memory = (
         plan_summary(entry_of(module)) if started_below else plan_memory(module, ctx, config, observer, machine=machine)
     )
-    inputs, outputs = specs_of(module, "input"), specs_of(module, "output")
+    inputs, (outputs, counts, cuts) = specs_of(module, "input"), outputs_of(module)
     if config.max_workspace_size is None:
         _check_memory(device, memory, inputs, outputs)
     left = [phase for phase in engine_phases(config) if phase.level in below]
@@ -107,6 +107,8 @@ def build_plan(
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
+        counts=counts,
+        cuts=cuts,
         config=config,
         memory=memory,
         alignment=memory.alignment,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
+from ..dialects.graph.bounds import cut_shape, trimmed
 from ..dialects.graph.indexing import out_of_range
 from .device import Array, Wrong, device_named
 from .host_memory import as_array
@@ -44,6 +45,10 @@ class ExecutionContext(Stationary):
         self._names = (*plan.input_names, *plan.output_names)
         self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
         self._bound_are_apart = False
+        self._counts = [Tensor.empty((), np.int64, device=plan.config.place) for _ in plan.counts]
+        for place, (spec, count) in enumerate(zip(plan.counts, self._counts, strict=True), len(self._names)):
+            self._session.bind(place, spec, count, written=True)
+        self._found: list[int] = []  # the counts of the last run
 
     def bind_input(self, name: str, memory: object) -> None:
         """Read input `name` from this memory in the following runs: a Tensor, a numpy array or DLPack memory.
@@ -59,7 +64,10 @@ class ExecutionContext(Stationary):
         self._bound_are_apart = False
 
     def bind_output(self, name: str, memory: object) -> None:
-        """Write output `name` to this memory in the following runs; as bind_input, and it must be writable."""
+        """Write output `name` to this memory in the following runs; as bind_input, and it must be writable.
+
+        One of a size that turns out in a run takes memory for all there can be; `output_shape` tells what there is.
+        """
         index = _index(self.plan.output_names, name, "output")
         place = len(self.plan.inputs) + index
         self._bound[place] = self._session.bind(place, self.plan.outputs[index], memory, written=True)
@@ -76,6 +84,15 @@ class ExecutionContext(Stationary):
         wrong = self._session.execute()
         if wrong is not None:
             self._refuse(wrong)
+        self._found = [int(count.to("cpu").numpy()) for count in self._counts]
+
+    def output_shape(self, name: str) -> tuple[int, ...]:
+        """How much of output `name` the last run made, from its beginning along each axis."""
+        index = _index(self.plan.output_names, name, "output")
+        spec = self.plan.outputs[index]
+        if spec.bounded and not self._found:
+            raise InvalidInputError(f"how large '{name}' is turns out in a run; there was none")
+        return tuple(cut_shape(spec.shape, index, self.plan.cuts, self._found)) if spec.bounded else spec.shape
 
     def _refuse(self, wrong: Wrong) -> NoReturn:
         """Raises InvalidInputError for an index that turned out to be out of range."""
@@ -115,14 +132,18 @@ class ExecutionContext(Stationary):
         if self._is_lent:
             self._check_outside_arena(arrays)
         try:
-            outputs = [np.empty(spec.shape, spec.dtype) for spec in plan.outputs]
+            outputs = [np.empty(spec.shape, spec.dtype) for spec in plan.written]
         except MemoryError:
-            total = sum(spec.nbytes for spec in plan.outputs)
+            total = sum(spec.nbytes for spec in plan.written)
             raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
         wrong = self._session.run(arrays, outputs)
         if wrong is not None:
             self._refuse(wrong)
-        return outputs
+        if not plan.counts:
+            return outputs
+        shown = len(plan.outputs)
+        self._found = [int(count) for count in outputs[shown:]]
+        return trimmed(outputs[:shown], plan.cuts, self._found)
 
     def run_tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         """`run` with fresh tensors of the plan's device by name, which other libraries take by DLPack.
@@ -136,11 +157,16 @@ class ExecutionContext(Stationary):
         """`run_tensors` on one value for each input, in the model's order, to tensors in the model's order."""
         plan, place = self.plan, self.plan.config.place
         given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
-        outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.outputs]
+        outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
         wrong = self._session.run_tensors(given, outputs)
         if wrong is not None:
             self._refuse(wrong)
-        return outputs
+        shown = len(plan.outputs)
+        self._found = [int(count.to("cpu").numpy()) for count in outputs[shown:]]
+        return [
+            Tensor(each.storage, self.output_shape(spec.name), each.dtype, each.offset, each.strides)
+            for spec, each in zip(plan.outputs, outputs, strict=False)
+        ]
 
     def _placed(self, spec: TensorSpec, value: Any) -> Tensor:
         """An input as a tensor that code on the plan's device can read."""

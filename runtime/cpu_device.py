@@ -46,7 +46,7 @@ class CpuSession(Session):
         own.append(plan.weights.address)
         if plan.profiled:
             own.append(self._times.ctypes.data)
-        count = len(plan.inputs) + len(plan.outputs)
+        count = len(plan.inputs) + len(plan.written)
         bound, given = ((ctypes.c_void_p * (count + len(own)))(*[None] * count, *own) for _ in range(2))
         self._bound: list[Array | None] = [None] * count
         self._bound_pointers, self._bound_address = bound, ctypes.addressof(bound)

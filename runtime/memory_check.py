@@ -81,10 +81,11 @@ def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) ->
     for name, array, bytes_before in zip(plan.input_names, inputs, before, strict=True):
         if array.tobytes() != bytes_before:
             raise PlanError(f"memory check: input '{name}' was changed")
-    return [
-        memory.inside.view(spec.dtype).reshape(spec.shape).copy()
-        for spec, memory in zip(plan.outputs, outputs, strict=True)
-    ]
+    found: list[Array] = []
+    for spec, memory in zip(plan.outputs, outputs, strict=True):
+        there = tuple(map(slice, context.output_shape(spec.name)))
+        found.append(memory.inside.view(spec.dtype).reshape(spec.shape)[there].copy())
+    return found
 
 
 class _Guarded:

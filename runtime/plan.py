@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from typing_extensions import override
 
 from ..dialects.errors import InvalidInputError
+from ..dialects.graph.bounds import Cut
 from ..passes.memory.report.memory_report import MemoryPlan
 from .context import ExecutionContext
 from .device import Code, Memory, Session, device_named
@@ -31,6 +32,10 @@ class InferencePlan(Stationary):
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    counts: tuple[TensorSpec, ...]
+    """Further outputs of the code, behind the model's: how much of the model's there is."""
+    cuts: tuple[tuple[Cut, ...], ...]
+    """For each count, the outputs and axes that it cuts."""
     config: EngineConfig
     memory: MemoryPlan
     alignment: int
@@ -59,6 +64,11 @@ class InferencePlan(Stationary):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return tuple(spec.name for spec in self.outputs)
+
+    @property
+    def written(self) -> tuple[TensorSpec, ...]:
+        """What code writes: the outputs and the counts."""
+        return (*self.outputs, *self.counts)
 
     @property
     def arena_bytes(self) -> int:

@@ -30,7 +30,7 @@ class RemoteSession(Session):
         self._name = plan.config.place
         self._device = device_named(self._name)
         self._launch = launch
-        self._specs = (*plan.inputs, *plan.outputs)
+        self._specs = (*plan.inputs, *plan.written)
         self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
         self._times = self._zeroed(8 * (len(plan.calls) + 1)) if plan.profiled else None
         self._own = [each for each in (arena, self._status, plan.weights, self._times) if each is not None]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
@@ -26,6 +28,7 @@ from xdsl.traits import SymbolTable
 from ..dialects.errors import InvalidModelError
 from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
+from ..dialects.graph.bounds import Cut, bounded_axes, cuts_of
 from ..dialects.graph.interpret import input_names
 from ..dialects.graph.values import numpy_dtype
 from ..lowering.kernels_to_loops.lower_kernels import KERNEL
@@ -97,6 +100,20 @@ def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
             # The llvm level has pointers, with their types beside them.
             specs.append(_spec(text, attributes.data.get("graph.type", argument.type)))
     return tuple(specs)
+
+
+def outputs_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], tuple[tuple[Cut, ...], ...]]:
+    """The outputs of the model; the counts behind them, which are outputs of `main` too, and what each of them cuts."""
+    specs = specs_of(module, "output")
+    of_outputs = [each for each in _argument_attributes(module) if each.data.get("graph.role") == StringAttr("output")]
+    cuts = tuple(cut for each in of_outputs if (cut := cuts_of(each)))
+    shown = len(specs) - len(cuts)
+    for spec, cut in zip(specs[shown:], cuts, strict=True):
+        whole = spec.shape == () and spec.dtype == np.int64
+        if not whole or any(number >= shown or axis >= len(specs[number].shape) for number, axis in cut):
+            raise InvalidModelError(f"@main: '{spec.name}' is no count of results that are there")
+    outputs = [replace(spec, bounded=bounded_axes(cuts, number)) for number, spec in enumerate(specs[:shown])]
+    return tuple(outputs), specs[shown:], cuts
 
 
 def _argument_attributes(module: ModuleOp) -> tuple[DictionaryAttr, ...]:

@@ -15,11 +15,15 @@ from ..dialects.errors import InvalidInputError, UnsupportedError
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """An input or output: name, static shape and element type."""
+    """An input or output: name, static shape and element type.
+
+    Along `bounded` axes the shape is the most there can be: how much there is turns out in a run.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    bounded: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -28,7 +32,8 @@ class TensorSpec:
 
     @override
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}{list(self.shape)}"
+        sizes = (f"<={size}" if axis in self.bounded else str(size) for axis, size in enumerate(self.shape))
+        return f"{self.name}: {self.dtype}[{', '.join(sizes)}]"
 
 
 def check_placed(spec: TensorSpec, dtype: np.dtype[Any], shape: Sequence[int], what: str) -> None:

@@ -21,6 +21,7 @@ from ..errors import InvalidInputError, InvalidModelError
 from ..symbols import symbol_named
 from .base import GraphOp, describe
 from .blobs import BlobStore
+from .bounds import cuts_of, trimmed
 from .conversion import CastOp
 from .host_code import NAME, argument_texts, is_scalar, is_shaped, main_of, read_by, result_texts
 from .structure import CallOp, KernelOp, WeightOp, YieldOp
@@ -73,8 +74,12 @@ def interpret(
             continue
         arguments.append(_checked(name, np.asarray(inputs[name]), type_of(argument), precision))
     run = _Run(store, None if precision is None else np.dtype(precision), on_value)
-    results = run.block(main.body.block, arguments)
-    return dict(zip(output_names(main), map(np.asarray, results), strict=True))
+    results = [np.asarray(result) for result in run.block(main.body.block, arguments)]
+    cuts = [cuts_of(each) for each in main.res_attrs or ()]
+    counts = [int(result) for result, cut in zip(results, cuts, strict=False) if cut]
+    names, cuts = output_names(main), [cut for cut in cuts if cut]
+    shown = len(results) - len(cuts)
+    return dict(zip(names[:shown], trimmed(results[:shown], cuts, counts), strict=True))
 
 
 def _checked(name: str, array: Array, type: AnyTensor, precision: Any) -> Array:

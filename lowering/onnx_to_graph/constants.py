@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.values import shape_of
+from ...dialects.graph.elementwise import MulOp
+from ...dialects.graph.movement import ConcatOp
 from .node import Handler, Node
 
 
@@ -46,13 +47,21 @@ def _constant_of_shape(node: Node) -> SSAValue:
 
 
 def _shape(node: Node) -> SSAValue:
-    shape = shape_of(node.operand())
-    start, end = node.integer("start", 0), node.integer("end", len(shape))
-    return node.array(np.array(shape[start:end], np.int64))
+    extents = node.extents(node.operand())
+    start, end = node.integer("start", 0), node.integer("end", len(extents))
+    wanted = extents[start:end]
+    if all(isinstance(extent, int) for extent in wanted):
+        return node.array(np.array(wanted, np.int64))
+    parts = [node.scalar(each, i64) if isinstance(each, int) else each for each in wanted]
+    return node.emit(ConcatOp([node.reshape(each, (1,)) for each in parts], 0))
 
 
 def _size(node: Node) -> SSAValue:
-    return node.array(np.array(prod(shape_of(node.operand())), np.int64))
+    extents = node.extents(node.operand())
+    total = node.scalar(prod(each for each in extents if isinstance(each, int)), i64)
+    for each in extents:
+        total = total if isinstance(each, int) else node.emit(MulOp(total, each))
+    return total
 
 
 HANDLERS: dict[str, Handler] = {

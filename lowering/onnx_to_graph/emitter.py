@@ -26,6 +26,7 @@ from ...dialects.graph.narrow import packed, packed_bits
 from ...dialects.graph.quantization import DequantizeOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import AnyTensor, Array, element_type_of, element_type_of_value, shape_of, tensor, type_of
+from .bounded import BoundError, Bounds, result_bounds
 
 # Constants up to this many elements are written out in the IR; larger ones are weights.
 SMALL_ELEMENTS = 64
@@ -66,6 +67,7 @@ class Emitter:
         self.block = block
         self._top = block
         self._given: dict[Block, Sequence[SSAValue]] = {}
+        self._bounds: dict[SSAValue, Bounds] = {}
         self.store = store
         self._inputs = inputs
         self._known: dict[SSAValue, Array] = {}
@@ -128,7 +130,22 @@ class Emitter:
         for operand in op.operands:
             self.place(operand)
         self.block.add_op(op)
+        if any(operand in self._bounds for operand in op.operands) and (found := result_bounds(op, self._bounds)):
+            self._bounds[op.results[0]] = found
         return op.results
+
+    def bound(self, value: SSAValue, axis: int, count: SSAValue) -> None:
+        """Says that of a value's elements along an axis only the first `count` are there, an i64 of rank 0."""
+        self._bounds[value] = {**self.bounds_of(value), axis: count}
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether there is any value of which only a part is there."""
+        return bool(self._bounds)
+
+    def bounds_of(self, value: SSAValue) -> Bounds:
+        """How much of a value is there: the counts along its bounded axes."""
+        return self._bounds.get(value, {})
 
     def place(self, value: SSAValue) -> None:
         """Adds the constant or weight that makes `value` to the outermost block, if it isn't there yet."""
@@ -154,7 +171,9 @@ class Emitter:
             del self._given[block]
 
     def add(self, op: Operation, location: LocationAttr) -> Sequence[SSAValue]:
-        """Adds an op of the host: a loop, a branch, or one on scalars."""
+        """Adds an op of the host: a loop, a branch, or one on scalars. Raises BoundError."""
+        if any(operand in self._bounds for operand in op.operands):
+            raise BoundError("a loop or a branch that hands it on")
         op.location = location
         for operand in op.operands:
             self.place(operand)

@@ -14,7 +14,8 @@ from xdsl.utils.exceptions import VerifyException
 from ...dialects.graph.base import named_location
 from ...dialects.graph.narrow import packed_bits, unpacked
 from ...dialects.graph.structure import WeightOp
-from ...dialects.graph.values import numpy_dtype, tensor, type_of
+from ...dialects.graph.values import numpy_dtype, shape_of, tensor, type_of
+from .bounded import BoundError
 from .check import MAX_NAME, named_nodes
 from .emitter import BYTE, SMALL_ELEMENTS, UNPACKED_BITS, Emitter
 from .functions import (
@@ -31,6 +32,9 @@ from .node import Node
 from .operators import OperatorCheck, handler_of
 from .scope import Scope
 from .types import element_type, tensor_of
+
+COUNTING = ("Shape", "Size")
+"""Operators that compute with the number of elements that there are."""
 
 
 class Importer:
@@ -70,9 +74,25 @@ class Importer:
             raise node.invalid(str(error)) from error
         except IndexError as error:
             raise node.invalid("an operand has fewer dimensions or elements than the operator needs") from error
+        except BoundError as error:
+            raise node.unsupported(f"{error}: how many there are is known only when the model runs") from error
         if unread := node.unread():
             self._check_unread(node, unread)
-        return [result] if isinstance(result, SSAValue) else result
+        results = [result] if isinstance(result, SSAValue) else result
+        if handler is not None and node.op_type not in COUNTING:
+            self._check_bounds(node, results)
+        return results
+
+    def _check_bounds(self, node: Node, results: Sequence[SSAValue | None]) -> None:
+        """Refuses results that were made without asking how much of an operand there is."""
+        if not self._emitter.has_bounds or all(each is None or self._emitter.bounds_of(each) for each in results):
+            return
+        for index, name in enumerate(node.proto.input):
+            for axis in self._emitter.bounds_of(node.operand(index)) if name else ():
+                raise node.unsupported(
+                    f"operand {index} ({name}) has at most {shape_of(node.operand(index))[axis]} elements along axis "
+                    f"{axis}: how many there are is known only when the model runs"
+                )
 
     def _check_unread(self, node: Node, unread: Iterable[AttributeProto]) -> None:
         """Refuses attributes that the handler didn't look at, unless they say what holds anyway."""

@@ -109,23 +109,6 @@ def _eye_like(node: Node) -> SSAValue:
     return node.cast(node.emit(EqualOp(node.reshape(positions(node, rows), (rows, 1)), shifted)), type)
 
 
-def _non_zero(node: Node) -> SSAValue:
-    value = node.constant(0)
-    node.reserve(int(np.count_nonzero(value)) * value.ndim)
-    return node.array(np.stack(np.nonzero(value)).astype(np.int64))
-
-
-def _compress(node: Node) -> SSAValue:
-    """The elements along an axis at which the condition, which import must know, holds."""
-    x, condition = node.operand(0), node.constant(1)
-    if node.has("axis"):
-        axis = node.axis(0, len(shape_of(x)))
-    else:
-        x, axis = node.reshape(x, (int(np.prod(shape_of(x))),)), 0
-    node.reserve(int(np.count_nonzero(condition)))
-    return node.emit(GatherOp(x, node.array(np.flatnonzero(condition).astype(np.int64)), axis))
-
-
 def _top_k(node: Node) -> list[SSAValue]:
     """Values and places of the largest elements; in order also where any order is allowed."""
     x = node.operand(0)
@@ -166,8 +149,6 @@ HANDLERS: dict[str, Handler] = {
     "Trilu": _trilu,
     "Range": _range,
     "EyeLike": _eye_like,
-    "NonZero": _non_zero,
-    "Compress": _compress,
     "TopK": _top_k,
     "ReverseSequence": _reverse_sequence,
 }

@@ -135,8 +135,7 @@ class _Loop:
         values = results[1:] if kept else results
         collected = values[len(self.initial) :]
         if self.rows is None and (ends or self.first is not None):
-            for value in collected:
-                node.bound(value, 0, results[0])
+            collected = [node.bound(value, 0, results[0]) for value in collected]
         return Repeated(values[: len(self.initial)], collected)
 
     def check(self, made: Turn) -> None:

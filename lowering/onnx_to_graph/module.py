@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import BinaryIO
 
 from numpy.typing import ArrayLike
-from onnx import GraphProto, ModelProto, ValueInfoProto
+from onnx import ModelProto, ValueInfoProto
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -17,8 +17,10 @@ from xdsl.ir import Block, Region, SSAValue
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store
+from ...dialects.graph.bounds import COUNTS, Cut, counts_attr
 from ...dialects.graph.host_code import state_level
 from ...dialects.graph.values import element_type_of_value, shape_of
+from .bounded import Bounds
 from .check import opset_versions, ordered_nodes
 from .emitter import Emitter
 from .functions import model_functions
@@ -63,16 +65,32 @@ def import_module(
 
     results = [scope.value(value.name) for value in graph.output]
     for value, result in zip(graph.output, results, strict=True):
-        _check_output(value, result)
+        _check_output(value, result, emitter.bounds_of(result))
         emitter.place(result)
+    named = _named([value.name for value in graph.output])
+    for count, cuts in _counts(results, emitter).items():
+        name = StringAttr(f"{graph.output[cuts[0][0]].name}.count")
+        named.append(DictionaryAttr({"graph.name": name, COUNTS: counts_attr(cuts)}))
+        results.append(count)
     _drop_unused(block, results)
     block.add_op(ReturnOp(*results))
-    module = ModuleOp([_function(graph, list(inputs), block, results)])
+    types = ([argument.type for argument in block.args], [result.type for result in results])
+    arguments = ArrayAttr(_named(list(inputs)))
+    module = ModuleOp([FuncOp("main", types, Region(block), arg_attrs=arguments, res_attrs=ArrayAttr(named))])
     state_level(module, "graph")
     return module
 
 
-def _check_output(value: ValueInfoProto, result: SSAValue) -> None:
+def _counts(results: Sequence[SSAValue], emitter: Emitter) -> dict[SSAValue, list[Cut]]:
+    """How much of results there is, and of which along which axes."""
+    found: dict[SSAValue, list[Cut]] = {}
+    for number, result in enumerate(results):
+        for axis, count in emitter.bounds_of(result).items():
+            found.setdefault(count, []).append((number, axis))
+    return found
+
+
+def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds) -> None:
     """Compares an output with what the model states: a wrong type is an error, a wrong shape a warning."""
     if value.type.WhichOneof("value") != "tensor_type":
         return
@@ -83,10 +101,14 @@ def _check_output(value: ValueInfoProto, result: SSAValue) -> None:
             raise InvalidModelError(f"output {value.name} should be {wanted}, but is {element_type_of_value(result)}")
     if not stated.HasField("shape"):
         return
-    shape = shape_of(result)
+    shape = [-1 if axis in bounds else size for axis, size in enumerate(shape_of(result))]
     sizes = [entry.dim_value if entry.HasField("dim_value") else -1 for entry in stated.shape.dim]
-    if len(sizes) != len(shape) or any(size not in (-1, real) for size, real in zip(sizes, shape, strict=True)):
-        warnings.warn(f"output {value.name} has shape {list(shape)}, but the model states {sizes}", stacklevel=4)
+    if len(sizes) != len(shape) or any(
+        size not in (-1, real) and real != -1 for size, real in zip(sizes, shape, strict=True)
+    ):
+        warnings.warn(
+            f"output {value.name} has shape {list(shape_of(result))}, but the model states {sizes}", stacklevel=4
+        )
 
 
 def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:
@@ -97,16 +119,5 @@ def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:
             op.erase()
 
 
-def _function(graph: GraphProto, inputs: Sequence[str], block: Block, results: Sequence[SSAValue]) -> FuncOp:
-    types = ([argument.type for argument in block.args], [result.type for result in results])
-    return FuncOp(
-        "main",
-        types,
-        Region(block),
-        arg_attrs=_named(inputs),
-        res_attrs=_named([value.name for value in graph.output]),
-    )
-
-
-def _named(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr([DictionaryAttr({"graph.name": StringAttr(name)}) for name in names])
+def _named(names: Sequence[str]) -> list[DictionaryAttr]:
+    return [DictionaryAttr({"graph.name": StringAttr(name)}) for name in names]

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.errors import InvalidModelError, UnknownValueError, UnsupportedError
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
+from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from .emitter import MADE_BYTES, Emitter
 from .scope import Scope
@@ -262,9 +262,20 @@ class Node:
         """A 16-bit float in float32, for what takes several steps; anything else as it is."""
         return self.cast(value, f32) if element_type_of_value(value) in (f16, bf16) else value
 
-    def bound(self, value: SSAValue, axis: int, count: SSAValue) -> None:
-        """Says that of a value's elements along an axis only the first `count` are there."""
-        raise self.unsupported(f"how large {value.type} is along axis {axis} depends on {count.type}")
+    def bound(self, value: SSAValue, axis: int, count: SSAValue) -> SSAValue:
+        """The value, of whose elements along an axis only the first `count` are there."""
+        known = self.known(count)
+        if known is None:
+            self.emitter.bound(value, axis, count)
+            return value
+        stops = list(shape_of(value))
+        stops[axis] = int(known)
+        return self.emit(SliceOp(value, [0] * len(stops), stops))
+
+    def extents(self, value: SSAValue) -> list[int | SSAValue]:
+        """The sizes of a value; those along bounded axes are i64 of rank 0."""
+        bounds = self.emitter.bounds_of(value)
+        return [bounds.get(axis, size) for axis, size in enumerate(shape_of(value))]
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value with another shape; itself when it has that shape already."""

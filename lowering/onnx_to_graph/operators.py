@@ -26,7 +26,9 @@ from . import (
     reduction,
     resize,
     sampling,
+    selecting,
     states,
+    suppression,
 )
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
@@ -55,11 +57,13 @@ HANDLERS: dict[str, Handler] = {
         recurrence,
         reduction,
         resize,
+        selecting,
         sampling,
         states,
         block_weights,
         fused,
         quantized,
+        suppression,
     )
     for name, handler in family.HANDLERS.items()
 }

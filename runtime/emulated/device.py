@@ -109,7 +109,7 @@ class InterpretedCode(EmulatedCode):
 
     @override
     def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
-        first, last = len(plan.inputs), len(plan.inputs) + len(plan.outputs)
+        first, last = len(plan.inputs), len(plan.inputs) + len(plan.written)
         status = last + 1 if plan.checks else None
         roots: list[Place] = []
         for number, address in enumerate(addresses):

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from import_cases import onnxruntime
-from onnx import ModelProto, parser
+from onnx import ModelProto
+from text_models import model_of, numbers
 from xdsl.dialects import scf
 
 import mini_infer as mi
@@ -23,11 +24,6 @@ WAYS: list[dict[str, Any]] = [
 ]
 
 
-def model_of(text: str, opset: int = 17) -> ModelProto:
-    """A model in ONNX's text form, of which only the graph is given."""
-    return parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]> {text}')
-
-
 def judge(model: ModelProto, *calls: dict[str, Array], ways: list[dict[str, Any]] = WAYS) -> None:
     """Compares every call with ONNX Runtime, compiled in several ways."""
     names = [value.name for value in model.graph.output]
@@ -39,10 +35,6 @@ def judge(model: ModelProto, *calls: dict[str, Array], ways: list[dict[str, Any]
             for name, array in zip(names, arrays, strict=True):
                 np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6, err_msg=f"{name} {way}")
                 assert found[name].shape == array.shape and found[name].dtype == array.dtype
-
-
-def numbers(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 BRANCHES = """

@@ -107,7 +107,7 @@ def test_sparse_initialiser() -> None:
 
 def test_all_unsupported_operators_are_named_at_once() -> None:
     model = graph(
-        node("TopK", ["x", "k"], ["a", "i"]),
+        node("Multinomial", ["x"], ["a"]),
         node("MoE", ["a"], ["b"], domain="com.microsoft"),
         node("Swish", ["b"], ["c"]),
         *(node("Nothing", ["c"], [f"d{index}"]) for index in range(5)),
@@ -116,8 +116,9 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
     )
     model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     message = (
-        r"^operators that are not supported: Nothing in opset 20 \(d0_node, d1_node, d2_node and 2 more\); "
-        r"Swish in opset 20 \(c_node\); TopK \(a_node\); com.microsoft.MoE \(b_node\)$"
+        r"^operators that are not supported: Multinomial \(a_node\); "
+        r"Nothing in opset 20 \(d0_node, d1_node, d2_node and 2 more\); "
+        r"Swish in opset 20 \(c_node\); com.microsoft.MoE \(b_node\)$"
     )
     with pytest.raises(UnsupportedError, match=message):
         imported(model)
@@ -126,10 +127,10 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
 def test_operators_of_functions_are_checked_too() -> None:
     model = graph(node("Outer", ["x"], ["y"], domain="local"))
     model.opset_import.append(helper.make_opsetid("local", 1))
-    body = [node("TopK", ["a", "a"], ["b", "i"], name="inner")]
+    body = [node("Multinomial", ["a"], ["b"], name="inner")]
     opsets = [helper.make_opsetid("", 20)]
     model.functions.append(helper.make_function("local", "Outer", ["a"], ["b"], body, opsets))
-    with pytest.raises(UnsupportedError, match=r"TopK \(y_node/inner\)"):
+    with pytest.raises(UnsupportedError, match=r"Multinomial \(y_node/inner\)"):
         imported(model)
 
 
@@ -242,8 +243,8 @@ def test_control_flow() -> None:
     lost = {**branches, "else_branch": branch(node("Neg", ["lost"], ["e"]))}
     with pytest.raises(InvalidModelError, match=r"y_node \(If\): reads lost, which nothing makes"):
         imported(graph(node("If", ["c"], ["y"], **lost), c=np.array(True)))
-    unsupported = {**branches, "then_branch": branch(node("TopK", ["x", "x"], ["t", "i"]))}
-    with pytest.raises(UnsupportedError, match=r"TopK \(t_node\)"):
+    unsupported = {**branches, "then_branch": branch(node("Multinomial", ["x"], ["t"]))}
+    with pytest.raises(UnsupportedError, match=r"Multinomial \(t_node\)"):
         imported(graph(node("If", ["c"], ["y"], **unsupported), c=np.array(True)))
     loop = node("Loop", ["n", ""], ["y"], body=branch(node("Abs", ["x"], ["b"])))
     with pytest.raises(InvalidModelError, match=r"y_node \(Loop\): its graph branch has 0 inputs instead of 2"):

@@ -220,7 +220,6 @@ def test_invalid(case: Case, message: str) -> None:
     ("case", "message"),
     [
         (Case("Reshape", [X, ints(4, -1)], 14), r"operand 1 \(x1\) must be known when the model is imported"),
-        (Case("NonZero", [FLAGS], 13), r"operand 0 \(x0\) must be known"),
         (Case("Constant", [], 13, {"value_string": "text"}), "a constant given as value_string"),
         (Case("Dropout", [X, np.array(0.3, np.float32), np.array(True)], 13, known=[1, 2]), "training mode"),
     ],
