@@ -1,94 +1,125 @@
-"""Recurrent operators: each is one graph op, which runs all steps."""
+"""Recurrent operators: each is one graph op, which runs all steps; two where the directions have other activations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Callable, Sequence
 
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.movement import TransposeOp
-from ...dialects.graph.recurrence import ACTIVATIONS, GruOp, LstmOp, RnnOp
+from ...dialects.graph.cell_activations import NAMES, WITH_ALPHA, WITH_BETA, Activation
+from ...dialects.graph.elementwise import LessOp
+from ...dialects.graph.movement import ConcatOp, TransposeOp
+from ...dialects.graph.recurrence import DIRECTIONS, CellOptions, GruOp, LstmOp, RecurrenceOp, RnnOp
 from ...dialects.graph.values import shape_of
+from .indexing import positions
+from .movement import slice_axis
 from .node import Handler, Node
 
+_NAMES = {name.replace("_", ""): name for name in NAMES}
+_ALPHA = {"elu": 1.0, "hard_sigmoid": 0.2, "leaky_relu": 0.01, "thresholded_relu": 1.0}
+_BETA = {"hard_sigmoid": 0.5}
+_LENGTHS, _INITIAL_H, _INITIAL_C, _PEEPHOLE = 4, 5, 6, 7
 
-class _Options(TypedDict):
-    hidden: int
-    direction: str
+Weights = tuple[SSAValue, SSAValue, SSAValue]
+Make = Callable[[Weights, Sequence[SSAValue | None], CellOptions], RecurrenceOp]
 
 
-def _check(node: Node, x: SSAValue, defaults: Sequence[str]) -> None:
-    """Refuses what no recurrent operator is imported with."""
-    if node.has("clip"):
-        raise node.unsupported("clip")
+def _activations(node: Node, usual: Sequence[str], directions: int) -> list[list[Activation]]:
+    """The activations of each direction; each takes the next parameters that are given, of those it has."""
+    count = len(usual)
+    names = node.texts("activations") or [name.replace("_", "") for name in usual] * directions
+    if len(names) != count * directions:
+        raise node.invalid(f"{len(names)} activations instead of {count * directions}")
+    alphas, betas = (iter(node.numbers(f"activation_{name}") or []) for name in ("alpha", "beta"))
+    made: list[Activation] = []
+    for text in names:
+        name = _NAMES.get(text.lower())
+        if name is None:
+            raise node.invalid(f"activation {text} is unknown")
+        alpha = next(alphas, _ALPHA.get(name)) if name in WITH_ALPHA else 0.0
+        beta = next(betas, _BETA.get(name)) if name in WITH_BETA else 0.0
+        if alpha is None or beta is None:
+            raise node.invalid(f"activation {text} needs activation_alpha and activation_beta")
+        made.append(Activation(name, alpha, beta))
+    return [made[count * direction : count * (direction + 1)] for direction in range(directions)]
+
+
+def _mask(node: Node, x: SSAValue) -> SSAValue | None:
+    """[T, B]: whether a batch element has the step; None where all of them have all steps."""
+    if not node.has_operand(_LENGTHS):
+        return None
+    lengths, (steps, batch) = node.operand(_LENGTHS), shape_of(x)[:2]
+    if shape_of(lengths) != (batch,):
+        raise node.invalid(f"sequence_lens of shape {list(shape_of(lengths))} instead of [{batch}]")
+    known = node.known(lengths)
+    if known is not None and ((known < 0).any() or (known > steps).any()):
+        raise node.invalid(f"sequence_lens {known.tolist()} of {steps} steps")
+    if known is not None and (known == steps).all():
+        return None
+    places = node.reshape(positions(node, steps), (steps, 1))
+    return node.emit(LessOp(places, node.reshape(node.cast(lengths, i64), (1, batch))))
+
+
+def _layer(node: Node, usual: Sequence[str], more: Sequence[int], make: Make) -> list[SSAValue]:
+    """y and the last states in the node's layout; `more` are the cell's operands besides the biases and initial h."""
+    batch_first = node.flag("layout")
+
+    def time_first(value: SSAValue | None) -> SSAValue | None:
+        return value if value is None or not batch_first else node.emit(TransposeOp(value, (1, 0, 2)))
+
+    x, direction = time_first(node.operand(0)), node.text("direction", "forward")
+    assert x is not None
     if node.integer("hidden_size", 0) < 1:
         raise node.invalid("hidden_size is missing")
-    steps = shape_of(x)[1 if node.flag("layout") else 0]
-    if node.has_operand(4) and any(length != steps for length in node.ints_operand(4)):
-        raise node.unsupported(f"sequences of different lengths: {node.ints_operand(4)} of {steps} steps")
-    given = node.texts("activations")
-    if given is not None and [name.lower() for name in given] != [name.lower() for name in defaults]:
-        raise node.unsupported(f"activations {', '.join(given)} instead of {', '.join(defaults)}")
+    options: CellOptions = {"hidden": node.integer("hidden_size", 0), "direction": direction}
+    if node.has("clip"):
+        options["clip"] = node.number("clip", 0.0)
+    activations = _activations(node, usual, DIRECTIONS.get(direction, 1))
+    further = [time_first(node.optional(index)) if index < _PEEPHOLE else node.optional(index) for index in more]
+    sided = [node.operand(1), node.operand(2), node.optional(3), time_first(node.optional(_INITIAL_H)), *further]
+    mask = _mask(node, x)
 
+    def run(sided: Sequence[SSAValue | None], options: CellOptions) -> Sequence[SSAValue]:
+        weight, recurrence, *rest = sided
+        assert weight is not None and recurrence is not None
+        return node.emit_all(make((x, weight, recurrence), [*rest, mask], options))
 
-def _directions(node: Node) -> int:
-    return 2 if node.text("direction", "forward") == "bidirectional" else 1
-
-
-def _time_first(node: Node, value: SSAValue | None) -> SSAValue | None:
-    """An operand with the batch in its second dimension, where `layout` 1 has it in the first."""
-    if value is None or not node.flag("layout"):
-        return value
-    return node.emit(TransposeOp(value, (1, 0, 2)))
-
-
-def _results(node: Node, y: SSAValue, states: Sequence[SSAValue]) -> list[SSAValue]:
-    """y [T, D, B, H] and states [D, B, H] in the node's layout."""
-    if not node.flag("layout"):
-        return [y, *states]
-    return [
-        node.emit(TransposeOp(y, (2, 0, 1, 3))),
-        *(node.emit(TransposeOp(state, (1, 0, 2))) for state in states),
-    ]
-
-
-def _operands(node: Node) -> tuple[SSAValue, SSAValue, SSAValue, SSAValue | None, SSAValue | None]:
-    """What all cells take: the sequence, the weights, the biases and the initial h."""
-    x = _time_first(node, node.operand(0))
-    assert x is not None
-    return x, node.operand(1), node.operand(2), node.optional(3), _time_first(node, node.optional(5))
-
-
-def _options(node: Node) -> _Options:
-    return {"hidden": node.integer("hidden_size", 0), "direction": node.text("direction", "forward")}
+    if activations[0] == activations[-1]:
+        results = run(sided, {**options, "activations": activations[0]})
+    else:
+        sides: list[Sequence[SSAValue]] = []
+        for number, (side, functions) in enumerate(zip(("forward", "reverse"), activations, strict=True)):
+            own = [None if value is None else slice_axis(node, value, 0, number, number + 1) for value in sided]
+            sides.append(run(own, {**options, "direction": side, "activations": functions}))
+        axes = (1, *[0] * (len(sides[0]) - 1))
+        results = [node.emit(ConcatOp(pair, axis)) for pair, axis in zip(zip(*sides, strict=True), axes, strict=True)]
+    if not batch_first:
+        return list(results)
+    y, *last = results
+    return [node.emit(TransposeOp(y, (2, 0, 1, 3))), *(node.emit(TransposeOp(state, (1, 0, 2))) for state in last)]
 
 
 def _lstm(node: Node) -> list[SSAValue]:
-    x = node.operand(0)
-    _check(node, x, ("Sigmoid", "Tanh", "Tanh") * _directions(node))
-    if node.flag("input_forget"):
-        raise node.unsupported("input_forget: the input gate and the forget gate are one")
-    initial_c = _time_first(node, node.optional(6))
-    y, last_h, last_c = node.emit_all(LstmOp(*_operands(node), initial_c, node.optional(7), **_options(node)))
-    return _results(node, y, (last_h, last_c))
+    forget = node.flag("input_forget")
+
+    def make(weights: Weights, further: Sequence[SSAValue | None], options: CellOptions) -> LstmOp:
+        return LstmOp(*weights, *further, input_forget=forget, **options)
+
+    return _layer(node, LstmOp.ACTIVATIONS, (_INITIAL_C, _PEEPHOLE), make)
 
 
 def _gru(node: Node) -> list[SSAValue]:
-    _check(node, node.operand(0), ("Sigmoid", "Tanh") * _directions(node))
-    y, last = node.emit_all(
-        GruOp(*_operands(node), **_options(node), linear_before_reset=node.flag("linear_before_reset"))
-    )
-    return _results(node, y, [last])
+    linear = node.flag("linear_before_reset")
+
+    def make(weights: Weights, further: Sequence[SSAValue | None], options: CellOptions) -> GruOp:
+        return GruOp(*weights, *further, linear_before_reset=linear, **options)
+
+    return _layer(node, GruOp.ACTIVATIONS, (), make)
 
 
 def _rnn(node: Node) -> list[SSAValue]:
-    names = node.texts("activations") or ["Tanh"] * _directions(node)
-    _check(node, node.operand(0), names)
-    if len(set(names)) != 1 or names[0].lower() not in ACTIVATIONS:
-        raise node.unsupported(f"activations {', '.join(names)}")
-    y, last = node.emit_all(RnnOp(*_operands(node), **_options(node), activation=names[0].lower()))
-    return _results(node, y, [last])
+    return _layer(node, RnnOp.ACTIVATIONS, (), lambda weights, further, options: RnnOp(*weights, *further, **options))
 
 
 HANDLERS: dict[str, Handler] = {"LSTM": _lstm, "GRU": _gru, "RNN": _rnn}

@@ -33,7 +33,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     %w = graph.reshape %a {shape = array<i64: 1, 8, 4>} : (tensor<8x4x1xf32>) -> tensor<1x8x4xf32>
     %b = graph.unpack %q {kind = "conv_panels", shape = array<i64: 8, 2, 1>} : (tensor<1x1x2x8xf32>) -> tensor<8x2x1xf32>
     %r = graph.reshape %b {shape = array<i64: 1, 8, 2>} : (tensor<8x2x1xf32>) -> tensor<1x8x2xf32>
-    %y, %h, %c = graph.lstm %x, %w, %r {hidden = 2 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (tensor<3x1x4xf32>, tensor<1x8x4xf32>, tensor<1x8x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+    %y, %h, %c = graph.lstm %x, %w, %r {hidden = 2 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>} : (tensor<3x1x4xf32>, tensor<1x8x4xf32>, tensor<1x8x2xf32>) -> (tensor<3x1x1x2xf32>, tensor<1x1x2xf32>, tensor<1x1x2xf32>)
     graph.yield %h : tensor<1x1x2xf32>
   }
 }

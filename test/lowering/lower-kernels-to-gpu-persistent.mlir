@@ -24,7 +24,7 @@ builtin.module attributes {kernel.target = #kernel.gpu<"sm_80">} {
     func.return
   }
   graph.kernel @gru_0(%x: tensor<3x2x4xf32>, %w: tensor<1x24x4xf32>, %r: tensor<1x24x8xf32>) -> tensor<3x1x2x8xf32> attributes {schedule = #kernel.schedule<"persistent", {lanes = 8, rows = 2, input_lanes = 4, input_rows = 2}>, interface = #kernel.interface<scratch = 576>} {
-    %y, %h = graph.gru %x, %w, %r {hidden = 8 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<3x2x4xf32>, tensor<1x24x4xf32>, tensor<1x24x8xf32>) -> (tensor<3x1x2x8xf32>, tensor<1x2x8xf32>)
+    %y, %h = graph.gru %x, %w, %r {hidden = 8 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>} : (tensor<3x2x4xf32>, tensor<1x24x4xf32>, tensor<1x24x8xf32>) -> (tensor<3x1x2x8xf32>, tensor<1x2x8xf32>)
     graph.yield %y : tensor<3x1x2x8xf32>
   }
 }

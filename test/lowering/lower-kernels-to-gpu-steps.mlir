@@ -28,7 +28,7 @@ builtin.module attributes {kernel.target = #kernel.gpu<"sm_80">} {
     func.return
   }
   graph.kernel @lstm_0(%x: tensor<3x2x4xf32>, %w: tensor<2x32x4xf32>, %r: tensor<2x32x8xf32>) -> (tensor<3x2x2x8xf32>, tensor<2x2x8xf32>) attributes {schedule = #kernel.schedule<"steps", {lanes = 4, rows = 2, input_lanes = 4, input_rows = 2}>, interface = #kernel.interface<scratch = 2048>} {
-    %y, %h, %c = graph.lstm %x, %w, %r {hidden = 8 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>} : (tensor<3x2x4xf32>, tensor<2x32x4xf32>, tensor<2x32x8xf32>) -> (tensor<3x2x2x8xf32>, tensor<2x2x8xf32>, tensor<2x2x8xf32>)
+    %y, %h, %c = graph.lstm %x, %w, %r {hidden = 8 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>} : (tensor<3x2x4xf32>, tensor<2x32x4xf32>, tensor<2x32x8xf32>) -> (tensor<3x2x2x8xf32>, tensor<2x2x8xf32>, tensor<2x2x8xf32>)
     graph.yield %y, %h : tensor<3x2x2x8xf32>, tensor<2x2x8xf32>
   }
 }

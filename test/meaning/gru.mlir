@@ -172,7 +172,7 @@ func.func @main(
   // CHECK: by_hand_y: reference, unfused, fused agree
   // CHECK: by_hand_h: reference, unfused, fused agree
   %by_hand_y, %by_hand_h = graph.gru %x_hand, %w_hand, %r_hand
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}
     : (tensor<2x1x1xf32>, tensor<1x3x1xf32>, tensor<1x3x1xf32>)
     -> (tensor<2x1x1x1xf32>, tensor<1x1x1xf32>)
 
@@ -180,7 +180,7 @@ func.func @main(
   // CHECK: forward_y: reference, unfused, fused agree
   // CHECK: forward_h: reference, unfused, fused agree
   %forward_y, %forward_h = graph.gru %x_3, %w_3_1, %r_3_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x9x2xf32>, tensor<1x9x3xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -189,7 +189,7 @@ func.func @main(
   // CHECK: linear_h: reference, unfused, fused agree
   %linear_y, %linear_h = graph.gru %x_3, %w_3_1, %r_3_1, %b_3_1
     {hidden = 3 : i64, direction = "forward", linear_before_reset, operandSegmentSizes = array<i32: 1, 1, 1,
-    1, 0>}
+    1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x9x2xf32>, tensor<1x9x3xf32>, tensor<1x18xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -197,7 +197,7 @@ func.func @main(
   // CHECK: bias_y: reference, unfused, fused agree
   // CHECK: bias_h: reference, unfused, fused agree
   %bias_y, %bias_h = graph.gru %x_3, %w_3_1, %r_3_1, %b_3_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x9x2xf32>, tensor<1x9x3xf32>, tensor<1x18xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -205,7 +205,7 @@ func.func @main(
   // CHECK: reverse_y: reference, unfused, fused agree
   // CHECK: reverse_h: reference, unfused, fused agree
   %reverse_y, %reverse_h = graph.gru %x_3, %w_3_1, %r_3_1, %b_3_1
-    {hidden = 3 : i64, direction = "reverse", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+    {hidden = 3 : i64, direction = "reverse", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x9x2xf32>, tensor<1x9x3xf32>, tensor<1x18xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -213,7 +213,7 @@ func.func @main(
   // CHECK: initial_y: reference, unfused, fused agree
   // CHECK: initial_h: reference, unfused, fused agree
   %initial_y, %initial_h = graph.gru %x_3, %w_3_1, %r_3_1, %b_3_1, %h_3_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0>}
     : (tensor<4x2x2xf32>, tensor<1x9x2xf32>, tensor<1x9x3xf32>, tensor<1x18xf32>, tensor<1x2x3xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -221,7 +221,7 @@ func.func @main(
   // CHECK: both_ways_y: reference, unfused, fused agree
   // CHECK: both_ways_h: reference, unfused, fused agree
   %both_ways_y, %both_ways_h = graph.gru %x_3, %w_3_2, %r_3_2, %b_3_2, %h_3_2
-    {hidden = 3 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1>}
+    {hidden = 3 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0>}
     : (tensor<4x2x2xf32>, tensor<2x9x2xf32>, tensor<2x9x3xf32>, tensor<2x18xf32>, tensor<2x2x3xf32>)
     -> (tensor<4x2x2x3xf32>, tensor<2x2x3xf32>)
 
@@ -230,7 +230,7 @@ func.func @main(
   // CHECK: both_ways_linear_h: reference, unfused, fused agree
   %both_ways_linear_y, %both_ways_linear_h = graph.gru %x_3, %w_3_2, %r_3_2
     {hidden = 3 : i64, direction = "bidirectional", linear_before_reset, operandSegmentSizes = array<i32: 1,
-    1, 1, 0, 0>}
+    1, 1, 0, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<2x9x2xf32>, tensor<2x9x3xf32>)
     -> (tensor<4x2x2x3xf32>, tensor<2x2x3xf32>)
 
@@ -238,7 +238,7 @@ func.func @main(
   // CHECK: wide_y: reference, unfused, fused agree
   // CHECK: wide_h: reference, unfused, fused agree
   %wide_y, %wide_h = graph.gru %x_9, %w_9_1, %r_9_1, %b_9_1
-    {hidden = 9 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+    {hidden = 9 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>}
     : (tensor<2x1x5xf32>, tensor<1x27x5xf32>, tensor<1x27x9xf32>, tensor<1x54xf32>)
     -> (tensor<2x1x1x9xf32>, tensor<1x1x9xf32>)
 
@@ -246,7 +246,7 @@ func.func @main(
   // CHECK: double_y: reference, unfused, fused agree
   // CHECK: double_h: reference, unfused, fused agree
   %double_y, %double_h = graph.gru %x_3_f64, %w_3_1_f64, %r_3_1_f64, %b_3_1_f64
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>}
     : (tensor<4x2x2xf64>, tensor<1x9x2xf64>, tensor<1x9x3xf64>, tensor<1x18xf64>)
     -> (tensor<4x1x2x3xf64>, tensor<1x2x3xf64>)
 
@@ -255,7 +255,7 @@ func.func @main(
   // CHECK: half_h: reference, unfused, fused agree
   %half_y, %half_h = graph.gru %x_3_f16, %w_3_1_f16, %r_3_1_f16
     {hidden = 3 : i64, direction = "forward", linear_before_reset, operandSegmentSizes = array<i32: 1, 1, 1,
-    0, 0>}
+    0, 0, 0>}
     : (tensor<4x2x2xf16>, tensor<1x9x2xf16>, tensor<1x9x3xf16>)
     -> (tensor<4x1x2x3xf16>, tensor<1x2x3xf16>)
 

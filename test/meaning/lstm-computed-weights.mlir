@@ -12,7 +12,7 @@ func.func @main(
   // CHECK: h: reference, unfused, fused agree
   // CHECK: c: reference, unfused, fused agree
   %y, %h, %c = graph.lstm %x, %w, %w
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
+    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
     : (tensor<2x1x1xf32>, tensor<1x4x1xf32>, tensor<1x4x1xf32>)
     -> (tensor<2x1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>)
 

@@ -304,7 +304,7 @@ func.func @main(
   // CHECK: by_hand_h: reference, unfused, fused agree
   // CHECK: by_hand_c: reference, unfused, fused agree
   %by_hand_y, %by_hand_h, %by_hand_c = graph.lstm %x1, %w1, %r1
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
+    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
     : (tensor<2x1x1xf32>, tensor<1x4x1xf32>, tensor<1x4x1xf32>)
     -> (tensor<2x1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>)
 
@@ -313,7 +313,7 @@ func.func @main(
   // CHECK: forward_h: reference, unfused, fused agree
   // CHECK: forward_c: reference, unfused, fused agree
   %forward_y, %forward_h, %forward_c = graph.lstm %x, %w_1, %r_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x12x2xf32>, tensor<1x12x3xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -322,7 +322,7 @@ func.func @main(
   // CHECK: bias_h: reference, unfused, fused agree
   // CHECK: bias_c: reference, unfused, fused agree
   %bias_y, %bias_h, %bias_c = graph.lstm %x, %w_1, %r_1, %b_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x12x2xf32>, tensor<1x12x3xf32>, tensor<1x24xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -331,7 +331,7 @@ func.func @main(
   // CHECK: reverse_h: reference, unfused, fused agree
   // CHECK: reverse_c: reference, unfused, fused agree
   %reverse_y, %reverse_h, %reverse_c = graph.lstm %x, %w_1, %r_1, %b_1
-    {hidden = 3 : i64, direction = "reverse", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>}
+    {hidden = 3 : i64, direction = "reverse", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x12x2xf32>, tensor<1x12x3xf32>, tensor<1x24xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -340,7 +340,7 @@ func.func @main(
   // CHECK: initial_h: reference, unfused, fused agree
   // CHECK: initial_c: reference, unfused, fused agree
   %initial_y, %initial_h, %initial_c = graph.lstm %x, %w_1, %r_1, %b_1, %h_1, %c_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x12x2xf32>, tensor<1x12x3xf32>, tensor<1x24xf32>, tensor<1x2x3xf32>,
        tensor<1x2x3xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>)
@@ -350,7 +350,7 @@ func.func @main(
   // CHECK: only_c_h: reference, unfused, fused agree
   // CHECK: only_c_c: reference, unfused, fused agree
   %only_c_y, %only_c_h, %only_c_c = graph.lstm %x, %w_1, %r_1, %c_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x12x2xf32>, tensor<1x12x3xf32>, tensor<1x2x3xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -359,7 +359,7 @@ func.func @main(
   // CHECK: peephole_h: reference, unfused, fused agree
   // CHECK: peephole_c: reference, unfused, fused agree
   %peephole_y, %peephole_h, %peephole_c = graph.lstm %x, %w_1, %r_1, %b_1, %p_1
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 1>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 1, 0>}
     : (tensor<4x2x2xf32>, tensor<1x12x2xf32>, tensor<1x12x3xf32>, tensor<1x24xf32>, tensor<1x9xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -368,7 +368,7 @@ func.func @main(
   // CHECK: both_ways_h: reference, unfused, fused agree
   // CHECK: both_ways_c: reference, unfused, fused agree
   %both_ways_y, %both_ways_h, %both_ways_c = graph.lstm %x, %w_2, %r_2, %b_2, %h_2, %c_2, %p_2
-    {hidden = 3 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1>}
+    {hidden = 3 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0>}
     : (tensor<4x2x2xf32>, tensor<2x12x2xf32>, tensor<2x12x3xf32>, tensor<2x24xf32>, tensor<2x2x3xf32>,
        tensor<2x2x3xf32>, tensor<2x9xf32>)
     -> (tensor<4x2x2x3xf32>, tensor<2x2x3xf32>, tensor<2x2x3xf32>)
@@ -378,7 +378,7 @@ func.func @main(
   // CHECK: both_ways_plain_h: reference, unfused, fused agree
   // CHECK: both_ways_plain_c: reference, unfused, fused agree
   %both_ways_plain_y, %both_ways_plain_h, %both_ways_plain_c = graph.lstm %x, %w_2, %r_2
-    {hidden = 3 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
+    {hidden = 3 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<2x12x2xf32>, tensor<2x12x3xf32>)
     -> (tensor<4x2x2x3xf32>, tensor<2x2x3xf32>, tensor<2x2x3xf32>)
 
@@ -387,7 +387,7 @@ func.func @main(
   // CHECK: wide_h: reference, unfused, fused agree
   // CHECK: wide_c: reference, unfused, fused agree
   %wide_y, %wide_h, %wide_c = graph.lstm %xw, %ww, %rw
-    {hidden = 9 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
+    {hidden = 9 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
     : (tensor<2x1x5xf32>, tensor<1x36x5xf32>, tensor<1x36x9xf32>)
     -> (tensor<2x1x1x9xf32>, tensor<1x1x9xf32>, tensor<1x1x9xf32>)
 
@@ -396,7 +396,7 @@ func.func @main(
   // CHECK: double_h: reference, unfused, fused agree
   // CHECK: double_c: reference, unfused, fused agree
   %double_y, %double_h, %double_c = graph.lstm %xd, %wd, %rd, %bd
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 0>}
     : (tensor<4x2x2xf64>, tensor<1x12x2xf64>, tensor<1x12x3xf64>, tensor<1x24xf64>)
     -> (tensor<4x1x2x3xf64>, tensor<1x2x3xf64>, tensor<1x2x3xf64>)
 
@@ -405,7 +405,7 @@ func.func @main(
   // CHECK: half_h: reference, unfused, fused agree
   // CHECK: half_c: reference, unfused, fused agree
   %half_y, %half_h, %half_c = graph.lstm %xh, %wh, %rh
-    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
     : (tensor<4x2x2xf16>, tensor<1x12x2xf16>, tensor<1x12x3xf16>)
     -> (tensor<4x1x2x3xf16>, tensor<1x2x3xf16>, tensor<1x2x3xf16>)
 

@@ -131,8 +131,8 @@ func.func @main(
   // CHECK: by_hand_y: reference, unfused, fused agree
   // CHECK: by_hand_h: reference, unfused, fused agree
   %by_hand_y, %by_hand_h = graph.rnn %x_hand, %w_hand, %r_hand
-    {hidden = 1 : i64, direction = "forward", activation = "tanh", operandSegmentSizes = array<i32: 1, 1, 1,
-    0, 0>}
+    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1,
+    0, 0, 0>}
     : (tensor<2x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1xf32>)
     -> (tensor<2x1x1x1xf32>, tensor<1x1x1xf32>)
 
@@ -140,8 +140,8 @@ func.func @main(
   // CHECK: forward_y: reference, unfused, fused agree
   // CHECK: forward_h: reference, unfused, fused agree
   %forward_y, %forward_h = graph.rnn %x_3, %w_3_1, %r_3_1
-    {hidden = 3 : i64, direction = "forward", activation = "tanh", operandSegmentSizes = array<i32: 1, 1, 1,
-    0, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1,
+    0, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x3x2xf32>, tensor<1x3x3xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -149,8 +149,8 @@ func.func @main(
   // CHECK: relu_y: reference, unfused, fused agree
   // CHECK: relu_h: reference, unfused, fused agree
   %relu_y, %relu_h = graph.rnn %x_3, %w_3_1, %r_3_1, %b_3_1
-    {hidden = 3 : i64, direction = "forward", activation = "relu", operandSegmentSizes = array<i32: 1, 1, 1,
-    1, 0>}
+    {hidden = 3 : i64, direction = "forward", activations = ["relu"], operandSegmentSizes = array<i32: 1, 1, 1,
+    1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x3x2xf32>, tensor<1x3x3xf32>, tensor<1x6xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -158,8 +158,8 @@ func.func @main(
   // CHECK: sigmoid_y: reference, unfused, fused agree
   // CHECK: sigmoid_h: reference, unfused, fused agree
   %sigmoid_y, %sigmoid_h = graph.rnn %x_3, %w_3_1, %r_3_1, %b_3_1
-    {hidden = 3 : i64, direction = "forward", activation = "sigmoid", operandSegmentSizes = array<i32: 1, 1,
-    1, 1, 0>}
+    {hidden = 3 : i64, direction = "forward", activations = ["sigmoid"], operandSegmentSizes = array<i32: 1, 1,
+    1, 1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x3x2xf32>, tensor<1x3x3xf32>, tensor<1x6xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -167,8 +167,8 @@ func.func @main(
   // CHECK: reverse_y: reference, unfused, fused agree
   // CHECK: reverse_h: reference, unfused, fused agree
   %reverse_y, %reverse_h = graph.rnn %x_3, %w_3_1, %r_3_1, %b_3_1
-    {hidden = 3 : i64, direction = "reverse", activation = "tanh", operandSegmentSizes = array<i32: 1, 1, 1,
-    1, 0>}
+    {hidden = 3 : i64, direction = "reverse", operandSegmentSizes = array<i32: 1, 1, 1,
+    1, 0, 0>}
     : (tensor<4x2x2xf32>, tensor<1x3x2xf32>, tensor<1x3x3xf32>, tensor<1x6xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -176,8 +176,8 @@ func.func @main(
   // CHECK: initial_y: reference, unfused, fused agree
   // CHECK: initial_h: reference, unfused, fused agree
   %initial_y, %initial_h = graph.rnn %x_3, %w_3_1, %r_3_1, %b_3_1, %h_3_1
-    {hidden = 3 : i64, direction = "forward", activation = "tanh", operandSegmentSizes = array<i32: 1, 1, 1,
-    1, 1>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1,
+    1, 1, 0>}
     : (tensor<4x2x2xf32>, tensor<1x3x2xf32>, tensor<1x3x3xf32>, tensor<1x6xf32>, tensor<1x2x3xf32>)
     -> (tensor<4x1x2x3xf32>, tensor<1x2x3xf32>)
 
@@ -185,8 +185,8 @@ func.func @main(
   // CHECK: both_ways_y: reference, unfused, fused agree
   // CHECK: both_ways_h: reference, unfused, fused agree
   %both_ways_y, %both_ways_h = graph.rnn %x_3, %w_3_2, %r_3_2, %b_3_2, %h_3_2
-    {hidden = 3 : i64, direction = "bidirectional", activation = "tanh", operandSegmentSizes = array<i32: 1,
-    1, 1, 1, 1>}
+    {hidden = 3 : i64, direction = "bidirectional", operandSegmentSizes = array<i32: 1,
+    1, 1, 1, 1, 0>}
     : (tensor<4x2x2xf32>, tensor<2x3x2xf32>, tensor<2x3x3xf32>, tensor<2x6xf32>, tensor<2x2x3xf32>)
     -> (tensor<4x2x2x3xf32>, tensor<2x2x3xf32>)
 
@@ -194,8 +194,8 @@ func.func @main(
   // CHECK: wide_y: reference, unfused, fused agree
   // CHECK: wide_h: reference, unfused, fused agree
   %wide_y, %wide_h = graph.rnn %x_9, %w_9_1, %r_9_1, %b_9_1
-    {hidden = 9 : i64, direction = "forward", activation = "tanh", operandSegmentSizes = array<i32: 1, 1, 1,
-    1, 0>}
+    {hidden = 9 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1,
+    1, 0, 0>}
     : (tensor<2x1x5xf32>, tensor<1x9x5xf32>, tensor<1x9x9xf32>, tensor<1x18xf32>)
     -> (tensor<2x1x1x9xf32>, tensor<1x1x9xf32>)
 
@@ -203,8 +203,8 @@ func.func @main(
   // CHECK: double_y: reference, unfused, fused agree
   // CHECK: double_h: reference, unfused, fused agree
   %double_y, %double_h = graph.rnn %x_3_f64, %w_3_1_f64, %r_3_1_f64, %b_3_1_f64
-    {hidden = 3 : i64, direction = "forward", activation = "tanh", operandSegmentSizes = array<i32: 1, 1, 1,
-    1, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1,
+    1, 0, 0>}
     : (tensor<4x2x2xf64>, tensor<1x3x2xf64>, tensor<1x3x3xf64>, tensor<1x6xf64>)
     -> (tensor<4x1x2x3xf64>, tensor<1x2x3xf64>)
 
@@ -212,8 +212,8 @@ func.func @main(
   // CHECK: half_y: reference, unfused, fused agree
   // CHECK: half_h: reference, unfused, fused agree
   %half_y, %half_h = graph.rnn %x_3_f16, %w_3_1_f16, %r_3_1_f16
-    {hidden = 3 : i64, direction = "forward", activation = "tanh", operandSegmentSizes = array<i32: 1, 1, 1,
-    0, 0>}
+    {hidden = 3 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1,
+    0, 0, 0>}
     : (tensor<4x2x2xf16>, tensor<1x3x2xf16>, tensor<1x3x3xf16>)
     -> (tensor<4x1x2x3xf16>, tensor<1x2x3xf16>)
 

@@ -10,6 +10,7 @@ from gpu_kernel_runs import check, compiled
 from kernel_runs import Body, Writer, compare, reference
 
 from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.graph.cell_activations import Activation
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.targets import GpuAttr
@@ -33,6 +34,7 @@ def recurrence(
     bias: bool = True,
     states: str = "",
     peephole: bool = False,
+    mask: bool = False,
     results: tuple[int, ...] = (0, 1, 2),
     dtype: Any = np.float32,
     **properties: Any,
@@ -49,16 +51,25 @@ def recurrence(
     ]
     if kind is LstmOp:
         shapes += [state if "c" in states else None, (count, 3 * hidden) if peephole else None]
+    kept = np.arange(steps)[:, None] < (np.arange(batch) * 5 + steps // 2) % (steps + 1)
     arrays = [(Random.standard_normal(shape) * 0.5).astype(dtype) for shape in shapes if shape is not None]
 
+    if mask:
+        arrays.append(kept)
+
     def body(w: Writer) -> Any:
-        given = iter(range(len(arrays)))
+        given = iter(range(len(arrays) - mask))
         operands: list[Any] = [None if shape is None else w[next(given)] for shape in shapes]
+        if mask:
+            properties["mask"] = w[len(arrays) - 1]
         op = kind(*operands, hidden=hidden, direction=direction, **properties)
         w(op)
         return [op.results[index] for index in results if index < len(op.results)]
 
     return body, arrays
+
+
+SOFTSIGN_AND_ELU = [Activation("softsign"), Activation("elu", 0.7)]
 
 
 def cases(direction: str) -> list[Case]:
@@ -69,7 +80,9 @@ def cases(direction: str) -> list[Case]:
         recurrence(direction=direction, steps=1, hidden=1, inputs=1, states="c", results=(2,)),
         recurrence(GruOp, direction, batch=3, hidden=8, states="h"),
         recurrence(GruOp, direction, batch=2, linear_before_reset=True, results=(0,)),
-        recurrence(RnnOp, direction, activation="relu"),
+        recurrence(RnnOp, direction, activations=[Activation("relu")]),
+        recurrence(direction=direction, batch=3, states="hc", mask=True, input_forget=True, clip=0.5),
+        recurrence(GruOp, direction, batch=5, mask=True, states="h", activations=SOFTSIGN_AND_ELU),
     ]
 
 
@@ -89,7 +102,7 @@ def test_every_schedule(direction: str, schedule: Steps | Persistent) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(7))
+@pytest.mark.parametrize("number", range(9))
 def test_the_printed_text(number: int) -> None:
     body, arrays = cases("bidirectional")[number]
     kernel = compiled("recurrence", body, arrays, given=SHAPES[number % len(SHAPES)])

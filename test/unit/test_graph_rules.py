@@ -11,12 +11,14 @@ import pytest
 from graph_cases import Build, values_of
 from xdsl.dialects import test
 from xdsl.dialects.builtin import IntegerType, f32
+from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph.activation import GeluOp
 from mini_infer.dialects.graph.attention import AttentionOp
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.blobs import BlobAttr
+from mini_infer.dialects.graph.cell_activations import Activation
 from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, AndOp, WhereOp
@@ -80,6 +82,11 @@ norm = partial(LayerNormOp, axis=1)
 cut = partial(SliceOp, starts=(0, 0), stops=(2, 2))
 pad = partial(PadOp, low=(0, 1), high=(0, 1))
 crop = partial(ResizeOp, shape=(2, 2), coordinate="tf_crop_and_resize")
+
+
+def masked(x: SSAValue, weight: SSAValue, recurrence: SSAValue, mask: SSAValue) -> RnnOp:
+    return RnnOp(x, weight, recurrence, mask=mask, hidden=16)
+
 
 RULES: list[tuple[Build, list[Array], str]] = [
     # elementwise
@@ -229,7 +236,10 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(lstm, direction="up"), LSTM, 'direction is one of forward, reverse, bidirectional, got "up"'),
     (lstm, [*LSTM[:2], f(1, 16, 3)], "a recurrence weight of shape [1, 16, 3] instead of [1, 16, 4]"),
     (partial(GruOp, hidden=4), LSTM, "a weight of shape [1, 16, 3] instead of [1, 12, 3]"),
-    (partial(RnnOp, hidden=16, activation="elu"), LSTM, 'activation is one of relu, sigmoid, tanh, got "elu"'),
+    (partial(RnnOp, hidden=16, activations=[Activation("cos")]), LSTM, "an activation is one of affine, elu, hard"),
+    (partial(lstm, activations=[Activation("tanh")]), LSTM, "1 activations instead of 3"),
+    (masked, [*LSTM[:2], f(1, 16, 16), b(2, 5)], "a mask of type tensor<2x5xi1> instead of 5x2 truth values"),
+    (masked, [*LSTM[:2], f(1, 16, 16), f(5, 2)], "a mask of type tensor<5x2xf32> instead of 5x2 truth values"),
     (lstm, [*LSTM, f(1, 16)], "a bias of shape [1, 16] instead of [1, 32]"),
 ]
 

@@ -279,25 +279,6 @@ def test_invalid(case: Case, message: str) -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (Case("LSTM", recurrent(4, 1), 14, {**FIVE, "clip": 1.0}), "clip"),
-        (Case("LSTM", recurrent(4, 1), 14, {**FIVE, "input_forget": 1}), "input_forget"),
-        (
-            Case("LSTM", recurrent(4, 1), 14, {**FIVE, "activations": ["Relu", "Tanh", "Tanh"]}),
-            "activations Relu, Tanh, Tanh instead of Sigmoid, Tanh, Tanh",
-        ),
-        (
-            Case("LSTM", [*recurrent(4, 1)[:4], np.array([4, 3], np.int32)], 14, FIVE, [4]),
-            r"sequences of different lengths: \[4, 3\] of 4 steps",
-        ),
-        (Case("RNN", recurrent(1, 1)[:3], 14, {**FIVE, "activations": ["Elu"]}), "activations Elu"),
-        (
-            Case("RNN", recurrent(1, 2)[:3], 14, {**FIVE, **BOTH_WAYS, "activations": ["Tanh", "Relu"]}),
-            "activations Tanh, Relu",
-        ),
-        (
-            Case("LSTM", recurrent(4, 1), 14, {**FIVE, "input_forget": 1}),
-            "input_forget: the input gate and the forget gate are one",
-        ),
         (
             Case(
                 "Resize",

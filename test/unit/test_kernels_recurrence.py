@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.dialects.graph.cell_activations import NAMES, WITH_ALPHA, Activation
 from mini_infer.dialects.graph.elementwise import MulOp
 from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
@@ -36,6 +37,7 @@ def recurrence(
     bias: bool = True,
     states: str = "",
     peephole: bool = False,
+    mask: bool = False,
     results: tuple[int, ...] = ALL,
     dtype: Any = np.float32,
     **properties: Any,
@@ -55,6 +57,9 @@ def recurrence(
         if kind is LstmOp:
             operands.append(m.input(count, batch, hidden, **options) if "c" in states else None)
             operands.append(m.weight(count, 3 * hidden, **options) if peephole else None)
+        if mask:
+            kept = np.arange(steps)[:, None] < (np.arange(batch) * 5 + steps // 2) % (steps + 1)
+            properties["mask"] = m.input(steps, batch, data=kept)
         op = kind(*operands, hidden=hidden, direction=direction, **properties)
         m(op)
         return [op.results[index] for index in results if index < len(op.results)]
@@ -90,6 +95,8 @@ def cases(direction: str) -> list[Case]:
         lstm(steps=0, states="hc"),
         lstm(inputs=0),
         lstm(batch=17, steps=3),
+        lstm(batch=17, mask=True, states="hc", clip=0.5),
+        lstm(batch=3, input_forget=True, peephole=True, mask=True, results=(1, 2)),
     ]
 
 
@@ -99,17 +106,29 @@ def cases_of_other_cells(direction: str) -> list[Case]:
         partial(recurrence, GruOp, direction),
         partial(recurrence, GruOp, direction, linear_before_reset=True),
         partial(recurrence, RnnOp, direction),
-        partial(recurrence, RnnOp, direction, activation="relu"),
-        partial(recurrence, RnnOp, direction, activation="sigmoid"),
+        partial(recurrence, RnnOp, direction, activations=[Activation("relu")]),
+        partial(recurrence, RnnOp, direction, activations=[Activation("sigmoid")]),
     ]
     sizes = {"forward": (1, 3), "reverse": (13,), "bidirectional": (33,)}[direction]
     return [
         *(cell(states="h", batch=3) for cell in cells),
+        *(cell(batch=5, mask=True, clip=0.4) for cell in cells[:3]),
         *(cell(hidden=hidden, bias=False, results=(0,)) for cell in cells[:3] for hidden in sizes),
         *(cell(hidden=16, inputs=17, results=(1,), batch=17) for cell in cells[:3]),
         cells[0](steps=0, states="h"),
         cells[1](inputs=0),
         cells[0](batch=0),
+    ]
+
+
+def cases_of_activations() -> list[Case]:
+    parameters = {"affine": (1.5, 0.25), "hard_sigmoid": (0.3, 0.4), "scaled_tanh": (0.8, 1.3)}
+    functions = [Activation(name, *parameters.get(name, (0.2,) if name in WITH_ALPHA else ())) for name in NAMES]
+    rotated = [functions[i:] + functions[:i] for i in range(len(functions))]
+    return [
+        *(recurrence(RnnOp, activations=each[:1], dtype=np.float64) for each in rotated),
+        *(recurrence(LstmOp, activations=each[:3], batch=2, steps=2) for each in rotated[::3]),
+        *(recurrence(GruOp, activations=each[:2], batch=2, steps=2) for each in rotated[1::3]),
     ]
 
 
@@ -121,6 +140,10 @@ DIRECTIONS = ("forward", "reverse", "bidirectional")
 def test_recurrence(made: Callable[[str], list[Case]], direction: str) -> None:
     for run in spread(made(direction)):
         assert set(run.schedules) == {"recurrence"}
+
+
+def test_activations() -> None:
+    spread(cases_of_activations())
 
 
 @pytest.mark.slow

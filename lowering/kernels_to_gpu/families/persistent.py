@@ -21,7 +21,7 @@ from ...kernels_to_loops.writing.builder import Index
 from ..instance import GpuKernel, Grid
 from ..recurrence.layer import Layer
 from ..recurrence.sums import Share, own_row, sums_of
-from ..recurrence.unit import cell, given_by_input
+from ..recurrence.unit import cell, given_by_input, where_kept
 
 
 def lower(k: GpuKernel) -> None:
@@ -117,18 +117,30 @@ class _Block:
 
         sums = sums_of(b, share, phase.gates, self.weights, row_of, layer.vector(layer.hidden))
 
+        def own(name: str) -> SSAValue:
+            return b.load(self.own[name], [0])
+
         def finish(row: Index) -> None:
             place = self._place(row)
-            made = cell(layer, self.grid, phase, place, given, sums, lambda name: b.load(self.own[name], [0]))
+            made = cell(layer, self.grid, phase, place, given, sums, own)
+            made, y = where_kept(layer, self.grid, self._kept(step, row), made, own)
             for name, value in made.items():
                 b.store(value, self.own[name], [0])
                 if name == "h":
                     b.store(value, self.h, [b.add(b.sub(rows, now), share.lane), share.unit])
-                    self._store_y(step, place, value)
                 elif name == "reset_h" and self.reset_h is not None:
                     b.store(value, self.reset_h, [share.lane, share.unit])
+            if y is not None:
+                self._store_y(step, place, y)
 
         own_row(b, share, layer.batch, finish)
+
+    def _kept(self, step: Index, row: Index) -> SSAValue | None:
+        """Whether a batch element has the step, where there is a mask."""
+        mask = self.layer.buffer(self.grid, self.layer.root.mask)
+        if mask is None:
+            return None
+        return self.b.load(mask, [self.layer.time(self.grid, step, self.share.direction), row])
 
     def _store_y(self, step: Index, place: Sequence[Index], value: SSAValue) -> None:
         result = self.layer.result(self.layer.root.y)

@@ -16,6 +16,7 @@ from functools import partial
 
 from xdsl.ir import SSAValue
 
+from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.schedules.cuda.steps import BLOCK, Steps, blocks_of
 from ...kernels_to_loops.families.recurrence_cells import CellPhase, phases_of
 from ...kernels_to_loops.writing.builder import Index
@@ -23,7 +24,7 @@ from ..builder import ThreadBuilder
 from ..instance import GpuKernel, Grid, Window, Written
 from ..recurrence.layer import Layer
 from ..recurrence.sums import Share, own_row, sums_of
-from ..recurrence.unit import cell, given_by_input
+from ..recurrence.unit import cell, given_by_input, where_kept
 
 
 def lower(k: GpuKernel) -> None:
@@ -63,11 +64,14 @@ def _windows(layer: Layer, step: int) -> dict[str, Window]:
         windows[name], windows[f"next_{name}"] = _state(layer, name, step), _state(layer, name, step + 1)
     for name in layer.between:
         windows[name] = layer.k.scratch_window(name, 0)
-    y = layer.result(layer.root.y)
-    if y is not None:
-        piece = layer.batch * layer.hidden
-        for direction in range(layer.directions):
-            time = layer.steps - 1 - step if layer.is_backwards(direction) else step
+    y, mask = layer.result(layer.root.y), layer.root.mask
+    for direction in range(layer.directions):
+        time = layer.steps - 1 - step if layer.is_backwards(direction) else step
+        if mask is not None:
+            at, type = time * layer.batch, element_type_of_value(mask)
+            windows[f"mask{direction}"] = Window(layer.operand(mask), at, type, (layer.batch,))
+        if y is not None:
+            piece = layer.batch * layer.hidden
             at = (time * layer.directions + direction) * piece
             windows[f"y{direction}"] = Window(layer.k.results[y], at, layer.element, (layer.batch, layer.hidden))
     return windows
@@ -106,13 +110,27 @@ def _step(grid: Grid, layer: Layer, phase: CellPhase, names: Sequence[str]) -> N
 
     def finish(row: Index) -> None:
         place = [share.direction, row, share.unit]
-        made = cell(layer, grid, phase, place, given, sums, lambda name: b.load(windows[name], place))
+
+        def state(name: str) -> SSAValue:
+            return b.load(windows[name], place)
+
+        made = cell(layer, grid, phase, place, given, sums, state)
+        made, y = where_kept(layer, grid, _kept(b, windows, place), made, state)
         for name, value in made.items():
             b.store(value, windows[f"next_{name}" if name in layer.states else name], place)
-            if name == "h":
-                _store_y(b, windows, place, value)
+        if y is not None:
+            _store_y(b, windows, place, y)
 
     own_row(b, share, layer.batch, finish)
+
+
+def _kept(b: ThreadBuilder, windows: dict[str, SSAValue], place: Sequence[Index]) -> SSAValue | None:
+    """Whether a batch element has the step, of which each direction has another one; None without a mask."""
+    masks = [windows[name] for name in ("mask0", "mask1") if name in windows]
+    if not masks:
+        return None
+    read = [b.load(mask, [place[1]]) for mask in masks]
+    return read[0] if len(read) == 1 else b.select(b.compare("eq", place[0], 0), read[0], read[1])
 
 
 def _store_y(b: ThreadBuilder, windows: dict[str, SSAValue], place: Sequence[Index], value: SSAValue) -> None:

@@ -47,6 +47,21 @@ def cell(
     return phase.cell(_GridUnit(m, layer, grid, place, given, products, state, bias, weights))
 
 
+def where_kept(
+    layer: Layer,
+    grid: Grid,
+    kept: SSAValue | None,
+    made: Mapping[str, SSAValue],
+    state: Callable[[str], SSAValue],
+) -> tuple[Mapping[str, SSAValue], SSAValue | None]:
+    """What the states become where the mask holds or not, and what y does; None in a phase that makes no y."""
+    if kept is None or "h" not in made:
+        return made, made.get("h")
+    b = grid.b
+    chosen = {name: b.select(kept, value, state(name)) for name, value in made.items()}
+    return chosen, b.select(kept, made["h"], b.constant(0.0, layer.element))
+
+
 @dataclass(frozen=True)
 class _GridUnit(Unit):
     layer: Layer

@@ -322,6 +322,9 @@ class _Writer:
         peephole = self._optional(self.root.peephole) if isinstance(self.root, LstmOp) else None
         if peephole is not None:
             given["peephole"] = b.view(peephole, b.mul(block.direction, 3 * self.hidden), [3 * self.hidden], [1])
+        mask = self._optional(self.root.mask)
+        if mask is not None:
+            given["mask"] = b.view(mask, b.add(b.mul(time, self.batch), block.first), [block.rows], [1])
         outputs: list[SSAValue] = []
         for buffer in self._buffers_of(self.root.y):
             strides = strides_of(memref_type(buffer))
@@ -345,10 +348,20 @@ class _Writer:
         m = Arithmetic(b, VectorType(self.element, [self.nr]))
 
         def unit(row: Index, channel: Index, valid: Index | None) -> None:
-            made = phase.cell(_BufferUnit(m, b, buffers, self.hidden, row, channel, valid, self.nr))
-            for part, value in made.items():
-                for target in [buffers[part], *(outputs if part == "h" else [])]:
-                    b.vstore(value, target, [row, channel], valid)
+            def step() -> None:
+                made = phase.cell(_BufferUnit(m, b, buffers, self.hidden, row, channel, valid, self.nr))
+                for part, value in made.items():
+                    for target in [buffers[part], *(outputs if part == "h" else [])]:
+                        b.vstore(value, target, [row, channel], valid)
+
+            def rest() -> None:
+                for target in outputs:
+                    b.vstore(m.constant(0.0), target, [row, channel], valid)
+
+            if "mask" in buffers:
+                b.when(b.load(buffers["mask"], [row]), step, rest)
+            else:
+                step()
 
         self._units(b, rows, unit)
         b.ret()

@@ -16,6 +16,7 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
 from ..writing.arithmetic import Arithmetic
+from .recurrence_activations import activation
 
 
 @dataclass(frozen=True)
@@ -41,21 +42,8 @@ class Unit(ABC):
         """A row of the peepholes, where there are any."""
 
     def gate(self, gate: int) -> SSAValue:
-        """What goes into the gate's activation."""
+        """What the input and the state give to a gate."""
         return self.m.add(self.from_input(gate), self.from_state(gate))
-
-    def sigmoid(self, x: SSAValue) -> SSAValue:
-        """1 / (1 + exp(-x))"""
-        one = self.m.constant(1.0)
-        return self.m.div(one, self.m.add(one, self.m.unary("exp", self.m.neg(x))))
-
-    def tanh(self, x: SSAValue) -> SSAValue:
-        """The hyperbolic tangent."""
-        return self.m.unary("tanh", x)
-
-    def relu(self, x: SSAValue) -> SSAValue:
-        """max(x, 0)"""
-        return self.m.max(x, self.m.constant(0.0))
 
 
 @dataclass(frozen=True)
@@ -69,51 +57,65 @@ class CellPhase:
 
 def phases_of(root: RecurrenceOp) -> Sequence[CellPhase]:
     """The phases of a step, in order; the last one makes `h`."""
-    every = range(root.GATES)
+    every, cell = range(root.GATES), _Cell(root)
     match root:
         case LstmOp():
-            return [CellPhase(every, "h", _lstm)]
+            return [CellPhase(every, "h", cell.lstm)]
         case GruOp() if root.linear_before_reset is None:
-            return [CellPhase(range(2), "h", _gru_gates), CellPhase(range(2, 3), "reset_h", _gru_new)]
+            return [CellPhase(range(2), "h", cell.gru_gates), CellPhase(range(2, 3), "reset_h", cell.gru_new)]
         case GruOp():
-            return [CellPhase(every, "h", _gru)]
+            return [CellPhase(every, "h", cell.gru)]
         case RnnOp():
-            name = root.activation.data
-            return [CellPhase(every, "h", lambda unit: {"h": getattr(unit, name)(unit.gate(0))})]
+            return [CellPhase(every, "h", lambda unit: {"h": cell.activated(unit, 0, unit.gate(0))})]
         case _:
             raise CompileError(f"{describe(root)}: there is no code for this cell")
 
 
-def _lstm(unit: Unit) -> Mapping[str, SSAValue]:
-    """Gates i, o, f, c; the output gate looks at the new cell."""
-    m = unit.m
+class _Cell:
+    """What a unit becomes, with the root's activations and its bound for what goes into them."""
 
-    def gate(which: int, peephole: int, cell: SSAValue) -> SSAValue:
-        weights = unit.peephole(peephole)
-        value = unit.gate(which)
-        return unit.sigmoid(value if weights is None else m.add(value, m.mul(weights, cell)))
+    def __init__(self, root: RecurrenceOp) -> None:
+        self.root, self.functions = root, root.functions
 
-    before = unit.state("c")
-    keep, enter = gate(2, 2, before), gate(0, 0, before)
-    cell = m.add(m.mul(keep, before), m.mul(enter, unit.tanh(unit.gate(3))))
-    return {"c": cell, "h": m.mul(gate(1, 1, cell), unit.tanh(cell))}
+    def activated(self, unit: Unit, which: int, x: SSAValue) -> SSAValue:
+        """An activation of a gate."""
+        return activation(unit.m, self.functions[which], self._clipped(unit.m, x))
 
+    def _clipped(self, m: Arithmetic, x: SSAValue) -> SSAValue:
+        if self.root.clip is None:
+            return x
+        bound = self.root.clip.value.data
+        return m.min(m.max(x, m.constant(-bound)), m.constant(bound))
 
-def _gru(unit: Unit) -> Mapping[str, SSAValue]:
-    """Gates z, r, n; the reset gate is laid on the product."""
-    update, reset = unit.sigmoid(unit.gate(0)), unit.sigmoid(unit.gate(1))
-    recurrent = unit.m.mul(reset, unit.from_state(2))
-    return _mixed(unit, update, unit.tanh(unit.m.add(unit.from_input(2), recurrent)))
+    def lstm(self, unit: Unit) -> Mapping[str, SSAValue]:
+        """Gates i, o, f, c; the output gate looks at the new cell."""
+        m, before = unit.m, unit.state("c")
 
+        def gate(which: int, peephole: int, cell: SSAValue) -> SSAValue:
+            weights, value = unit.peephole(peephole), unit.gate(which)
+            return self.activated(unit, 0, value if weights is None else m.add(value, m.mul(weights, cell)))
 
-def _gru_gates(unit: Unit) -> Mapping[str, SSAValue]:
-    """The gates z and r: the product for n needs the state that r has been laid on."""
-    reset = unit.sigmoid(unit.gate(1))
-    return {"update": unit.sigmoid(unit.gate(0)), "reset_h": unit.m.mul(reset, unit.state("h"))}
+        enter = gate(0, 0, before)
+        coupled = isinstance(self.root, LstmOp) and self.root.input_forget is not None
+        keep = m.sub(m.constant(1.0), enter) if coupled else gate(2, 2, before)
+        cell = m.add(m.mul(keep, before), m.mul(enter, self.activated(unit, 1, unit.gate(3))))
+        return {"c": cell, "h": m.mul(gate(1, 1, cell), activation(m, self.functions[2], cell))}
 
+    def gru(self, unit: Unit) -> Mapping[str, SSAValue]:
+        """Gates z, r, n; the reset gate is laid on the product."""
+        update, reset = (self.activated(unit, 0, unit.gate(each)) for each in (0, 1))
+        recurrent = unit.m.mul(reset, unit.from_state(2))
+        new = self.activated(unit, 1, unit.m.add(unit.from_input(2), recurrent))
+        return _mixed(unit, update, new)
 
-def _gru_new(unit: Unit) -> Mapping[str, SSAValue]:
-    return _mixed(unit, unit.state("update"), unit.tanh(unit.gate(2)))
+    def gru_gates(self, unit: Unit) -> Mapping[str, SSAValue]:
+        """The gates z and r: the product for n needs the state that r has been laid on."""
+        reset = self.activated(unit, 0, unit.gate(1))
+        return {"update": self.activated(unit, 0, unit.gate(0)), "reset_h": unit.m.mul(reset, unit.state("h"))}
+
+    def gru_new(self, unit: Unit) -> Mapping[str, SSAValue]:
+        """What n makes of it."""
+        return _mixed(unit, unit.state("update"), self.activated(unit, 1, unit.gate(2)))
 
 
 def _mixed(unit: Unit, update: SSAValue, new: SSAValue) -> Mapping[str, SSAValue]:

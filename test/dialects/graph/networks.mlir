@@ -10,20 +10,20 @@ func.func @attention(%q: tensor<1x8x6x4xf32>, %k: tensor<1x2x6x4xf32>, %v: tenso
 }
 
 func.func @lstm(%x: tensor<7x1x3xf32>, %w: tensor<1x16x3xf32>, %r: tensor<1x16x4xf32>, %c: tensor<1x1x4xf32>) {
-  // CHECK: graph.lstm %x, %w, %r, %c {hidden = 4 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0>} : (tensor<7x1x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
-  %y, %h, %d = graph.lstm %x, %w, %r, %c {hidden = 4, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0>} : (tensor<7x1x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  // CHECK: graph.lstm %x, %w, %r, %c {hidden = 4 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0, 0>} : (tensor<7x1x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %y, %h, %d = graph.lstm %x, %w, %r, %c {hidden = 4, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1, 0, 0>} : (tensor<7x1x3xf32>, tensor<1x16x3xf32>, tensor<1x16x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
   func.return
 }
 
 func.func @gru(%x: tensor<7x1x3xf32>, %w: tensor<1x12x3xf32>, %r: tensor<1x12x4xf32>, %h: tensor<1x1x4xf32>) {
-  // CHECK: graph.gru %x, %w, %r, %h {hidden = 4 : i64, direction = "reverse", linear_before_reset, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>} : (tensor<7x1x3xf32>, tensor<1x12x3xf32>, tensor<1x12x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
-  %y, %l = graph.gru %x, %w, %r, %h {hidden = 4, direction = "reverse", linear_before_reset, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>} : (tensor<7x1x3xf32>, tensor<1x12x3xf32>, tensor<1x12x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
+  // CHECK: graph.gru %x, %w, %r, %h {hidden = 4 : i64, direction = "reverse", linear_before_reset, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0>} : (tensor<7x1x3xf32>, tensor<1x12x3xf32>, tensor<1x12x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
+  %y, %l = graph.gru %x, %w, %r, %h {hidden = 4, direction = "reverse", linear_before_reset, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0>} : (tensor<7x1x3xf32>, tensor<1x12x3xf32>, tensor<1x12x4xf32>, tensor<1x1x4xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
   func.return
 }
 
 func.func @rnn(%x: tensor<7x1x3xf32>, %w: tensor<1x4x3xf32>, %r: tensor<1x4x4xf32>, %b: tensor<1x8xf32>) {
-  // CHECK: graph.rnn %x, %w, %r, %b {hidden = 4 : i64, direction = "forward", activation = "relu", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (tensor<7x1x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>, tensor<1x8xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
-  %y, %l = graph.rnn %x, %w, %r, %b {hidden = 4, direction = "forward", activation = "relu", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>} : (tensor<7x1x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>, tensor<1x8xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
+  // CHECK: graph.rnn %x, %w, %r, %b {hidden = 4 : i64, direction = "forward", activations = ["relu"], operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (tensor<7x1x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>, tensor<1x8xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
+  %y, %l = graph.rnn %x, %w, %r, %b {hidden = 4, direction = "forward", activations = ["relu"], operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (tensor<7x1x3xf32>, tensor<1x4x3xf32>, tensor<1x4x4xf32>, tensor<1x8xf32>) -> (tensor<7x1x1x4xf32>, tensor<1x1x4xf32>)
   func.return
 }
 

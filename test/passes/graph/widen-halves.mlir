@@ -26,7 +26,7 @@ func.func @lstm(%x: tensor<2x1x1xbf16>) -> (tensor<2x1x1x1xbf16>, tensor<1x1x1xb
   %w = graph.constant dense<1.5> : tensor<1x4x1xbf16>
   %r = graph.constant dense<0.5> : tensor<1x4x1xbf16>
   %y, %h, %c = graph.lstm %x, %w, %r
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}
+    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>}
     : (tensor<2x1x1xbf16>, tensor<1x4x1xbf16>, tensor<1x4x1xbf16>)
     -> (tensor<2x1x1x1xbf16>, tensor<1x1x1xbf16>, tensor<1x1x1xbf16>)
   func.return %y, %h, %c : tensor<2x1x1x1xbf16>, tensor<1x1x1xbf16>, tensor<1x1x1xbf16>
@@ -44,7 +44,7 @@ func.func @gru(%x: tensor<2x1x1xbf16>) -> (tensor<2x1x1x1xbf16>, tensor<1x1x1xbf
   %w = graph.constant dense<1.5> : tensor<1x3x1xbf16>
   %r = graph.constant dense<0.5> : tensor<1x3x1xbf16>
   %y, %h = graph.gru %x, %w, %r
-    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}
+    {hidden = 1 : i64, direction = "forward", operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0>}
     : (tensor<2x1x1xbf16>, tensor<1x3x1xbf16>, tensor<1x3x1xbf16>) -> (tensor<2x1x1x1xbf16>, tensor<1x1x1xbf16>)
   func.return %y, %h : tensor<2x1x1x1xbf16>, tensor<1x1x1xbf16>
 }
