@@ -127,6 +127,11 @@ class CpuAttr(ParametrizedAttribute):
         assert feature in CPU_FEATURES
         return StringAttr(feature) in self.features.data
 
+    def byte_dot(self, alike: bool) -> str:
+        """The instruction that multiplies bytes, both signed or both not or not `alike`; "" where it takes several."""
+        wanted = ("sdot", "pmaddwd") if alike else ("vpdpbusd", "usdot", "pmaddwd")
+        return next((each for each in wanted if self.has(each)), "")
+
     def lanes(self, element_bits: int) -> int:
         """How many elements of `element_bits` one vector register holds."""
         return max(1, self.vector_bits.data // element_bits)

@@ -41,6 +41,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "pad-conv": "mini_infer.passes.graph.pad_conv:PadConv",
         "split-concat": "mini_infer.passes.graph.split_concat:SplitConcat",
         "split-conv-transpose": "mini_infer.passes.graph.split_conv_transpose:SplitConvTranspose",
+        "flip-signs": "mini_infer.passes.graph.flip_signs:FlipSigns",
         "merge-products": "mini_infer.passes.graph.merge_products:MergeProducts",
         "form-kernels": "mini_infer.passes.kernels.form_kernels:FormKernels",
     },

@@ -1,4 +1,4 @@
-"""pad-conv: a convolution with wide filters has its borders padded by an op of its own.
+"""pad-conv: a convolution with wide filters, or of few channels of bytes, has its picture padded by an op of its own.
 
 before:  %y = graph.conv %x, %w {pads = array<i64: 0, 50, 0, 50>, layout = "NHWC", ..}       %w: [F, C, 1, 101]
 after:   %0 = graph.pad %x {low = array<i64: 0, 0, 50, 0>, high = array<i64: 0, 0, 50, 0>, ..}
@@ -8,25 +8,37 @@ Tiles of pixels at the left and right border have code of their own for each set
 filters have many of those; beside their work a copy of the picture is nothing. Rows of a filter outside of the
 picture are skipped at run time, so pads above and below stay. Only channels-last. Comes after
 canonicalize-graph, which would take the pad back into the convolution.
+
+before:  %y = graph.conv %x, %w {layout = "NHWC", ..} : (tensor<1x224x224x3xui8>, tensor<64x3x7x7xi8>) -> ..
+after:   %0 = graph.pad %x {high = array<i64: 0, 0, 0, 1>, ..}
+         %y = graph.conv %0, %w' {layout = "NHWC", ..} : (tensor<1x224x224x4xui8>, tensor<64x4x7x7xi8>) -> ..
+
+CPUs multiply bytes in groups of four, which are then those of a pixel: neighbours in memory, and so are the taps of a
+row of the filter. What the picture is padded with is multiplied by zeros.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.contraction import ConvOp
+from ...dialects.byte_dot import GROUP
+from ...dialects.graph.contraction import ConvOp, is_byte
 from ...dialects.graph.movement import PadOp
-from ...dialects.graph.values import ints, ints_attr, shape_of
+from ...dialects.graph.values import Array, element_type_of_value, ints, ints_attr, shape_of, tensor
+from ...dialects.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 # Columns of a filter. Up to 11 x 11 is usual in models of pictures; with 16 at most 3 tiles of 6 pixels touch a border.
 WIDEST = 16
+# Channels of bytes; with more of them what is left of a group costs little.
+FEW = 32
 
 
 class PadWideConv(GraphPattern):
@@ -46,12 +58,39 @@ class PadWideConv(GraphPattern):
         rewriter.replace(op, [padded, with_operands(op, operands, pads=ints_attr(pads))])
 
 
+class PadFewBytes(GraphPattern):
+    """conv(x) of a few channels of bytes, not a multiple of GROUP -> conv(pad(x)) with zeros in the weight"""
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: ConvOp, rewriter: PatternRewriter, /) -> None:
+        filters, channels, *kernel = shape_of(op.weight)
+        more = -channels % GROUP
+        last = op.layout.data == "NHWC" and op.groups.value.data == 1
+        if not last or not more or channels > FEW or not is_byte(element_type_of_value(op.x)):
+            return
+        if not self.constants.is_constant(op.weight):
+            return
+        rank = len(shape_of(op.x))
+        padded = PadOp(op.x, [0] * rank, [*[0] * (rank - 1), more], location=op.location)
+
+        def widened(weight: Array) -> Array:
+            return np.pad(weight, [(0, 0), (0, more), *[(0, 0)] * len(kernel)])
+
+        type = tensor(element_type_of_value(op.weight), (filters, channels + more, *kernel))
+        weight = self.constants.computed([op.weight], type, f"{more} channels more", widened, op.location)
+        operands = [padded.result, weight.results[0], *op.operands[2:]]
+        rewriter.replace(op, [padded, weight, with_operands(op, operands)])
+
+
 @dataclass(frozen=True)
 class PadConv(ModulePass):
-    """Convolutions with wide filters have their borders padded by an op of their own."""
+    """Convolutions with wide filters, or of few channels of bytes, have their pictures padded by an op of their own."""
 
     name = "pad-conv"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns(ctx, op, self.name, [PadWideConv])
+        apply_patterns(
+            ctx, op, self.name, [PadWideConv, *([PadFewBytes] if isinstance(target_of(op), CpuAttr) else [])]
+        )

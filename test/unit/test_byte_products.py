@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from byte_cases import SIGNS, any_bytes, conv, product
 from graph_cases import run
-from graph_runs import Case, Model, Target, check, spread
+from graph_runs import Case, Model, Target, build, check, spread
 from xdsl.dialects.builtin import IntegerType, Signedness, f32, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
@@ -18,8 +18,11 @@ from mini_infer.dialects.graph.activation import ClipOp
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MulOp
+from mini_infer.dialects.graph.interpret import interpret
 from mini_infer.dialects.graph.unary import ReluOp, RoundOp
-from mini_infer.dialects.graph.values import Array, numpy_dtype, shape_of
+from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from mini_infer.dialects.targets import CpuAttr
+from mini_infer.passes.graph.flip_signs import FlipSigns
 
 UI8 = IntegerType(8, Signedness.UNSIGNED)
 
@@ -130,3 +133,26 @@ def test_what_follows_the_sums_is_done_with_them(target: Target) -> None:
     cases = [quantized_product, quantized_convolution, quantized_depthwise, short_epilogue, floats_to_bytes]
     (run,) = check(cases, target)
     assert len(run.names) == 6
+
+
+@pytest.mark.parametrize("features", [["sdot"], ["vpdpbusd", "pmaddwd"], ["sdot", "usdot"]])
+def test_flipped_signs_change_no_sum(features: list[str]) -> None:
+    m = build(
+        [
+            *(product((5, 9), (7, 9), types, b=True) for types in SIGNS),
+            *(
+                conv((1, 6, 5, 4), 3, (3, 3), types, padding=77, pads=[1] * 4, bias=types[0] is np.int8)
+                for types in SIGNS
+            ),
+        ]
+    )
+    expected = interpret(m.module, m.inputs, m.ctx.blobs)
+    m.module.attributes["kernel.target"] = CpuAttr.of(features=features)
+    FlipSigns().apply(m.ctx, m.module)
+    target = CpuAttr.of(features=features)
+    roots = [op for op in m.module.walk() if isinstance(op, MatmulOp | ConvOp)]
+    for op in roots:
+        first, second = (element_type_of_value(operand) for operand in op.operands[:2])
+        assert target.byte_dot(first == second) not in ("", "pmaddwd")
+    for name, result in interpret(m.module, m.inputs, m.ctx.blobs).items():
+        np.testing.assert_array_equal(result, expected[name], name)

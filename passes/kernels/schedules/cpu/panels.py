@@ -180,10 +180,8 @@ def runs_inline(form: ContractionForm) -> bool:
 
 
 def _byte_dot(root: MatmulOp | ConvOp, target: CpuAttr) -> str:
-    """The instruction that a CPU multiplies the root's bytes by; "" for several that have none."""
-    signs = {element_type_of_value(operand) for operand in root.operands[:2]}
-    wanted = ("vpdpbusd", "usdot", "pmaddwd") if len(signs) == 2 else ("sdot", "pmaddwd")
-    return next((each for each in wanted if target.has(each)), "")
+    """The instruction that a CPU multiplies the root's bytes by."""
+    return target.byte_dot(len({element_type_of_value(operand) for operand in root.operands[:2]}) == 1)
 
 
 def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
