@@ -136,18 +136,24 @@ def _rotary_embedding(node: Node) -> SSAValue:
     if turned % 2 or turned > size:
         raise node.invalid(f"rotary_embedding_dim {turned} of {size} elements")
     cosine, sine = (_angles(node, index, head_axis=2 if flat else 1) for index in (1, 2))
-    pairs = _neighbours(node, x, turned) if node.flag("interleaved") else _halves(node, x, turned)
+    return node.reshape(rotated(node, x, cosine, sine, turned, interleaved=node.flag("interleaved")), shape)
+
+
+def rotated(node: Node, x: SSAValue, cosine: SSAValue, sine: SSAValue, turned: int, *, interleaved: bool) -> SSAValue:
+    """The first `turned` elements of the last of four axes in pairs, each turned by an angle that broadcasts."""
+    size = shape_of(x)[3]
+    pairs = _neighbours(node, x, turned) if interleaved else _halves(node, x, turned)
     a, b = (node.reshape(part, (*shape_of(x)[:3], turned // 2)) for part in pairs)
     first = node.emit(SubOp(node.emit(MulOp(a, cosine)), node.emit(MulOp(b, sine))))
     second = node.emit(AddOp(node.emit(MulOp(a, sine)), node.emit(MulOp(b, cosine))))
-    if node.flag("interleaved"):
+    if interleaved:
         columns = [node.reshape(part, (*shape_of(part), 1)) for part in (first, second)]
         parts = [node.reshape(node.emit(ConcatOp(columns, 4)), (*shape_of(x)[:3], turned))]
     else:
         parts = [first, second]
     if turned < size:
         parts.append(slice_axis(node, x, 3, turned, size))
-    return node.reshape(parts[0] if len(parts) == 1 else node.emit(ConcatOp(parts, 3)), shape)
+    return parts[0] if len(parts) == 1 else node.emit(ConcatOp(parts, 3))
 
 
 def _angles(node: Node, index: int, head_axis: int) -> SSAValue:

@@ -32,6 +32,7 @@ from . import (
 )
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
+from .microsoft import attention as microsoft_attention
 from .microsoft import block_weights, fused, quantized
 from .node import Handler
 
@@ -60,6 +61,7 @@ HANDLERS: dict[str, Handler] = {
         selecting,
         sampling,
         states,
+        microsoft_attention,
         block_weights,
         fused,
         quantized,

@@ -38,9 +38,17 @@ def _tensor_scatter(node: Node) -> SSAValue:
         return node.emit(ConcatOp([update, kept], axis)) if count[axis] < shape[axis] else update
     if 0 in count:
         return cache
-    batch = node.reshape(node.cast(node.operand(2), i64), (shape[0], *[1] * axis))
+    return written_from(node, cache, update, node.operand(2), axis, circular=mode == "circular")
+
+
+def written_from(
+    node: Node, cache: SSAValue, update: SSAValue, first: SSAValue, axis: int, *, circular: bool = False
+) -> SSAValue:
+    """The cache with the update written into it along the axis, from an index [batch] on."""
+    shape, count = shape_of(cache), shape_of(update)
+    batch = node.reshape(node.cast(first, i64), (shape[0], *[1] * axis))
     places = node.emit(AddOp(batch, node.array(np.arange(count[axis], dtype=np.int64))))
-    if mode == "circular":
+    if circular:
         places = node.emit(ModOp(places, node.scalar(shape[axis], i64)))
     prefix = count[: axis + 1]
     node.reserve(axis * prod(prefix))

@@ -1,0 +1,348 @@
+"""Attention of com.microsoft: with projections inside, with caches of keys and values, of quantised numbers.
+
+A key that a mask leaves out has `mask_filter_value` added to its score, so that a row without any keys keeps them all.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from xdsl.dialects.builtin import f32, i64
+from xdsl.ir import SSAValue
+
+from ....dialects.graph.attention import AttentionOp
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.elementwise import (
+    AddOp,
+    AndOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LessEqualOp,
+    LessOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
+from ....dialects.graph.indexing import GatherOp
+from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
+from ....dialects.graph.reduction import SoftmaxOp
+from ....dialects.graph.unary import TanhOp
+from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
+from ..attention import rotated
+from ..movement import slice_axis
+from ..node import Handler, Node
+from ..states import written_from
+from .fused import biased
+from .quantized import unquantized
+
+
+def _to_heads(node: Node, value: SSAValue, count: int) -> SSAValue:
+    """[B, T, H * D] as [B, H, T, D]."""
+    shape = shape_of(value)
+    if len(shape) != 3 or count < 1 or shape[2] % count:
+        raise node.invalid(f"an operand of shape {list(shape)} can't be split into {count} heads")
+    split = node.reshape(value, (shape[0], shape[1], count, shape[2] // count))
+    return node.emit(TransposeOp(split, (0, 2, 1, 3)))
+
+
+def _from_heads(node: Node, value: SSAValue) -> SSAValue:
+    batch, heads, rows, size = shape_of(value)
+    return node.reshape(node.emit(TransposeOp(value, (0, 2, 1, 3))), (batch, rows, heads * size))
+
+
+def _arange(node: Node, count: int, *shape: int) -> SSAValue:
+    node.reserve(count)
+    return node.array(np.arange(count, dtype=np.int64).reshape(shape or (count,)))
+
+
+def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAValue:
+    """Which keys a mask keeps, [B or 1, 1, T or 1, S]: by how many, by their ends and beginnings, or one by one."""
+    shape = shape_of(mask)
+    if shape in ((batch,), (2 * batch,)):
+        places = _arange(node, keys, 1, 1, 1, keys)
+        bounds = node.reshape(node.cast(mask, i64), (shape[0] // batch, batch, 1, 1, 1))
+        kept = node.emit(LessOp(places, _first(node, bounds, 0)))
+        if shape[0] == batch:
+            return kept
+        return node.emit(AndOp(kept, node.emit(GreaterEqualOp(places, _first(node, bounds, 1)))))
+    full = {2: (batch, 1, 1, keys), 3: (batch, 1, rows, keys)}.get(len(shape))
+    if full is None or tuple(size for size in full if size != 1) != tuple(size for size in shape if size != 1):
+        raise node.unsupported(f"a mask of shape {list(shape)} for {batch} x {rows} x {keys} scores")
+    return node.emit(GreaterOp(node.reshape(mask, full), node.scalar(0, mask)))
+
+
+def _first(node: Node, stacked: SSAValue, index: int) -> SSAValue:
+    """One of several values that are stacked along the first axis."""
+    return node.reshape(slice_axis(node, stacked, 0, index, index + 1), shape_of(stacked)[1:])
+
+
+class _Scores:
+    """What is added to scores, and which of them count."""
+
+    def __init__(self, node: Node, query: SSAValue, key: SSAValue) -> None:
+        self.node = node
+        self.batch, _, self.rows, self.size = shape_of(query)
+        self.keys = shape_of(key)[2]
+        self.type = element_type_of_value(query)
+        self.added: SSAValue | None = None
+
+    def add(self, value: SSAValue) -> None:
+        """Adds to scores what broadcasts to them."""
+        value = self.node.cast(value, self.type)
+        self.added = value if self.added is None else self.node.emit(AddOp(self.added, value))
+
+    def keep(self, kept: SSAValue, filling: float) -> None:
+        """Adds `filling` to the scores that truth values don't keep."""
+        zero, low = self.node.scalar(0, self.type), self.node.scalar(filling, self.type)
+        self.add(self.node.emit(WhereOp(kept, zero, low)))
+
+    def read(self, mask: int, bias: int) -> None:
+        """The node's mask and the bias beside it."""
+        node, filling = self.node, self.node.number("mask_filter_value", -10000.0)
+        given, beside = node.optional(mask), node.optional(bias)
+        if given is not None:
+            self.keep(_kept(node, given, self.batch, self.rows, self.keys), filling)
+        if beside is not None:
+            self.add(beside)
+        if node.flag("unidirectional"):
+            columns = _arange(node, self.keys)
+            last = node.emit(AddOp(_arange(node, self.rows, self.rows, 1), node.scalar(self.keys - self.rows, i64)))
+            self.keep(node.emit(LessEqualOp(columns, last)), self.lowest())
+
+    def lowest(self) -> float:
+        """Less than any score."""
+        return float(np.finfo(numpy_dtype(self.type)).min) if self.type == f32 else -60000.0
+
+    def scale(self) -> float:
+        """What scores are multiplied by."""
+        return self.node.number("scale", 0.0) or 1 / sqrt(self.size or 1)
+
+    def attended(self, query: SSAValue, key: SSAValue, value: SSAValue, softcap: float = 0.0) -> SSAValue:
+        """The result, [B, T, H * D]; with `softcap` no score is larger than that."""
+        node = self.node
+        if not softcap:
+            return _from_heads(node, node.emit(AttentionOp(query, key, value, self.added, scale=self.scale())))
+        batch, heads, rows, size = shape_of(query)
+        groups = shape_of(key)[1]
+        stacked = (batch, groups, heads // groups * rows)  # the heads that share keys are rows of one product
+        query = node.emit(MulOp(query, node.scalar(self.scale() / softcap, query)))
+        scores = node.emit(MatmulOp(node.reshape(query, (*stacked, size)), key, transpose_b=True))
+        scores = node.emit(MulOp(node.emit(TanhOp(scores)), node.scalar(softcap, scores)))
+        scores = node.reshape(scores, (batch, heads, rows, self.keys))
+        if self.added is not None:
+            scores = node.emit(AddOp(scores, self.added))
+        weights = node.reshape(node.emit(SoftmaxOp(scores, 3)), (*stacked, self.keys))
+        result = node.emit(MatmulOp(weights, value))
+        return _from_heads(node, node.reshape(result, (batch, heads, rows, shape_of(value)[3])))
+
+
+def _refuse(node: Node, operands: dict[int, str], attributes: tuple[str, ...], results: dict[int, str]) -> None:
+    """Raises UnsupportedError for operands, attributes that aren't 0, and results that are left out here."""
+    for index, name in operands.items():
+        if node.has_operand(index):
+            raise node.unsupported(f"operand {index} ({name})")
+    for name in attributes:
+        if node.integer(name, 0) not in (0, -1):
+            raise node.unsupported(f"attribute {name}")
+    for index, name in results.items():
+        if node.wants(index):
+            raise node.unsupported(f"result {index} ({name})")
+
+
+def _joined(node: Node, past: SSAValue | None, present: SSAValue) -> SSAValue:
+    """Keys or values of earlier calls in front of those of this one."""
+    return present if past is None else node.emit(ConcatOp([past, present], 2))
+
+
+def _multi_head_attention(node: Node) -> list[SSAValue]:
+    _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"}, (), {3: "qk"})
+    heads = node.integer("num_heads", 0)
+    query, key, value = _projections(node, heads)
+    key, value = _joined(node, node.optional(6), key), _joined(node, node.optional(7), value)
+    scores = _Scores(node, query, key)
+    scores.read(4, 5)
+    return [scores.attended(query, key, value), key, value]
+
+
+def _projections(node: Node, heads: int) -> list[SSAValue]:
+    """Query, key and value [B, H, T, D]: each on its own, keys and values of another attention, or all in one."""
+    given = [node.optional(index) for index in range(3)]
+    bias, first = node.optional(3), node.operand(0)
+    if len(shape_of(first)) == 5:
+        given = list(_stacked(node, first, 3))
+    elif given[1] is not None and len(shape_of(given[1])) == 5:
+        given[1:] = _stacked(node, given[1], 2)
+    parts: list[SSAValue] = []
+    offset = 0
+    for index, part in enumerate(given):
+        if part is None:
+            raise node.invalid(f"operand {index} is missing")
+        if len(shape_of(part)) == 4:  # keys and values that another call has split
+            if bias is not None:
+                raise node.unsupported("a bias beside keys that are split into heads")
+            parts.append(part)
+            continue
+        if bias is not None:
+            size = shape_of(part)[2]
+            part = node.emit(AddOp(part, slice_axis(node, bias, 0, offset, offset + size)))
+            offset += size
+        parts.append(_to_heads(node, part, heads))
+    return parts
+
+
+def _stacked(node: Node, value: SSAValue, count: int) -> list[SSAValue]:
+    """[B, T, H, count, D] as `count` values [B, T, H * D]."""
+    batch, rows, heads, parts, size = shape_of(value)
+    if parts != count:
+        raise node.invalid(f"{parts} projections in one instead of {count}")
+    slices = [slice_axis(node, value, 3, index, index + 1) for index in range(count)]
+    return [node.reshape(part, (batch, rows, heads * size)) for part in slices]
+
+
+def _attention(node: Node) -> list[SSAValue]:
+    """Self-attention with the projections of query, key and value inside."""
+    _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"), {})
+    projected = biased(node, node.emit(MatmulOp(node.operand(0), node.operand(1))), 2)
+    return _self_attention(node, projected, mask=3, past=4, bias=5)
+
+
+def _quantized_attention(node: Node) -> list[SSAValue]:
+    _refuse(node, {}, ("do_rotary", "past_present_share_buffer"), {})
+    x = unquantized(node, node.operand(0), node.operand(3), node.optional(6))
+    weight = unquantized(node, node.operand(1), node.operand(4), node.optional(7), -1)
+    return _self_attention(node, biased(node, node.emit(MatmulOp(x, weight)), 2), mask=5, past=8, bias=9)
+
+
+def _self_attention(node: Node, projected: SSAValue, *, mask: int, past: int, bias: int) -> list[SSAValue]:
+    heads, total = node.integer("num_heads", 0), shape_of(projected)[2]
+    sizes = node.integers("qkv_hidden_sizes") or [total // 3] * 3
+    if len(sizes) != 3 or sum(sizes) != total:
+        raise node.invalid(f"{total} columns of weights for query, key and value of {sizes}")
+    ends = [sum(sizes[: index + 1]) for index in range(3)]
+    parts = [slice_axis(node, projected, 2, end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    query, key, value = (_to_heads(node, part, heads) for part in parts)
+    earlier = node.optional(past)
+    if earlier is not None:
+        key, value = (_joined(node, _first(node, earlier, at), each) for at, each in enumerate((key, value)))
+    scores = _Scores(node, query, key)
+    scores.read(mask, bias)
+    result = scores.attended(query, key, value)
+    if not node.wants(1):
+        return [result]
+    return [result, node.emit(ConcatOp([node.reshape(each, (1, *shape_of(each))) for each in (key, value)], 0))]
+
+
+def _angles(node: Node, index: int, places: SSAValue) -> SSAValue:
+    """Cosines or sines [B or 1, 1, T, pairs] of places [B or 1, T]."""
+    gathered = node.emit(GatherOp(node.operand(index), places, 0))
+    batch, rows, pairs = shape_of(gathered)
+    return node.reshape(gathered, (batch, 1, rows, pairs))
+
+
+def _rotary_embedding(node: Node) -> SSAValue:
+    """Pairs of elements turned by angles that tables [places, pairs] give; one number of a place is where row 0 is."""
+    _refuse(node, {}, ("is_packed_batching",), {})
+    if node.number("scale", 1.0) != 1.0:
+        raise node.unsupported("attribute scale")
+    x, shape = node.operand(0), shape_of(node.operand(0))
+    pairs = shape_of(node.operand(2))[1]
+    heads, turned = node.integer("num_heads", 0), node.integer("rotary_embedding_dim", 0) or 2 * pairs
+    if len(shape) == 3:
+        x = _to_heads(node, x, heads or shape[2] // (2 * pairs))
+    if len(shape_of(x)) != 4 or turned != 2 * pairs or turned > shape_of(x)[3]:
+        raise node.invalid(f"{pairs} angles turn {turned} elements of an operand of shape {list(shape)}")
+    places = node.operand(1)
+    if shape_of(places) == (1,) or not shape_of(places):
+        places = node.emit(AddOp(node.reshape(places, (1, 1)), _arange(node, shape_of(x)[2], 1, shape_of(x)[2])))
+    cosine, sine = (_angles(node, index, places) for index in (2, 3))
+    result = rotated(node, x, cosine, sine, turned, interleaved=node.flag("interleaved"))
+    return _from_heads(node, result) if len(shape) == 3 else result
+
+
+def _group_query_attention(node: Node) -> list[SSAValue]:
+    """Causal attention with a cache of keys and values, into which those of this call are written.
+
+    `seqlens_k` is the last place of each batch entry; what lies behind it in the cache, and the rows of a first call
+    that do, mean nothing. The cache becomes as long as total_sequence_length says, which
+    must be known, unless it is longer already.
+    """
+    left_out = {
+        9: "position_ids",
+        11: "head_sink",
+        12: "k_scale",
+        13: "v_scale",
+        14: "q_norm_weight",
+        15: "k_norm_weight",
+    }
+    _refuse(
+        node, left_out, ("smooth_softmax", "sliding_window_cache", "kv_cache_bit_width", "qk_output"), {3: "output_qk"}
+    )
+    if node.text("k_quant_type", "NONE") != "NONE" or node.text("v_quant_type", "NONE") != "NONE":
+        raise node.unsupported("quantised keys and values")
+    if not node.flag("causal", True):
+        raise node.unsupported("attribute causal = 0")
+    query, key, value = _grouped(node)
+    batch, _, rows, _ = shape_of(query)
+    whole = node.known(node.operand(6))
+    if whole is None:
+        raise node.unknown("total_sequence_length", node.operand(6))
+    total = int(whole.reshape(-1)[0])
+    first = node.emit(SubOp(node.cast(node.reshape(node.operand(5), (batch,)), i64), node.scalar(rows - 1, i64)))
+    if total == rows:  # the first call, whose entries may be padded behind their ends
+        first = node.array(np.zeros((batch,), np.int64))
+    places = node.emit(AddOp(node.reshape(first, (batch, 1)), _arange(node, rows, 1, rows)))
+    if node.flag("do_rotary"):
+        cosine, sine = (_angles(node, index, places) for index in (7, 8))
+        turned, interleaved = 2 * shape_of(cosine)[3], node.flag("rotary_interleaved")
+        query, key = (rotated(node, each, cosine, sine, turned, interleaved=interleaved) for each in (query, key))
+    else:
+        node.ignore("rotary_interleaved")
+    key, value = (_cached(node, node.optional(3 + at), each, first, total) for at, each in enumerate((key, value)))
+    scores = _Scores(node, query, key)
+    columns, last = _arange(node, scores.keys), node.reshape(places, (batch, 1, rows, 1))
+    kept = node.emit(LessEqualOp(columns, last))
+    window = node.integer("local_window_size", -1)
+    if window > 0:
+        since = node.emit(SubOp(last, node.scalar(window, i64)))
+        kept = node.emit(AndOp(kept, node.emit(GreaterOp(columns, since))))
+    scores.keep(kept, scores.lowest())
+    beside = node.optional(10)
+    if beside is not None:
+        scores.add(beside)
+    return [scores.attended(query, key, value, node.number("softcap", 0.0)), key, value]
+
+
+def _grouped(node: Node) -> list[SSAValue]:
+    """Query, and keys and values of fewer heads; all in one where only the query is given."""
+    heads, groups = node.integer("num_heads", 0), node.integer("kv_num_heads", 0)
+    query = node.operand(0)
+    if heads < 1 or groups < 1 or heads % groups:
+        raise node.invalid(f"{heads} heads can't share {groups} (num_heads, kv_num_heads)")
+    if node.has_operand(1):
+        parts = [query, node.operand(1), node.operand(2)]
+    else:
+        size = shape_of(query)[2] // (heads + 2 * groups)
+        ends = [heads * size, (heads + groups) * size, (heads + 2 * groups) * size]
+        starts = [0, *ends[:2]]
+        parts = [slice_axis(node, query, 2, start, end) for start, end in zip(starts, ends, strict=True)]
+    return [_to_heads(node, part, count) for part, count in zip(parts, (heads, groups, groups), strict=True)]
+
+
+def _cached(node: Node, past: SSAValue | None, present: SSAValue, first: SSAValue, total: int) -> SSAValue:
+    """The cache with what is new written into it, from the place on that each batch entry has."""
+    length = 0 if past is None else shape_of(past)[2]
+    if past is None or not length:
+        return present
+    if length < total:
+        past = node.emit(PadOp(past, (0, 0, 0, 0), (0, 0, total - length, 0)))
+    return written_from(node, past, present, first, 2)
+
+
+HANDLERS: dict[str, Handler] = {
+    "com.microsoft.Attention": _attention,
+    "com.microsoft.QAttention": _quantized_attention,
+    "com.microsoft.MultiHeadAttention": _multi_head_attention,
+    "com.microsoft.GroupQueryAttention": _group_query_attention,
+    "com.microsoft.RotaryEmbedding": _rotary_embedding,
+}

@@ -1,0 +1,149 @@
+"""Attention of com.microsoft, as ONNX Runtime computes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from import_cases import computed
+from microsoft_cases import Case, check, model_of
+
+import mini_infer as mi
+from mini_infer.dialects.graph.values import Array
+
+RANDOM = np.random.default_rng(7)
+HEADS = {"num_heads": 2}
+
+
+def floats(*shape: int) -> Array:
+    return RANDOM.uniform(-1, 1, shape).astype(np.float32)
+
+
+def whole(*values: int) -> Array:
+    return np.array(values, np.int32)
+
+
+def angles(places: int, pairs: int) -> list[Array]:
+    turns = RANDOM.uniform(0, 3, (places, pairs))
+    return [np.cos(turns).astype(np.float32), np.sin(turns).astype(np.float32)]
+
+
+Q, K, V = floats(2, 3, 8), floats(2, 5, 8), floats(2, 5, 8)
+KEPT = np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 1]], np.int32)
+PAST = [floats(2, 2, 4, 4), floats(2, 2, 4, 4)]
+WEIGHT, BIAS = floats(6, 24), floats(24)
+X = floats(2, 3, 6)
+SQUARE = np.array([[1, 1, 0], [0, 1, 1]], np.int32)
+BYTES = RANDOM.integers(0, 256, (2, 3, 6)).astype(np.uint8)
+ROUGH = RANDOM.integers(-63, 64, (6, 24)).astype(np.int8)
+SCALES = [np.array(0.01, np.float32), np.array(0.02, np.float32)]
+
+
+def grouped(
+    rows: int, past: int, total: int, last: list[int], *, packed: bool = False, rotary: bool = False,
+    bias: Array | None = None, note: str = "", **attributes: float,
+) -> Case:  # fmt: skip
+    """4 heads of 16 elements over 2 of keys and values, in a cache of `past` places."""
+    batch = len(last)
+    if packed:
+        first: list[Array | None] = [floats(batch, rows, 128), None, None]
+    else:
+        first = [floats(batch, rows, 64), floats(batch, rows, 32), floats(batch, rows, 32)]
+    caches = [floats(batch, 2, past, 16), floats(batch, 2, past, 16)]
+    for cache in caches:  # ONNX Runtime makes zeros of what has no meaning
+        for entry, at in zip(cache, last, strict=True):
+            entry[:, at + 1 - rows :] = 0
+    operands = [*first, *caches, whole(*last), np.array(total, np.int32)]
+    operands += [*angles(32, 8)] if rotary else []
+    if bias is not None:
+        operands += [None] * (10 - len(operands)) + [bias]
+    given = {"num_heads": 4, "kv_num_heads": 2, "do_rotary": int(rotary), **attributes}
+    return Case("GroupQueryAttention", operands, given, known=(6,), results=(0, 1, 2), note=note)
+
+
+CASES = [
+    Case("MultiHeadAttention", [Q, K, V], HEADS),
+    Case("MultiHeadAttention", [Q, K, V, BIAS], {**HEADS, "scale": 0.3}, note="with a bias"),
+    Case("MultiHeadAttention", [Q, K, V, None, KEPT], HEADS, note="with a mask"),
+    Case("MultiHeadAttention", [Q, K, V, None, whole(3, 5)], HEADS, note="with lengths"),
+    Case("MultiHeadAttention", [Q, K, V, None, None, floats(1, 2, 3, 5)], HEADS, note="biased scores"),
+    Case("MultiHeadAttention", [Q, Q, Q, None, None, None, *PAST], {**HEADS, "unidirectional": 1}, results=(0, 1, 2),
+         note="with a past"),
+    Case("MultiHeadAttention", [Q, floats(2, 2, 5, 4), floats(2, 2, 5, 4)], HEADS, note="of another call"),
+    Case("Attention", [X, WEIGHT, BIAS], HEADS),
+    Case("Attention", [X, WEIGHT, BIAS, SQUARE], HEADS, note="with a mask"),
+    Case("Attention", [X, WEIGHT, BIAS, whole(3, 2)], HEADS, note="with lengths"),
+    Case("Attention", [X, WEIGHT, BIAS, whole(3, 2, 0, 1)], HEADS, note="with ends and beginnings"),
+    Case("Attention", [X, WEIGHT, BIAS, np.tril(np.ones((2, 3, 3), np.int32))], HEADS, note="with a mask of scores"),
+    Case("Attention", [X, WEIGHT, BIAS], {**HEADS, "unidirectional": 1}, note="causal"),
+    Case("Attention", [X, WEIGHT, BIAS, None, np.stack(PAST)], {**HEADS, "unidirectional": 1}, results=(0, 1),
+         note="with a past"),
+    Case("Attention", [X, floats(6, 20), floats(20)], {**HEADS, "qkv_hidden_sizes": [8, 8, 4]}, note="of other sizes"),
+    Case("QAttention", [BYTES, ROUGH, BIAS, *SCALES, None, np.array(99, np.uint8), np.array(0, np.int8)], HEADS,
+         known=(1, 2, 3, 4, 6, 7)),
+    Case("QAttention", [BYTES, ROUGH, BIAS, *SCALES, whole(3, 2), np.array(99, np.uint8), np.array(0, np.int8)],
+         {**HEADS, "unidirectional": 1}, known=(1, 2, 3, 4, 6, 7), note="causal"),
+    Case("RotaryEmbedding", [floats(2, 3, 16), np.array([[0, 1, 2], [4, 5, 6]]), *angles(8, 4)]),
+    Case("RotaryEmbedding", [floats(2, 2, 3, 8), np.array([2]), *angles(8, 4)], {"interleaved": 1}, note="interleaved"),
+    Case("RotaryEmbedding", [floats(2, 3, 16), np.array([2]), *angles(8, 2)],
+         {"num_heads": 2, "rotary_embedding_dim": 4}, note="in part"),
+    grouped(3, 0, 3, [2, 2], note="first call"),
+    grouped(3, 0, 3, [2, 2], rotary=True, note="first call, rotary"),
+    grouped(1, 4, 5, [4], note="next call"),
+    grouped(1, 4, 5, [4, 4], rotary=True, packed=True, note="next call, all in one"),
+    grouped(1, 8, 5, [4, 2], rotary=True, note="in a larger cache", rotary_interleaved=1),
+    grouped(2, 4, 6, [5], note="two at once"),
+    grouped(1, 8, 8, [7], note="with a window", local_window_size=3),
+    grouped(4, 0, 4, [3], note="first call with a window", local_window_size=2),
+    grouped(1, 4, 5, [4], note="softcap", softcap=2.0, scale=0.9),
+    grouped(1, 4, 5, [4], note="biased scores", bias=floats(1, 1, 1, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_meaning(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.thinned(7)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_compiled(case: Case) -> None:
+    check(case, compiled=True)
+
+
+def test_how_many_there_are_must_be_known() -> None:
+    case = grouped(1, 4, 5, [4])
+    model, inputs = model_of(Case(case.op_type, case.operands, case.attributes, results=case.results))
+    with pytest.raises(mi.UnsupportedError, match=r"total_sequence_length must be known .* bind with specialize"):
+        computed(model, inputs)
+    total = inputs.pop("x6")
+    bound, known = computed(model, inputs, specialize={"x6": total}), computed(*model_of(case))
+    assert all(np.array_equal(bound[name], known[name]) for name in known)
+
+
+def test_projections_in_one() -> None:
+    """ONNX Runtime has no code for them on a CPU."""
+    rows, keys, values = (floats(2, 3, 2, 4) for _ in range(3))
+    apart = [each.reshape(2, 3, 8) for each in (rows, keys, values)]
+    wanted = computed(*model_of(Case("MultiHeadAttention", apart, HEADS)))
+    together = np.stack([rows, keys, values], 3)
+    assert np.array_equal(computed(*model_of(Case("MultiHeadAttention", [together], HEADS)))["y0"], wanted["y0"])
+    pair = Case("MultiHeadAttention", [apart[0], together[:, :, :, 1:]], HEADS)
+    assert np.array_equal(computed(*model_of(pair))["y0"], wanted["y0"])
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (Case("MultiHeadAttention", [Q, K, V], {"num_heads": 3}), "can't be split into 3 heads"),
+        (Case("MultiHeadAttention", [Q, K, V, None, whole(1, 2, 3)], HEADS), r"a mask of shape \[3\]"),
+        (Case("Attention", [X, WEIGHT, BIAS], {**HEADS, "do_rotary": 1}), "attribute do_rotary"),
+        (Case("Attention", [X, WEIGHT, BIAS], {**HEADS, "qkv_hidden_sizes": [8, 8]}), r"24 columns .* of \[8, 8\]"),
+        (Case("RotaryEmbedding", [Q, np.array([0]), *angles(8, 5)], HEADS), "5 angles turn 10 elements"),
+        (grouped(1, 4, 5, [4], smooth_softmax=1), "attribute smooth_softmax"),
+        (grouped(1, 4, 5, [4], num_heads=3), "3 heads can't share 2"),
+    ],
+    ids=str,
+)
+def test_refused(case: Case, message: str) -> None:
+    with pytest.raises((mi.UnsupportedError, mi.InvalidModelError), match=message):
+        computed(*model_of(case))
