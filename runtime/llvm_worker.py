@@ -72,8 +72,12 @@ def binding() -> Any:
     return llvm
 
 
+@cache
 def target_machine(triple: str, cpu: str, features: str, opt_level: int) -> Any:
-    """LLVM's object for a machine; raises RuntimeError for an architecture that it doesn't have."""
+    """LLVM's object for a machine, which it takes a while to make.
+
+    Raises RuntimeError for an architecture that LLVM doesn't have.
+    """
     target = binding().Target.from_triple(triple or binding().get_default_triple())
     return target.create_target_machine(opt=opt_level, cpu=cpu, features=features, reloc="pic", codemodel="small")
 

@@ -65,7 +65,7 @@ def start_compiling(
     pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
     pointers += 2 + bool(checked_dimensions(module)) + profiled
     left = [phase for phase in phases if phase.level == "llvm"]
-    parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers)
+    parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers, profiled)
     threads = cpu_of(module).threads.data if stages_of(module) else 1
     return Compilation(calls, partial(parts.objects, ctx), threads=threads, profiled=profiled)
 
@@ -77,6 +77,7 @@ def _start_parts(
     observer: Observer | None,
     compilers: Compilers,
     pointers: int,
+    profiled: bool,
 ) -> _Parts:
     """The parts of a module on loops (or of all at once), of which `main` takes so many buffers."""
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
@@ -92,7 +93,7 @@ def _start_parts(
         for index, each in enumerate(passes):
             seconds[index] += _run(ctx, piece.module, each)
         with timed(ctx, "LLVM: text"):
-            link = [runtime_ir(pointers, stages_of(module))] if piece.module is module else []
+            link = [runtime_ir(pointers, stages_of(module), clock=profiled)] if piece.module is module else []
             text = emit_llvm_ir(piece.module, piece.shared)
             parts.append(part_of(text, machine, link=link, as_written=piece.as_written))
             compilers.add(parts[-1])

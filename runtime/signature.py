@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
-from xdsl.traits import SymbolTable
 
 from ..dialects.errors import InvalidModelError
 from ..dialects.graph.base import node_name
@@ -31,6 +30,7 @@ from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import Cut, bounded_axes, cuts_of
 from ..dialects.graph.interpret import input_names
 from ..dialects.graph.values import numpy_dtype
+from ..dialects.symbols import symbol_named
 from ..lowering.kernels_to_loops.lower_kernels import KERNEL
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors
@@ -49,7 +49,7 @@ ROLES = re.compile(r"(?:input ?)*(?:output ?)*(?:arena(?: status)?(?: weights)?(
 
 def entry_of(module: ModuleOp) -> Operation:
     """The function @main, at whatever level; raises InvalidModelError where there is none with a body."""
-    main = SymbolTable.lookup_symbol(module, "main")
+    main = symbol_named(module, "main")
     if main is None or not main.regions[0].blocks:
         raise InvalidModelError("the module has no function @main")
     return main

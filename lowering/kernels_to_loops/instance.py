@@ -68,7 +68,7 @@ class _Share:
     """What `KernelInstance.outlined` tells of a kernel: the places of its buffers, and the share of the work."""
 
     buffer: tuple[SSAValue, ...]
-    thread: SSAValue
+    thread: Index
     threads: Index
 
 
@@ -93,7 +93,7 @@ class Instance(Generic[B]):
     operands: list[SSAValue]
     results: list[SSAValue]
     scratch: SSAValue | None
-    thread: SSAValue
+    thread: Index
     threads: Index
 
     @property

@@ -6,7 +6,8 @@ after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index)
            func.call @kernel_conv_0(%x, %w, %b, %s, %share, %shares)
          func.func private @kernel_conv_0(...) { scf/vector/memref/arith/math loops }
 
-A call in `main` itself, which one thread runs, is share 0 of 1. A buffer that a call both reads and writes is one
+A call in `main` itself, which one thread runs, is share 0 of 1, and where all calls are in `main` the code knows that
+there is no other. A buffer that a call both reads and writes is one
 argument of the function. How a kernel is written is decided by its schedule alone: the file of that name in
 families/ carries it out. Needs choose-schedule, bufferize and plan-arena to have run; without share-threads all is
 done by the one thread that calls `main`.
@@ -61,6 +62,7 @@ def _build(
     target: CpuAttr,
     sharing: tuple[int, ...],
     common: CommonFunctions,
+    alone: bool,
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
     schedule = schedule_of(kernel, target.device)
@@ -84,8 +86,8 @@ def _build(
         operands=mapped[: len(call.ins)],
         results=mapped[len(call.ins) :],
         scratch=arguments[len(distinct)] if call.scratch else None,
-        thread=arguments[-2],
-        threads=arguments[-1],
+        thread=0 if alone else arguments[-2],
+        threads=1 if alone else arguments[-1],
         common=common,
     )
     if call.status:
@@ -148,6 +150,7 @@ class LowerKernels(ModulePass):
         if argument_with_role(main, TEAM) is None:
             add_argument(main, TEAM_TYPE, TEAM)
         callers = [each for each in op.ops if isinstance(each, func.FuncOp) and each.body.blocks]
+        alone = callers == [main]
         kernels = kernels_of(op)
         functions: dict[Key, func.FuncOp] = {}
         common = CommonFunctions()
@@ -165,7 +168,7 @@ class LowerKernels(ModulePass):
                 key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing)
                 if key not in functions:
                     name = common.fresh(KERNEL + kernel.sym_name.data)
-                    built = _build(kernel, inner, name, target, sharing, common)
+                    built = _build(kernel, inner, name, target, sharing, common, alone)
                     for function in built:
                         op.body.block.add_op(function)
                     functions[key] = built[-1]

@@ -13,9 +13,13 @@ pointers above. %share is called with `@call_stage_0`, whose address tells one s
 from collections.abc import Mapping
 
 
-def runtime_ir(pointers: int, stages: Mapping[str, int] | None = None) -> str:
-    """LLVM IR text of the runtime for a `main` with that many buffers, and stages with as many as is said of each."""
-    return "\n".join([_CLOCK, _run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())])
+def runtime_ir(pointers: int, stages: Mapping[str, int] | None = None, *, clock: bool = False) -> str:
+    """LLVM IR text of the runtime for a `main` with that many buffers, and stages with as many as is said of each.
+
+    The clock is there for code that reads it.
+    """
+    parts = [_run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())]
+    return "\n".join([_CLOCK, *parts] if clock else parts)
 
 
 _CLOCK = """\

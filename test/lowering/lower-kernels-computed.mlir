@@ -2,7 +2,11 @@
 
 // A right-hand side that is computed is packed, a panel at a time, into the scratch of the thread that needs it.
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 2>} {
-  func.func @main(%x: memref<4x8xf32>, %b: memref<12x8xf32>, %y: memref<4x12xf32>, %s: memref<512xi8>) {
+  func.func @main() {
+    func.return
+  }
+
+  func.func @stage_0(%x: memref<4x8xf32>, %b: memref<12x8xf32>, %y: memref<4x12xf32>, %s: memref<512xi8>, %share: index, %shares: index) {
     kernel.call @matmul_0 ins(%x, %b : memref<4x8xf32>, memref<12x8xf32>) outs(%y : memref<4x12xf32>) scratch(%s : memref<512xi8>)
     func.return
   }
