@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.elementwise import MulOp
-from ...dialects.graph.movement import TransposeOp
+from ...dialects.graph.movement import SliceOp, TransposeOp
 from ...dialects.graph.reduction import ReduceSumOp
 from ...dialects.graph.values import shape_of
 from .node import Handler, Node
@@ -40,7 +40,7 @@ def _einsum(node: Node) -> SSAValue:
             if known != size and 1 not in (known, size):
                 raise node.invalid(f"label {label} stands for {known} and for {size} elements")
             sizes[label] = known if size == 1 else size
-    terms = [_Term(value, labels) for value, labels in zip(values, inputs, strict=True)]
+    terms = [_diagonal(node, _Term(value, labels)) for value, labels in zip(values, inputs, strict=True)]
     result, *others = [_sum_out(node, term, _needed(terms, index, output)) for index, term in enumerate(terms)]
     for index, other in enumerate(others):
         needed = set(output).union(*(term.labels for term in others[index + 1 :]))
@@ -69,8 +69,6 @@ def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
         labels = term.replace("...", ellipsis[len(ellipsis) - free :]) if free > 0 else term.replace("...", "")
         if len(labels) != rank:
             raise node.invalid(f"equation {equation}: {term} does not fit an operand of rank {rank}")
-        if len(set(labels)) != len(labels):
-            raise node.unsupported(f"equation {equation} takes a diagonal: {term} repeats a label")
         inputs.append(labels)
     if not arrow:
         every = "".join(inputs)
@@ -79,6 +77,29 @@ def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
     if not set(output) <= set("".join(inputs)) or len(set(output)) != len(output):
         raise node.invalid(f"equation {equation}: the result's labels must be distinct and occur in an operand")
     return inputs, output
+
+
+def _diagonal(node: Node, term: _Term) -> _Term:
+    """Of dimensions with the same label, the elements at equal places: every (size + 1)-th where they lie side by side.
+
+    A dimension of size 1 stands for one of any size.
+    """
+    value, labels = term.value, term.labels
+    while repeated := next((label for label in labels if labels.count(label) > 1), None):
+        first, second = [axis for axis, label in enumerate(labels) if label == repeated][:2]
+        others = [axis for axis in range(len(labels)) if axis not in (first, second)]
+        value = _arrange(node, _Term(value, string.ascii_letters[: len(labels)]), _letters([*others, first, second]))
+        *outer, rows, columns = shape_of(value)
+        size = max(rows, columns) if 1 in (rows, columns) else rows
+        value = node.reshape(node.broadcast(value, (*outer, size, size)), (*outer, size * size))
+        starts, steps = [0] * (len(outer) + 1), [1] * len(outer)
+        value = node.emit(SliceOp(value, starts, shape_of(value), [*steps, size + 1]))
+        labels = "".join(labels[axis] for axis in others) + repeated
+    return _Term(value, labels)
+
+
+def _letters(axes: Sequence[int]) -> str:
+    return "".join(string.ascii_letters[axis] for axis in axes)
 
 
 def _sum_out(node: Node, term: _Term, needed: set[str]) -> _Term:

@@ -19,6 +19,11 @@ from mini_infer.runtime.backend import MiniInferBackend
 SECONDS = 120  # for one case, on a machine that does other work too
 
 
+# Absolute tolerances where the suite expects the rounding errors of numpy's transform in float32: it has 1.9e-7 where
+# the exact result is 0.
+NOISE = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """How a case ended."""
@@ -92,7 +97,7 @@ def _tried(name: str) -> Verdict:
             found = [prepared.run(inputs) for inputs, _ in case.data]
         taken = ended("passed")
         for outputs, (_, expected) in zip(found, case.data, strict=True):
-            Runner.assert_similar_outputs(expected, outputs, case.rtol, case.atol)
+            Runner.assert_similar_outputs(expected, outputs, case.rtol, NOISE.get(name, case.atol))
         return taken
     except UnsupportedError as error:
         return ended("unsupported", error)
