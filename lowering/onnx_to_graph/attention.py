@@ -17,14 +17,14 @@ from ...dialects.graph.movement import ConcatOp, TransposeOp
 from ...dialects.graph.reduction import SoftmaxOp
 from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
 from .movement import slice_axis
-from .node import Handler, Node
+from .node import Handler, Node, Result
 from .types import element_type
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 _SCORES = 3  # the result that gives the matrix product of query and key
 
 
-def _attention(node: Node) -> list[SSAValue | None]:
+def _attention(node: Node) -> Result:
     flat = len(shape_of(node.operand(_QUERY))) == 3
     query = _heads(node, node.operand(_QUERY), "q_num_heads")
     key = _joined(node, _PAST_KEY, _heads(node, node.operand(_KEY), "kv_num_heads"))
@@ -113,7 +113,7 @@ def _flex_attention(node: Node) -> SSAValue:
 
 def _changed(node: Node, name: str, scores: SSAValue) -> SSAValue:
     """What a graph of the node makes of scores or weights: as many, of the same type."""
-    results = node.host.branch(node, node.graph(name), [scores])
+    results = node.branch(node.graph(name), [scores])
     if len(results) != 1 or results[0].type != scores.type:
         raise node.invalid(f"{name} gives {', '.join(str(each.type) for each in results)} instead of {scores.type}")
     return results[0]

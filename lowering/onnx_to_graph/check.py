@@ -22,8 +22,14 @@ MAX_NAME = 1000
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
-    """Version of each operator domain that is imported ("" is ONNX's own); checks ONNX's own."""
+    """Version of each operator domain that is imported ("" is ONNX's own); checks ONNX's own.
+
+    A model all of whose nodes are of other domains needs no version of ONNX's own.
+    """
     versions = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in model.opset_import}
+    own = any(node.domain in ("", "ai.onnx") for node in model.graph.node)
+    if "" not in versions and versions and not own:
+        return versions
     if "" not in versions:
         raise InvalidModelError("the model imports no version of the ONNX operators (opset_import)")
     newest = defs.onnx_opset_version()

@@ -8,10 +8,11 @@ from onnx import GraphProto
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
+from .held import Held
 from .node import Handler, Node
 
 
-def _if(node: Node) -> Sequence[SSAValue]:
+def _if(node: Node) -> Sequence[Held]:
     """The branch that a known condition chooses; one that is known when the model runs decides then."""
     condition = node.truth(0)
     known = node.known(condition)
@@ -39,11 +40,11 @@ def _side(node: Node, graph: GraphProto) -> Block:
     """A branch as a block that yields its results."""
     block = Block()
     with node.emitter.inside(block):
-        node.emitter.add(scf.YieldOp(*node.host.branch(node, graph)), node.location)
+        node.emitter.add(scf.YieldOp(*node.branch(graph)), node.location)
     return block
 
 
-def _by_definition(node: Node) -> list[SSAValue | None]:
+def _by_definition(node: Node) -> list[Held | None]:
     return node.host.function(node)
 
 

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.values import element_type_of_value, shape_of
+from .held import Held
 from .types import onnx_type_of
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
@@ -91,9 +92,7 @@ def plain_body(schema: Schema, opset: int) -> FunctionProto | None:
     return FunctionProto.FromString(schema.get_function_with_opset_version(max(versions)))
 
 
-def schema_body(
-    node: NodeProto, schema: Schema, opset: int, operands: Iterable[SSAValue | None]
-) -> FunctionProto | None:
+def schema_body(node: NodeProto, schema: Schema, opset: int, operands: Iterable[Held | None]) -> FunctionProto | None:
     """ONNX's definition of the operator as a graph of simpler ones, for these operands."""
     versions = [version for version in schema.context_dependent_function_opset_versions if version <= opset]
     if not schema.has_context_dependent_function or not versions:
@@ -104,8 +103,8 @@ def schema_body(
     )
 
 
-def _type_proto(operand: SSAValue | None) -> TypeProto:
-    if operand is None:
+def _type_proto(operand: Held | None) -> TypeProto:
+    if not isinstance(operand, SSAValue):
         return TypeProto()
     return helper.make_tensor_type_proto(onnx_type_of(element_type_of_value(operand)), shape_of(operand))
 

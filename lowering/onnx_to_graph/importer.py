@@ -26,6 +26,7 @@ from .functions import (
     schema_body,
     schema_of,
 )
+from .held import Held
 from .inlining import MAX_NODES
 from .model_file import ModelFile
 from .node import Node
@@ -65,7 +66,7 @@ class Importer:
                     raise node.unsupported(f"result {index} ({output}) is not supported")
                 scope.define(output, value)
 
-    def _results(self, node: Node) -> Sequence[SSAValue | None]:
+    def _results(self, node: Node) -> Sequence[Held | None]:
         handler = None if function_key(node.proto) in self._functions else handler_of(node.proto)
         try:
             result = self.function(node) if handler is None else handler(node)
@@ -78,20 +79,23 @@ class Importer:
             raise node.unsupported(f"{error}: how many there are is known only when the model runs") from error
         if unread := node.unread():
             self._check_unread(node, unread)
-        results = [result] if isinstance(result, SSAValue) else result
+        results = [result] if isinstance(result, Held) else result
         if handler is not None and node.op_type not in COUNTING:
             self._check_bounds(node, results)
         return results
 
-    def _check_bounds(self, node: Node, results: Sequence[SSAValue | None]) -> None:
+    def _check_bounds(self, node: Node, results: Sequence[Held | None]) -> None:
         """Refuses results that were made without asking how much of an operand there is."""
-        if not self._emitter.has_bounds or all(each is None or self._emitter.bounds_of(each) for each in results):
+        tensors = [each for each in results if isinstance(each, SSAValue)]
+        if not self._emitter.has_bounds or all(map(self._emitter.bounds_of, tensors)):
             return
         for index, name in enumerate(node.proto.input):
-            for axis in self._emitter.bounds_of(node.operand(index)) if name else ():
+            held = node.held(index) if name else None
+            for axis in self._emitter.bounds_of(held) if isinstance(held, SSAValue) else ():
+                assert isinstance(held, SSAValue)
                 raise node.unsupported(
-                    f"operand {index} ({name}) has at most {shape_of(node.operand(index))[axis]} elements along axis "
-                    f"{axis}: how many there are is known only when the model runs"
+                    f"operand {index} ({name}) has at most {shape_of(held)[axis]} elements along axis {axis}: "
+                    "how many there are is known only when the model runs"
                 )
 
     def _check_unread(self, node: Node, unread: Iterable[AttributeProto]) -> None:
@@ -139,7 +143,7 @@ class Importer:
             return self._emitter.constant(store.read(blob, type), location)
         return WeightOp(blob, type, location=location).result
 
-    def branch(self, node: Node, graph: GraphProto, operands: Sequence[SSAValue] = ()) -> list[SSAValue]:
+    def branch(self, node: Node, graph: GraphProto, operands: Sequence[Held] = ()) -> list[Held]:
         """The results of a subgraph of the node for its inputs, imported in the node's place."""
         scope = Scope(node.scope.opsets, self.initializers(graph), node.scope, f"{node.name}/")
         if len(graph.input) != len(operands):
@@ -152,13 +156,13 @@ class Importer:
             raise node.unsupported(f"loops written out turn by turn, and branches, have more than {MAX_NODES} nodes")
         self._check.check(nodes, scope.opsets)
         self.run(nodes, scope)
-        return [scope.value(value.name) for value in graph.output]
+        return [scope.held(value.name) for value in graph.output]
 
-    def function(self, node: Node) -> list[SSAValue | None]:
+    def function(self, node: Node) -> list[Held | None]:
         """The results of the node, by the body of the function that its operator stands for."""
         function, schema = self._functions.get(function_key(node.proto)), None
         node.ignore(*(entry.name for entry in node.proto.attribute))  # the body refers to them
-        operands = [node.optional(index) for index in range(len(node.proto.input))]
+        operands = [node.held(index) if node.has_operand(index) else None for index in range(len(node.proto.input))]
         if function is None:
             schema = schema_of(node.proto, node.scope.opsets)
             function = None if schema is None else schema_body(node.proto, schema, node.opset, operands)
@@ -179,4 +183,4 @@ class Importer:
         nodes = [(name, bound_node(entry, given, absent)) for name, entry in named_nodes(function.node)]
         self.run(nodes, scope)
         wanted = zip(function.output, node.proto.output, strict=False)
-        return [scope.value(name) if output else None for name, output in wanted]
+        return [scope.held(name) if output else None for name, output in wanted]

@@ -90,8 +90,9 @@ def _declared(value: ValueInfoProto, given: Sequence[int] | None) -> list[Dimens
 
 
 def _check_tensor(value: ValueInfoProto) -> None:
-    if value.type.WhichOneof("value") != "tensor_type":
-        raise UnsupportedError(f"input {value.name} is no tensor")
+    kind = value.type.WhichOneof("value") or "value without a type"
+    if kind != "tensor_type":
+        raise UnsupportedError(f"input {value.name} is no tensor: a {kind.removesuffix('_type').replace('_', ' ')}")
 
 
 def _dimension(dimension: TensorShapeProto.Dimension) -> Dimension:

@@ -31,6 +31,7 @@ from ...dialects.graph.elementwise import AddOp, AndOp, LessOp, SubOp
 from ...dialects.graph.indexing import GatherOp, ScatterNdOp
 from ...dialects.graph.movement import ConcatOp, TransposeOp
 from ...dialects.graph.values import element_type_of_value, shape_of, tensor
+from .held import Held
 from .node import Handler, Node
 
 MOST_WRITTEN = 10_000  # nodes of all turns of a loop that is written out
@@ -206,14 +207,17 @@ def _is_true(node: Node, value: SSAValue) -> bool:
     return known is not None and bool(known.all())
 
 
-def _loop(node: Node) -> Sequence[SSAValue]:
+def _loop(node: Node) -> Sequence[Held]:
     body = node.graph("body")
     count = node.reshape(node.cast(node.operand(0), i64), ()) if node.has_operand(0) else None
     first = node.truth(1) if node.has_operand(1) else None
-    initial = [node.operand(index) for index in range(2, len(node.proto.input))]
+    given = [node.held(index) for index in range(2, len(node.proto.input))]
+    initial = [each for each in given if isinstance(each, SSAValue)]
+    if len(initial) < len(given):
+        return _unrolled(node, body, count, first, given, "it carries a sequence or an optional")
 
     def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
-        goes_on, *made = node.host.branch(node, body, [number, node.array(np.array(True)), *carried])
+        goes_on, *made = node.branch(body, [number, node.array(np.array(True)), *carried])
         _check_results(node, made, len(initial))
         collected = [(value, number) for value in made[len(initial) :]]
         return Turn(made[: len(initial)], collected, node.reshape(goes_on, ()))
@@ -223,11 +227,11 @@ def _loop(node: Node) -> Sequence[SSAValue]:
     except (ShapeChangesError, UnknownValueError) as error:
         if isinstance(error, UnknownValueError) and error.inputs:
             raise
-        return _unrolled(node, body, count, first, initial, error)
+        return _unrolled(node, body, count, first, initial, str(error))
     return [*done.carried, *done.collected]
 
 
-def _check_results(node: Node, made: Sequence[SSAValue], carried: int) -> None:
+def _check_results(node: Node, made: Sequence[Held], carried: int) -> None:
     wanted = len(node.proto.output)
     if not max(wanted, carried) <= len(made):
         raise node.invalid(f"its body gives {len(made)} values for {carried} carried ones and {wanted} results")
@@ -238,28 +242,31 @@ def _unrolled(
     body: GraphProto,
     count: SSAValue | None,
     first: SSAValue | None,
-    initial: Sequence[SSAValue],
-    error: Exception,
-) -> list[SSAValue]:
+    initial: Sequence[Held],
+    why: str,
+) -> list[Held]:
     """The loop turn by turn: then what it carries may have another shape after each, and shapes hang on its number."""
     for condition in (count, first):
         if condition is not None and node.known(condition) is None:
-            raise node.unknown(f"the number of turns, as {error},", condition)
+            raise node.unknown(f"the number of turns, as {why},", condition)
     if count is None:
-        raise node.unsupported(f"{error}, and how often it runs is not known")
+        raise node.unsupported(f"{why}, and how often it runs is not known")
     turns = int(node.constant(0)) if first is None or node.known(first) else 0
     if turns * len(body.node) > MOST_WRITTEN:
-        raise node.unsupported(f"{error}, and {turns} turns of {len(body.node)} nodes are too much to be written out")
+        raise node.unsupported(f"{why}, and {turns} turns of {len(body.node)} nodes are too much to be written out")
     values, rows = list(initial), list[list[SSAValue]]()
     for turn in range(turns):
         number = node.array(np.array(turn, np.int64))
         goes_on, *made = node.host.branch(node, body, [number, node.array(np.array(True)), *values])
         _check_results(node, made, len(initial))
         values = made[: len(initial)]
-        rows.append([node.reshape(each, (1, *shape_of(each))) for each in made[len(initial) :]])
+        collected = [each for each in made[len(initial) :] if isinstance(each, SSAValue)]
+        if not isinstance(goes_on, SSAValue) or len(collected) < len(made) - len(initial):
+            raise node.invalid("its condition and what it collects must be tensors")
+        rows.append([node.reshape(each, (1, *shape_of(each))) for each in collected])
         known = node.known(goes_on)
         if known is None:
-            raise node.unknown(f"its condition, as {error},", goes_on)
+            raise node.unknown(f"its condition, as {why},", goes_on)
         if not known.any():
             break
     return [*values, *(each[0] if len(each) == 1 else node.emit(ConcatOp(each, 0)) for each in zip(*rows, strict=True))]
@@ -294,7 +301,7 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
             node.emit(GatherOp(x, place(turned), axis))
             for x, axis, turned in zip(scanned, axes, backwards, strict=True)
         ]
-        results = node.host.branch(node, body, [*carried, *slices])
+        results = node.branch(body, [*carried, *slices])
         _check_results(node, results, len(initial))
         collected = zip(results[len(initial) :], map(place, out_backwards), strict=False)
         return Turn(results[: len(initial)], list(collected))
@@ -357,7 +364,7 @@ def _scan_batches(node: Node) -> Sequence[SSAValue]:
             slices = [
                 node.emit(GatherOp(x, back if turned else step, 0)) for x, turned in zip(own, backwards, strict=True)
             ]
-            results = node.host.branch(node, body, [*carried, *slices])
+            results = node.branch(body, [*carried, *slices])
             _check_results(node, results, len(initial))
             return Turn(results[: len(initial)], [(each, step) for each in results[len(initial) :]])
 

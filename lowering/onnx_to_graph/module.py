@@ -63,7 +63,7 @@ def import_module(
         scope.define(name, argument)
     importer.run(nodes, scope)
 
-    results = [scope.value(value.name) for value in graph.output]
+    results = [scope.value(value.name, f"output {value.name}") for value in graph.output]
     for value, result in zip(graph.output, results, strict=True):
         _check_output(value, result, emitter.bounds_of(result))
         emitter.place(result)

@@ -263,7 +263,7 @@ def _dropout(node: Node) -> list[SSAValue]:
 
 
 HANDLERS: dict[str, Handler] = {
-    "Identity": lambda node: node.operand(),
+    "Identity": lambda node: node.held(0),
     "Reshape": _reshape,
     "Flatten": _flatten,
     "Squeeze": _squeeze,

@@ -17,9 +17,10 @@ from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from .emitter import MADE_BYTES, Emitter
+from .held import Held, TensorSequence
 from .scope import Scope
 
-Result: TypeAlias = SSAValue | Sequence[SSAValue | None]
+Result: TypeAlias = Held | Sequence[Held | None]
 Handler: TypeAlias = "Callable[[Node], Result]"
 
 
@@ -35,11 +36,11 @@ class Host(Protocol):
         """The value of a tensor that stands in the model."""
         ...
 
-    def branch(self, node: Node, graph: GraphProto, operands: Sequence[SSAValue] = ()) -> list[SSAValue]:
+    def branch(self, node: Node, graph: GraphProto, operands: Sequence[Held] = ()) -> list[Held]:
         """The results of a subgraph of the node for its inputs, imported in the node's place."""
         ...
 
-    def function(self, node: Node) -> list[SSAValue | None]:
+    def function(self, node: Node) -> list[Held | None]:
         """The results of the node, by the body that ONNX's specification gives for its operator."""
         ...
 
@@ -94,7 +95,31 @@ class Node:
         """A required operand."""
         if not self.has_operand(index):
             raise self.invalid(f"operand {index} is missing")
-        return self.scope.value(self.proto.input[index])
+        return self.scope.value(
+            self.proto.input[index], f"{self.name} ({self.op_type}): operand {index} ({self.proto.input[index]})"
+        )
+
+    def held(self, index: int) -> Held:
+        """A required operand that may be a sequence, or an optional without a value."""
+        if not self.has_operand(index):
+            raise self.invalid(f"operand {index} is missing")
+        return self.scope.held(self.proto.input[index])
+
+    def sequence(self, index: int) -> TensorSequence:
+        """A required operand that is a sequence."""
+        held = self.held(index)
+        if not isinstance(held, TensorSequence):
+            raise self.invalid(f"operand {index} ({self.proto.input[index]}) is no sequence of tensors")
+        return held
+
+    def branch(self, graph: GraphProto, operands: Sequence[Held] = ()) -> list[SSAValue]:
+        """The results of a subgraph that gives tensors, imported in the node's place."""
+        results: list[SSAValue] = []
+        for value, held in zip(graph.output, self.host.branch(self, graph, operands), strict=True):
+            if not isinstance(held, SSAValue):
+                raise self.unsupported(f"result {value.name} of its graph {graph.name} is {held}")
+            results.append(held)
+        return results
 
     def optional(self, index: int) -> SSAValue | None:
         """An optional operand."""

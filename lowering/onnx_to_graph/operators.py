@@ -29,6 +29,7 @@ from . import (
     resize,
     sampling,
     selecting,
+    sequences,
     states,
     suppression,
 )
@@ -37,6 +38,7 @@ from .functions import FunctionKey, Schema, function_key, function_opsets, plain
 from .microsoft import attention as microsoft_attention
 from .microsoft import block_weights, fused, quantized
 from .node import Handler
+from .refusals import reason
 
 _EARLY = ("LayerNormalization",)  # operators that ONNX Runtime writes into models of opsets that don't have them yet
 _Nodes: TypeAlias = Iterable[tuple[str, NodeProto]]
@@ -63,6 +65,7 @@ HANDLERS: dict[str, Handler] = {
         reduction,
         resize,
         selecting,
+        sequences,
         sampling,
         states,
         microsoft_attention,
@@ -97,7 +100,7 @@ class OperatorCheck:
     def __init__(self, functions: Mapping[FunctionKey, FunctionProto]) -> None:
         self.functions = functions
         self._seen: set[FunctionKey] = set()
-        self._missing: dict[str, list[str]] = {}
+        self._missing: dict[tuple[str, str], list[str]] = {}  # operator and why -> nodes
 
     def check(self, nodes: Iterable[tuple[str, NodeProto]], opsets: Mapping[str, int]) -> None:
         """Raises UnsupportedError that names every operator of the nodes that is not supported."""
@@ -105,7 +108,10 @@ class OperatorCheck:
         while pending:
             pending += self._look(*pending.pop())
         if self._missing:
-            texts = [f"{operator} ({_some(names)})" for operator, names in sorted(self._missing.items())]
+            texts = [
+                f"{operator} ({_some(names)}{f': {why}' if why else ''})"
+                for (operator, why), names in sorted(self._missing.items())
+            ]
             raise UnsupportedError(f"operators that are not supported: {'; '.join(texts)}")
 
     def _look(self, nodes: _Nodes, opsets: Mapping[str, int]) -> Iterator[tuple[_Nodes, Mapping[str, int]]]:
@@ -135,7 +141,8 @@ class OperatorCheck:
 
     def _add(self, name: str, node: NodeProto, note: str) -> None:
         domain = "" if node.domain in ("", "ai.onnx") else f"{node.domain}."
-        self._missing.setdefault(f"{domain}{node.op_type}{note}", []).append(name)
+        operator = f"{domain}{node.op_type}{note}", reason(node.domain, node.op_type)
+        self._missing.setdefault(operator, []).append(name)
 
 
 def _is_too_old(node: NodeProto, schema: Schema, opsets: Mapping[str, int]) -> bool:

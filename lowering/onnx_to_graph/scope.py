@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from xdsl.ir import SSAValue
 
-from ...dialects.errors import InvalidModelError
+from ...dialects.errors import InvalidModelError, UnsupportedError
+from .held import Held
 
 
 class Scope:
@@ -23,14 +24,21 @@ class Scope:
         self.prefix = prefix  # of the names of nodes inside: the node that the branch or function stands for
         self._initializers = initializers or {}
         self._outer = outer
-        self._values: dict[str, SSAValue] = {}
+        self._values: dict[str, Held] = {}
 
-    def define(self, name: str, value: SSAValue) -> None:
+    def define(self, name: str, value: Held) -> None:
         """Gives a name to a value."""
         self._values[name] = value
 
-    def value(self, name: str) -> SSAValue:
-        """The value of a name; raises InvalidModelError where there is none."""
+    def value(self, name: str, subject: str) -> SSAValue:
+        """The tensor of a name; raises UnsupportedError for anything else, which tells of the subject."""
+        held = self.held(name)
+        if not isinstance(held, SSAValue):
+            raise UnsupportedError(f"{subject} is {held}")
+        return held
+
+    def held(self, name: str) -> Held:
+        """What a name stands for; raises InvalidModelError where there is nothing."""
         if name in self._values:
             return self._values[name]
         if name in self._initializers:
@@ -38,4 +46,4 @@ class Scope:
             return self._values[name]
         if self._outer is None:
             raise InvalidModelError(f"{self.prefix or 'the graph'} reads {name}, which nothing makes")
-        return self._outer.value(name)
+        return self._outer.held(name)

@@ -1,0 +1,26 @@
+"""Why operators are not to be supported: what they compute is no tensor of numbers, or not the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_STRINGS = "it computes with strings"
+_RANDOM = "it draws random numbers"
+_TRAINING = "it trains a model"
+
+_OPERATORS: Mapping[str, str] = {
+    **dict.fromkeys(("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "LabelEncoder"), _STRINGS),
+    **dict.fromkeys(("Bernoulli", "Multinomial"), _RANDOM),
+    **dict.fromkeys(("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM),
+    "ImageDecoder": "it reads image files",
+}
+_DOMAINS: Mapping[str, str] = {
+    "ai.onnx.ml": "it is of classical machine learning",
+    "ai.onnx.preview.training": _TRAINING,
+    "ai.onnx.training": _TRAINING,
+}
+
+
+def reason(domain: str, op_type: str) -> str:
+    """Why an operator is refused, "" where there is no more to say than that it is."""
+    return _OPERATORS.get(op_type, "") or _DOMAINS.get(domain, "")
