@@ -1,21 +1,32 @@
 """Attention and rotary embedding.
 
-Attention that `graph.attention` doesn't cover is taken apart by ONNX's own definition of the operator.
+Attention that gives its scores, or caps them, is taken apart by ONNX's own definition of the operator.
 """
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 
+from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.attention import AttentionOp
 from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import AddOp, MulOp, SubOp
+from ...dialects.graph.elementwise import (
+    AddOp,
+    AndOp,
+    GreaterEqualOp,
+    LessEqualOp,
+    LessOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
 from ...dialects.graph.indexing import GatherOp
 from ...dialects.graph.movement import ConcatOp, TransposeOp
 from ...dialects.graph.reduction import SoftmaxOp
 from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
+from .indexing import positions
 from .movement import slice_axis
 from .node import Handler, Node, Result
 from .types import element_type
@@ -25,42 +36,101 @@ _SCORES = 3  # the result that gives the matrix product of query and key
 
 
 def _attention(node: Node) -> Result:
+    if node.wants(_SCORES) or node.number("softcap", 0.0):
+        return node.host.function(node)
     flat = len(shape_of(node.operand(_QUERY))) == 3
     query = _heads(node, node.operand(_QUERY), "q_num_heads")
     key = _joined(node, _PAST_KEY, _heads(node, node.operand(_KEY), "kv_num_heads"))
     value = _joined(node, _PAST_VALUE, _heads(node, node.operand(_VALUE), "kv_num_heads"))
-    if not _is_plain(node, key):
-        return node.host.function(node)
+    if node.has_operand(_PAST_KEY) != node.has_operand(_PAST_VALUE):
+        raise node.invalid("past keys and past values are given together")
     node.ignore("qk_matmul_output_mode", "q_num_heads", "kv_num_heads")
     node.ignore("softmax_precision")  # kernels compute in float32 or wider
-    mask = node.optional(_MASK)
+    mask, causal = _mask(node, shape_of(query)[2], shape_of(key)[2])
+    types = [element_type_of_value(each) for each in (query, value)]
+    common = types[0] if types[0] == types[1] else f64 if f64 in types else f32
     if mask is not None and not is_bool(element_type_of_value(mask)):
-        mask = node.cast(mask, element_type_of_value(query))
-    if shape_of(query)[3] == shape_of(key)[3] == 0:  # all scores are 0: so they are with one element that is 0
-        query, key = (node.broadcast(node.scalar(0, each), (*shape_of(each)[:3], 1)) for each in (query, key))
-    scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[3])
-    attention = AttentionOp(query, key, value, mask, scale=scale, causal=node.flag("is_causal"))
-    if 0 in (*shape_of(query), *shape_of(key)):  # no result, or sums of nothing
-        result = node.broadcast(node.scalar(0, query), shape_of(attention.result))
-        attention.erase()
-    else:
-        result = node.emit(attention)
+        mask = node.cast(mask, common)
+    q, k, v = (node.cast(each, common) for each in (query, key, value))
+    result = node.cast(_attended(node, q, k, v, mask, causal), types[0])
     if flat:
         batch, heads, rows, size = shape_of(result)
         result = node.reshape(node.emit(TransposeOp(result, (0, 2, 1, 3))), (batch, rows, heads * size))
     return [result, key, value]
 
 
-def _is_plain(node: Node, key: SSAValue) -> bool:
-    """Whether graph.attention says all that the node does."""
-    if node.wants(_SCORES) or node.number("softcap", 0.0) or node.has_operand(_LENGTHS):
-        return False
-    if node.integer("left_window_size", -1) != -1 or node.integer("right_window_size", -1) != -1:
-        return False
-    if node.flag("is_causal") and node.has_operand(_PAST_KEY):
-        return False  # the diagonal starts at the end of the past
-    mask = node.optional(_MASK)
-    return mask is None or (len(shape_of(mask)) > 0 and shape_of(mask)[-1] in (1, shape_of(key)[2]))
+def _attended(
+    node: Node, query: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue | None, causal: bool
+) -> SSAValue:
+    """The attention itself."""
+    scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[3] or 1)
+    if shape_of(query)[3] == shape_of(key)[3] == 0:  # all scores are 0: so they are with one element that is 0
+        query, key = (node.broadcast(node.scalar(0, each), (*shape_of(each)[:3], 1)) for each in (query, key))
+    attention = AttentionOp(query, key, value, mask, scale=scale, causal=causal)
+    if 0 not in (*shape_of(query), *shape_of(key)):
+        return node.emit(attention)
+    shape = shape_of(attention.result)  # no result, or sums of nothing
+    attention.erase()
+    return node.broadcast(node.scalar(0, query), shape)
+
+
+def _mask(node: Node, rows: int, keys: int) -> tuple[SSAValue | None, bool]:
+    """What the scores are masked with, and whether they are causal besides: row t has keys 0..t.
+
+    Rows come behind what the cache holds. Each has keys from `left` places before its own to `right` behind it.
+    """
+    mask, lengths = node.optional(_MASK), node.optional(_LENGTHS)
+    if mask is not None:
+        mask = _of_all_keys(node, mask, keys)
+    before: int | SSAValue = 0
+    if node.has_operand(_PAST_KEY):
+        before = shape_of(node.operand(_PAST_KEY))[2]
+        if lengths is not None:
+            raise node.invalid("nonpad_kv_seqlen is not for keys behind a past")
+    elif lengths is not None:
+        lengths = node.reshape(node.cast(lengths, i64), (shape_of(lengths)[0], 1, 1, 1))
+        before = node.emit(SubOp(lengths, node.scalar(rows, i64)))
+    left, right = node.integer("left_window_size", -1), node.integer("right_window_size", -1)
+    if min(left, right) < -1:
+        raise node.invalid(f"windows of {left} keys to the left and {right} to the right")
+    if node.flag("is_causal"):
+        right = 0
+    known = before if isinstance(before, int) else None
+    causal = right == known == 0
+    if causal or (known is not None and known + right >= keys - 1):
+        right = -1  # said by the flag, or no bound at all
+    if known is not None and rows - 1 + known - left <= 0:
+        left = -1
+    parts: list[SSAValue] = []
+    columns = positions(node, keys) if left >= 0 or right >= 0 or lengths is not None else None
+    if columns is not None and (left >= 0 or right >= 0):
+        own = node.reshape(positions(node, rows), (rows, 1))
+        own = node.emit(AddOp(own, node.scalar(before, i64) if isinstance(before, int) else before))
+        if right >= 0:
+            parts.append(node.emit(LessEqualOp(columns, node.emit(AddOp(own, node.scalar(right, i64))))))
+        if left >= 0:
+            parts.append(node.emit(GreaterEqualOp(columns, node.emit(SubOp(own, node.scalar(left, i64))))))
+    if columns is not None and lengths is not None and right != 0:  # a row's own key is one of the cache's
+        parts.append(node.emit(LessOp(columns, lengths)))
+    for part in parts:
+        if mask is None:
+            mask = part
+        elif is_bool(element_type_of_value(mask)):
+            mask = node.emit(AndOp(mask, part))
+        else:
+            mask = node.emit(WhereOp(part, mask, node.scalar(-inf, mask)))
+    return mask, causal
+
+
+def _of_all_keys(node: Node, mask: SSAValue, keys: int) -> SSAValue:
+    """A mask that is too short leaves out the last keys. Before opset 24 one of a single key is for all of them."""
+    shape = shape_of(mask)
+    if not shape or shape[-1] >= keys or (node.opset < 24 and shape[-1] == 1):
+        return mask
+    if node.opset < 24:
+        raise node.invalid(f"a mask of shape {list(shape)} for {keys} keys")
+    missing = node.scalar(False if is_bool(element_type_of_value(mask)) else -inf, mask)
+    return node.emit(ConcatOp([mask, node.broadcast(missing, (*shape[:-1], keys - shape[-1]))], len(shape) - 1))
 
 
 def _heads(node: Node, value: SSAValue, count: str) -> SSAValue:
