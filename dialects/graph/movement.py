@@ -29,6 +29,7 @@ from .values import (
     int_attr,
     ints,
     ints_attr,
+    numpy_dtype,
     shape_of,
     string_attr,
     tensor,
@@ -245,6 +246,10 @@ class PadOp(MovementOp):
             require(not empty, f"there is nothing to {mode} along an axis without elements")
         padded = [size + before + after for size, before, after in zip(shape, low, high, strict=True)]
         return [tensor(element_type_of_value(self.x), padded)]
+
+    def filling(self) -> Array:
+        """What stands around x in mode "constant": one element, of x's type."""
+        return np.asarray(self.value.value.data).astype(numpy_dtype(element_type_of_value(self.x)))
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:

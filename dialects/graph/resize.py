@@ -49,6 +49,7 @@ COORDINATES = (
     "align_corners",
     "asymmetric",
     "tf_crop_and_resize",
+    "tf_half_pixel_for_nn",
 )
 ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
@@ -150,6 +151,8 @@ class ResizeOp(MovementOp):
                 return index * 0 if length == 1 else index * (old - 1) / (length - 1)
             case "asymmetric":
                 return index / scale
+            case "tf_half_pixel_for_nn":
+                return (index + 0.5) / scale
             case "tf_crop_and_resize":
                 start, end = self._region(axis)
                 if length == 1:

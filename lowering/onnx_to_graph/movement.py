@@ -209,7 +209,10 @@ def _filling(node: Node, mode: str) -> float | SSAValue:
         return 0
     if prod(shape_of(value)) != 1:
         raise node.invalid(f"operand 2 ({node.proto.input[2]}) must hold one number, got {prod(shape_of(value))}")
-    return node.reshape(value, ()) if node.known(value) is None else node.scalar_operand(2, 0)
+    known = node.known(value)
+    if known is None or (known.dtype.kind in "iu" and int(float(known.item())) != known.item()):
+        return node.reshape(value, ())  # the attribute of graph.pad is a float
+    return float(known.item())
 
 
 def _crop(node: Node, x: SSAValue, low: Sequence[int], high: Sequence[int]) -> SSAValue:

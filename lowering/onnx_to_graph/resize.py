@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.resize import ResizeOp
-from ...dialects.graph.values import shape_of
+from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
 from .node import Handler, Node
 
 _ROI, _SCALES, _SIZES = 1, 2, 3
@@ -22,9 +22,15 @@ def _upsample(node: Node) -> SSAValue:
         scales = node.numbers("scales") or []
     else:
         scales = [float(scale) for scale in node.constant(1).reshape(-1)]
-    shape = _scaled(node, x, scales)
-    mode = node.text("mode", "nearest")
+    shape, mode = _scaled(node, x, scales), _mode(node, x)
     return node.emit(ResizeOp(x, shape, scales=scales, mode=mode, coordinate="asymmetric", nearest="floor"))
+
+
+def _mode(node: Node, x: SSAValue) -> str:
+    mode = node.text("mode", "nearest")
+    if mode != "nearest" and is_bool(element_type_of_value(x)):
+        raise node.unsupported(f"mode {mode} of truth values, which can't be weighed")
+    return mode
 
 
 def _scaled(node: Node, x: SSAValue, scales: Sequence[float]) -> list[int]:
@@ -41,8 +47,6 @@ def _resize(node: Node) -> SSAValue:
     sizes = shape_of(x)
     rank = len(sizes)
     coordinate = node.text("coordinate_transformation_mode", "half_pixel")
-    if coordinate == "tf_half_pixel_for_nn":
-        raise node.unsupported(f"coordinate_transformation_mode {coordinate}")
     axes = [node.normal_axis(axis, rank) for axis in node.integers("axes") or range(rank)]
     roi = _roi(node, axes, rank) if coordinate == "tf_crop_and_resize" else None
     scales: list[float] | None = None
@@ -54,17 +58,15 @@ def _resize(node: Node) -> SSAValue:
         scales = [1.0] * rank
         for axis, scale in zip(axes, _scales(node, axes), strict=True):
             scales[axis] = scale
+        # As ONNX's own shape inference and reference have it also where a region is looked at, whose size counts for
+        # nothing then, though the operator's text says otherwise.
         shape = _scaled(node, x, scales)
-        if roi is not None:
-            parts = [roi[rank + axis] - roi[axis] for axis in range(rank)]
-            shape = [floor(size * part * scale) for size, part, scale in zip(sizes, parts, scales, strict=True)]
-            scales = None
     return node.emit(
         ResizeOp(
             x,
             shape,
             scales=scales,
-            mode=node.text("mode", "nearest"),
+            mode=_mode(node, x),
             coordinate=coordinate,
             nearest=node.text("nearest_mode", "round_prefer_floor"),
             cubic_a=node.number("cubic_coeff_a", -0.75),

@@ -17,7 +17,7 @@ from ...dialects.graph.movement import SliceOp, TransposeOp
 from ...dialects.graph.patches import Col2ImOp
 from ...dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from ...dialects.graph.sampling import PADDINGS, SampleOp
-from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from ...dialects.graph.values import Array, element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
 from .movement import slice_axis
 from .node import Handler, Node
 from .windows import Window, check_rank, read_kernel, read_window
@@ -36,6 +36,8 @@ def _grid_sample(node: Node) -> SSAValue:
     if mode not in _MODES or padding not in PADDINGS:
         raise node.invalid(f"mode {mode} or padding_mode {padding} is unknown")
     corners = node.flag("align_corners")
+    if _MODES[mode] != "nearest" and not is_float(element_type_of_value(x)):
+        raise node.unsupported(f"mode {mode} of {element_type_of_value(x)}: only floats can be weighed")
     dtype = numpy_dtype(element_type_of_value(grid))
     lengths = node.array(np.array([size - 1 if corners else size for size in reversed(sizes)], dtype))
     positions = node.emit(MulOp(node.emit(AddOp(grid, node.scalar(1, grid))), lengths))
@@ -100,6 +102,8 @@ def _unmoved(window: Window, places: Sequence[int], dtype: np.dtype[Any]) -> Arr
 
 def _col2im(node: Node) -> SSAValue:
     x, shape, kernel = node.operand(0), node.ints_operand(1), node.ints_operand(2)
+    if is_bool(element_type_of_value(x)):
+        raise node.unsupported("truth values can't be added up")
     if len(shape) != len(kernel) or min(shape, default=1) < 1:
         raise node.invalid(f"image_shape {shape} and block_shape {kernel} don't fit together")
     window = read_window(node, shape, kernel)

@@ -279,16 +279,6 @@ def test_invalid(case: Case, message: str) -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (
-            Case(
-                "Resize",
-                [IMAGE, None, floats(1, 1, 2, 2)],
-                11,
-                {COORDINATES: "tf_half_pixel_for_nn"},
-                [2],
-            ),
-            "coordinate_transformation_mode tf_half_pixel_for_nn",
-        ),
         (Case("QuantizeLinear", [IMAGE, scale(1)], 21, {"output_dtype": 10}), "quantisation to f16"),
     ],
 )

@@ -93,11 +93,26 @@ def test_softmax_before_opset_13_flattens(op_type: str, axis: int) -> None:
         Case("LpNormalization", [X], 1, {"p": 1, "axis": 1}, runtime=True),
         Case("LpNormalization", [np.stack([X[0], 0 * X[0]])], 22),
         Case("MeanVarianceNormalization", [IMAGE], 13),
+        Case("MeanVarianceNormalization", [IMAGE], 9, {"axes": [-1]}),
     ],
     ids=str,
 )
 def test_normalization(case: Case) -> None:
     check(case)
+
+
+def test_mean_variance_normalization_of_other_types_and_large_means() -> None:
+    x = (IMAGE + 3000).astype(np.float32)
+    found = computed(*one_node(Case("MeanVarianceNormalization", [x], 13)))["y0"]
+    wide = x.astype(np.float64)
+    expected = (wide - wide.mean((0, 2, 3), keepdims=True)) / wide.std((0, 2, 3), keepdims=True)
+    assert_close(found, expected.astype(np.float32), 1e-3)
+    found = computed(*one_node(Case("MeanVarianceNormalization", [wide], 13)))["y0"]
+    assert_close(found, expected, 1e-7)
+    half = IMAGE.astype(np.float16)
+    found = computed(*one_node(Case("MeanVarianceNormalization", [half], 13)))["y0"]
+    (expected,) = reference(*one_node(Case("MeanVarianceNormalization", [half.astype(np.float32)], 13)))
+    assert_close(found, expected.astype(np.float16), 2e-3)
 
 
 def test_batch_normalization_by_element() -> None:

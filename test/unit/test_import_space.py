@@ -5,12 +5,14 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from graph_cases import random
 from import_cases import Case, assert_close, check, computed, imported, one_node, onnxruntime, reference
 
-from mini_infer.dialects.errors import InvalidModelError
+import mini_infer as mi
+from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
 
 IMAGE, LINE, VOLUME = random(2, 3, 7, 6), random(2, 3, 11), random(1, 2, 4, 5, 6)
@@ -191,6 +193,52 @@ def test_col2im(shape: list[int], kernel: list[int], attributes: dict[str, Any])
     check(Case("Col2Im", [(columns * 90).astype(np.int8), *operands[1:]], 18, attributes, known=[1, 2]))
 
 
+NARROW = [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2fnuz, ml_dtypes.float4_e2m1fn, ml_dtypes.int4, ml_dtypes.uint2]
+
+
+@pytest.mark.parametrize("known", [[1, 2], [1]], ids=["known", "of run time"])
+@pytest.mark.parametrize("dtype", [*NARROW, np.bool_, np.int64, np.uint64, ml_dtypes.bfloat16], ids=str)
+def test_pad_of_any_type_with_any_number(dtype: Any, known: list[int]) -> None:
+    """Numbers of 64 bits are more than a float can hold; narrow floats are no integers."""
+    value = np.array(2**62 + 3 if np.dtype(dtype).name in ("int64", "uint64") else 1).astype(dtype)
+    x = np.zeros((2, 3), dtype)
+    model, inputs = one_node(Case("Pad", [x, ints(1, 0, 0, 2), value], 25, known=known))
+    expected = np.full((3, 5), value)
+    expected[1:, :3] = x
+    for found in (computed(model, inputs)["y0"], mi.compile(model, threads=1)(inputs)["y0"]):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.view(np.uint8), expected.view(np.uint8))
+
+
+def test_resize_for_nearest_neighbours_as_tensorflow_did_it() -> None:
+    for scales in ([1, 1, 2, 3], [1, 1, 0.5, 0.7]):
+        operands = [IMAGE, np.zeros(0, np.float32), np.array(scales, np.float32)]
+        attributes = {COORDINATES: "tf_half_pixel_for_nn", "mode": "nearest"}
+        check(Case("Resize", operands, 11, attributes, known=[1, 2], runtime=True))
+
+
+def test_the_size_of_a_region_changes_nothing_about_the_size_of_the_result() -> None:
+    operands = [LINE, np.array([0, 0, 0.2, 1, 1, 0.7], np.float32), np.array([1, 1, 1.5], np.float32)]
+    for mode in ("nearest", "linear"):
+        check(Case("Resize", operands, 13, {COORDINATES: "tf_crop_and_resize", "mode": mode}, known=[1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (Case("GridSample", [TIES, grid(2, 3, 3, 2)], 20), "mode linear of i64: only floats can be weighed"),
+        (Case("Col2Im", [TIES[0] > 2, ints(2, 2), ints(2)], 18, known=[1, 2]), "truth values can't be added up"),
+        (
+            Case("Resize", [TIES > 2, None, np.ones(4, np.float32)], 18, {"mode": "cubic"}, known=[2]),
+            "mode cubic of truth values, which can't be weighed",
+        ),
+    ],
+)
+def test_unsupported(case: Case, message: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"^the_node \({case.op_type}\): .*{message}"):
+        imported(one_node(case)[0])
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
@@ -200,7 +248,6 @@ def test_col2im(shape: list[int], kernel: list[int], attributes: dict[str, Any])
         (Case("GridSample", [IMAGE, grid(2, 3, 3, 3)], 20), "a grid of shape .* for an operand of shape"),
         (Case("GridSample", [IMAGE, grid(1, 3, 3, 2)], 20), "2 samples, but positions for 1"),
         (Case("GridSample", [IMAGE, grid(2, 3, 3, 2)], 20, {"mode": "area"}), "mode area or padding_mode zeros is"),
-        (Case("GridSample", [TIES, grid(2, 3, 3, 2)], 20), "only floats can be weighed"),
         (Case("GridSample", [random(1, 1, 2, 2, 2, 2), grid(1, 3, 4)], 20), "needs 1 to 3 spatial dimensions, got 4"),
         (
             Case("DeformConv", [IMAGE, KERNEL, random(2, 8, 6, 4)], 19),

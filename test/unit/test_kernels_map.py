@@ -229,6 +229,7 @@ RESIZES: dict[str, dict[str, Any]] = {
         "extrapolation": 7.0,
     },
     "smaller, smoothly": {"mode": "cubic", "antialias": True, "exclude_outside": True},
+    "for neighbours, as TensorFlow once did": {"coordinate": "tf_half_pixel_for_nn", "mode": "linear"},
     "twice": {"coordinate": "asymmetric", "nearest": "floor"},
 }
 

@@ -14,7 +14,7 @@ from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....passes.geometry.boxes import row_major
-from ..writing.arithmetic import Arithmetic, convert, is_integer, is_unsigned, loaded, number_in, signless, stored
+from ..writing.arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr, Var, delinearize, linear
 from ..writing.lane_access import NotVectorisable
@@ -115,9 +115,7 @@ def _pad(v: Values, op: Operation, index: Idx) -> SSAValue:
     mode = op.mode.data
     if mode != "constant":
         return v.at(op.x, [_folded(v, mode, i, size) for i, size in zip(moved, shape, strict=True)])
-    element = signless(element_type_of_value(op.result))
-    value = op.value.value.data
-    filling = v.b.constant(int(value) if is_integer(element) else value, element)
+    filling = v.literal(op.filling(), element_type_of_value(op.result))
     return guarded(v, moved, shape, lambda: v.at(op.x, moved), filling)
 
 

@@ -110,6 +110,8 @@ class _Axis:
                 return m.div(m.mul(index, const(old - 1)), const(length - 1))
             case "asymmetric":
                 return m.div(index, const(scale))
+            case "tf_half_pixel_for_nn":
+                return m.div(m.add(index, const(0.5)), const(scale))
             case "tf_crop_and_resize":
                 assert self.op.roi is not None
                 roi = self.op.roi.get_values()

@@ -134,12 +134,15 @@ class Values:
 
     def _constant(self, op: ConstantOp, index: tuple[Expr, ...]) -> SSAValue:
         array = op.to_numpy()
-        if is_narrow(element_type_of_value(op.result)):
-            return self._narrow_constant(op, array.view(np.uint8), index)
-        element = signless(element_type_of_value(op.result))
-        if op.value.is_splat():
-            return self.b.constant(array.flat[0].item(), element)
-        return self.b.constant(array[tuple(self._numbers(op, index))].item(), element)
+        one = array.reshape(-1)[:1] if op.value.is_splat() else array[tuple(self._numbers(op, index))]
+        return self.literal(one, element_type_of_value(op.result))
+
+    def literal(self, array: Array, element: Attribute) -> SSAValue:
+        """The only element of an array, which has the numpy type of an element type."""
+        if not is_narrow(element):
+            return self.b.constant(array.item(), signless(element))
+        byte = self.b.constant(int(array.view(np.uint8).item()), i8)
+        return loaded(self.b, stored(self.b, byte, element))
 
     def _numbers(self, op: ConstantOp, index: tuple[Expr, ...]) -> list[int]:
         """An index of a constant, where it is known."""
@@ -147,13 +150,6 @@ class Values:
         if len(numbers) < len(index):
             raise CompileError(f"{describe(op)}: a table of {op.to_numpy().size} numbers can't stand in code")
         return numbers
-
-    def _narrow_constant(self, op: ConstantOp, array: Array, index: tuple[Expr, ...]) -> SSAValue:
-        element = element_type_of_value(op.result)
-        if not op.value.is_splat():
-            array = array[tuple(self._numbers(op, index))]
-        byte = self.b.constant(int(array.flat[0]), i8)
-        return loaded(self.b, stored(self.b, byte, element))
 
     def _elementwise(self, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
         """Operands first; without recursion, as a body may be a chain of any length."""
