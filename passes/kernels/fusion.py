@@ -9,6 +9,7 @@ A group is a root and ops that ride along:
 - So do, behind a contraction, elementwise ops that make another operand for the group alone from narrower elements.
 - Elementwise ops in front of a contraction's left-hand side join as a prologue where nobody else uses them, and a max
   pool the convolution that alone feeds it.
+- The cast of a weight of narrower elements joins the contraction that alone reads it.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
   one value and nobody else uses them; a transpose behind it joins where the
   result can be written through it.
@@ -26,7 +27,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp
-from ...dialects.graph.contraction import MatmulOp
+from ...dialects.graph.contraction import ConvOp, MatmulOp
+from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.host_code import users_in
 from ...dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
@@ -34,7 +36,7 @@ from ...dialects.graph.values import element_type_of_value, numpy_dtype, shape_o
 from ...dialects.graph.windows import MaxPoolOp
 from ..geometry.strided_views import strided_view
 from .forms import form_of
-from .fusion_rules import FusionRules
+from .fusion_rules import FusionRules, weight_of
 
 # How many ops may follow each other before a group is down to one result again (gelu spelled out has 8), and how many
 # a prologue or a chain of views may have.
@@ -87,6 +89,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
             if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool):
                 group.ops.append(pool)
                 group.members.add(pool)
+            _take_cast_of_weight(group, op, rules, taken)
         taken.update(group.ops)
         groups.append(group)
 
@@ -211,6 +214,22 @@ def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None
     for op in chain:
         group.ops.insert(0, op)
         group.members.add(op)
+
+
+def _take_cast_of_weight(group: Group, root: Operation, rules: FusionRules, taken: set[Operation]) -> None:
+    """The cast of a weight of narrower elements that only the root reads."""
+    if not isinstance(root, MatmulOp | ConvOp):
+        return
+    weight = root.operands[1]
+    if not isinstance(cast := weight.owner, CastOp) or cast in taken or not weight.has_one_use():
+        return
+    if (
+        weight_of(weight) is not None
+        and _item_bytes(cast.operands[0]) < _item_bytes(weight)
+        and rules.widens_weights(root)
+    ):
+        group.ops.insert(0, cast)
+        group.members.add(cast)
 
 
 def _only_pool(group: Group, taken: set[Operation]) -> MaxPoolOp | None:

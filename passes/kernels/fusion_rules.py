@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from ...dialects.graph.conversion import CastOp
+from ...dialects.graph.structure import WeightOp
 from ...dialects.graph.windows import MaxPoolOp
+
+
+def weight_of(value: SSAValue) -> SSAValue | None:
+    """The weight that a contraction's operand is, perhaps cast; None where it is none."""
+    if isinstance(value.owner, CastOp):
+        value = value.owner.operands[0]
+    return value if isinstance(value.owner, WeightOp) else None
 
 
 class FusionRules(ABC):
@@ -22,6 +31,10 @@ class FusionRules(ABC):
     @abstractmethod
     def writes_transposed(self, root: Operation) -> bool:
         """Whether the code of `root` can store its result through a transpose."""
+
+    @abstractmethod
+    def widens_weights(self, root: Operation) -> bool:
+        """Whether the code of `root`, a contraction, reads a weight of narrower elements than it computes with."""
 
     @abstractmethod
     def takes_epilogue(self, root: Operation) -> bool:

@@ -27,7 +27,7 @@ from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, by_class, tile_classes
-from ..writing.arithmetic import loaded, stored
+from ..writing.arithmetic import convert, loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import aligned_strides, argument_buffer
 
@@ -286,9 +286,15 @@ class _Patch:
             value = b.vload(self.source, [*pixel, channel], lanes, valid)
             for y, x, kh, kw in uses[pixel]:
                 if (kh, kw) not in filters:
-                    filters[kh, kw] = b.vload(self.weight, [block, kh * g.kernel[1] + kw, 0], lanes)
+                    filters[kh, kw] = self._filter(block, kh * g.kernel[1] + kw)
                 sums[y, x] = b.fma(value, filters[kh, kw], sums[y, x])
         return sums
+
+    def _filter(self, block: Index, tap: Index) -> SSAValue:
+        """A tap of each channel, which may be narrower in memory."""
+        element = memref_type(self.weight).element_type
+        there = loaded(self.b, self.b.vload(self.weight, [block, tap, 0], self.lanes))
+        return convert(self.b, there, element, memref_type(self.source).element_type)
 
     def _looped_sums(
         self, block: Index, channel: Index, valid: Index | None, start: SSAValue
@@ -308,7 +314,7 @@ class _Patch:
                 value = b.vload(self.source, [b.mul(kh, g.dilation[0]), pixel, channel], lanes, valid)
                 for x, kw in uses[pixel]:
                     if kw not in filters:
-                        filters[kw] = b.vload(self.weight, [block, b.add(b.mul(kh, g.kernel[1]), kw), 0], lanes)
+                        filters[kw] = self._filter(block, b.add(b.mul(kh, g.kernel[1]), kw))
                     sums[x] = b.fma(value, filters[kw], sums[x])
             return sums
 

@@ -244,10 +244,10 @@ class TileCalls:
 
 def _step_of(form: ContractionForm) -> InnerStep:
     """What a contraction's tiles go on by."""
-    types = [element_type_of_value(value) for value in (form.lhs, form.rhs)]
+    types = [element_type_of_value(operand) for operand in form.root.operands[:2]]
     if all(map(is_byte, types)):
         return ByteDot(*(is_unsigned(type) for type in types))
-    return MultiplyAdd(element_type_of_value(form.root.results[0]))
+    return MultiplyAdd(element_type_of_value(form.root.results[0]), element_type_of_value(form.rhs))
 
 
 def tiles_of(b: LoopBuilder, nest: Nest) -> Index:

@@ -16,7 +16,7 @@ from xdsl.dialects.vector import InsertOp
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.byte_dot import GROUP, DotOp
-from ..writing.arithmetic import loaded
+from ..writing.arithmetic import convert, loaded
 from ..writing.builder import Index, LoopBuilder, memref_type, vector_of
 
 
@@ -56,14 +56,15 @@ class InnerStep(Protocol):
 
 @dataclass(frozen=True)
 class MultiplyAdd:
-    """total + a * b with one rounding, on f32 or f64."""
+    """total + a * b with one rounding, on f32 or f64. The panel may hold numbers of another, narrower type."""
 
     sums: Attribute
+    panel: Attribute | None = None
     depth: int = 1
 
     def column(self, b: LoopBuilder, panel: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
         """A vector of the panel."""
-        return b.vload(panel, at, lanes)
+        return convert(b, loaded(b, b.vload(panel, at, lanes)), self.panel or self.sums, self.sums)
 
     def row(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], lanes: int) -> SSAValue:
         """One element in every lane."""

@@ -1,8 +1,8 @@
 """The shape of a contraction kernel's body: a matrix product or a channels-last convolution with what is fused to it.
 
 The body is, in order: views of the operands, elementwise ops that make the left-hand side, an unpack of a packed
-weight, the root, elementwise ops of the root's shape, and perhaps a max pool. choose-schedule, pack-weights and the
-code generator read kernels through this one form.
+weight and a cast of it, the root, elementwise ops of the root's shape, and perhaps a max pool. choose-schedule,
+pack-weights and the code generator read kernels through this one form.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import ElementwiseOp, describe
 from ....dialects.graph.contraction import ConvOp, MatmulOp
+from ....dialects.graph.conversion import CastOp
 from ....dialects.graph.packing import UnpackOp
 from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
 from ....dialects.graph.values import ints, shape_of
@@ -26,7 +27,8 @@ class ContractionForm:
     pool at the end.
 
     `rhs` is the convolution's weight or the right-hand side, perhaps a view; where `unpack` is not None, the kernel
-    argument that holds its panels. `bias` is the convolution's bias.
+    argument that holds its panels. Its elements may be narrower than the root's, for which the body casts them. `bias`
+    is the convolution's bias.
     """
 
     root: MatmulOp | ConvOp
@@ -53,13 +55,16 @@ def contraction_form(kernel: KernelOp) -> ContractionForm:
     root = roots[0]
     after = ops[ops.index(root) + 1 :]
     before = ops[: ops.index(root)]
-    prologue = tuple(op for op in before if isinstance(op, ElementwiseOp))
+    weight = root.rhs if isinstance(root, MatmulOp) else root.weight
+    cast = weight.owner if isinstance(weight.owner, CastOp) and weight.owner.parent is root.parent else None
+    if cast is not None:
+        weight = cast.operands[0]
+    prologue = tuple(op for op in before if isinstance(op, ElementwiseOp) and op is not cast)
     pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
     epilogue = tuple(op for op in after if not isinstance(op, ConstantOp))
     for op in epilogue:
         if not isinstance(op, ElementwiseOp) or shape_of(op.results[0]) != shape_of(root.results[0]):
             raise CompileError(f"{describe(op)}: cannot be fused into a contraction")
-    weight = root.rhs if isinstance(root, MatmulOp) else root.weight
     unpack = weight.owner if isinstance(weight.owner, UnpackOp) else None
     lhs = root.lhs if isinstance(root, MatmulOp) else root.x
     bias = root.bias if isinstance(root, ConvOp) else None

@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import inf
 
 from typing_extensions import override
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Operation
 
 from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
 from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.recurrence import RecurrenceOp
-from .....dialects.graph.structure import WeightOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
 from .....dialects.graph.windows import LrnOp, MaxPoolOp
 from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
-from ...fusion_rules import FusionRules
+from ...fusion_rules import FusionRules, weight_of
 from . import depthwise, lrn, panels
 
 
@@ -38,6 +38,11 @@ class CpuFusionRules(FusionRules):
     @override
     def writes_transposed(self, root: Operation) -> bool:
         return isinstance(root, AttentionOp)
+
+    @override
+    def widens_weights(self, root: Operation) -> bool:
+        is_float = element_type_of_value(root.operands[1]) in (f32, f64)
+        return panels.fits(root) and is_float and (isinstance(root, ConvOp) or len(shape_of(root.operands[1])) == 2)
 
     @override
     def takes_epilogue(self, root: Operation) -> bool:
@@ -75,13 +80,10 @@ def _weight_bytes(root: Operation) -> float:
     if not panels.fits(root) or depthwise.fits(root):
         return inf
     match root:
-        case MatmulOp() if _is_weight(root.rhs) and len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
-            return nbytes_of(type_of(root.rhs))
-        case ConvOp() if _is_weight(root.weight) and root.groups.value.data == 1:
-            return nbytes_of(type_of(root.weight))
+        case MatmulOp() if len(shape_of(root.rhs)) == 2 and root.transpose_a is None:
+            weight = weight_of(root.rhs)
+        case ConvOp() if root.groups.value.data == 1:
+            weight = weight_of(root.weight)
         case _:
             return inf
-
-
-def _is_weight(value: SSAValue) -> bool:
-    return isinstance(value.owner, WeightOp)
+    return inf if weight is None else nbytes_of(type_of(weight))

@@ -193,7 +193,7 @@ def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
 def _packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[int, Packing]:
     """A filter, and a right-hand side that is a weight and one matrix, not seen through a view."""
     root = form.root
-    bytes = is_byte(element_type_of_value(form.rhs))
+    bytes = is_byte(element_type_of_value(root.operands[1]))
     if isinstance(root, ConvOp):
         packing = (ByteConvPacking if bytes else ConvPacking)(nr, root.groups.value.data)
         return {argument_index(kernel, form.rhs): packing}

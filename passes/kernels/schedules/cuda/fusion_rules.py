@@ -31,6 +31,10 @@ class CudaFusionRules(FusionRules):
         return isinstance(root, AttentionOp)
 
     @override
+    def widens_weights(self, root: Operation) -> bool:
+        return False
+
+    @override
     def takes_epilogue(self, root: Operation) -> bool:
         return isinstance(root, MatmulOp | ConvOp | ReductionOp | ElementwiseOp)
 

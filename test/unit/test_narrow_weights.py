@@ -1,0 +1,52 @@
+"""Weights of fewer bits than a product computes with stay so in memory: its tiles widen them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from graph_runs import Model, Target, check
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.conversion import CastOp
+from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.windows import MaxPoolOp
+
+
+def widened(m: Model, *shape: int, dtype: Any) -> SSAValue:
+    return m(CastOp(m.weight(*shape, dtype=dtype), f32))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.int8])
+def test_weights_are_widened_in_tiles(dtype: Any) -> None:
+    def product(m: Model) -> SSAValue:
+        return m(MatmulOp(m.input(7, 20), widened(m, 20, 33, dtype=dtype)))
+
+    def vector(m: Model) -> SSAValue:
+        return m(MatmulOp(m.input(1, 40), widened(m, 9, 40, dtype=dtype), transpose_b=True))
+
+    def convolution(m: Model) -> SSAValue:
+        return m(
+            ReluOp(m(ConvOp(m.input(1, 7, 8, 6), widened(m, 18, 6, 3, 3, dtype=dtype), pads=[1] * 4, layout="NHWC")))
+        )
+
+    def depthwise(m: Model) -> SSAValue:
+        weight = widened(m, 24, 1, 3, 3, dtype=dtype)
+        return m(ConvOp(m.input(1, 9, 8, 24), weight, pads=[1] * 4, groups=24, layout="NHWC"))
+
+    def pooled(m: Model) -> SSAValue:
+        weight = widened(m, 16, 4, 3, 3, dtype=dtype)
+        y = m(ConvOp(m.input(1, 40, 40, 4), weight, pads=[1] * 4, layout="NHWC"))
+        return m(MaxPoolOp(y, kernel=[2, 2], strides=[2, 2], layout="NHWC"))
+
+    def prologue(m: Model) -> SSAValue:
+        return m(MatmulOp(m(ReluOp(m.input(30, 20))), widened(m, 20, 33, dtype=dtype)))
+
+    cases = [product, vector, convolution, depthwise, pooled, prologue]
+    for run in check(cases, Target(bits=256, l2=1 << 16), Target(bits=512, threads=2, l2=1 << 16)):
+        assert len(run.names) == len(cases), run.names
+        assert set(run.schedules) == {"panels", "depthwise"}
