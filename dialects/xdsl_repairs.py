@@ -7,12 +7,12 @@ repair goes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, DenseIntOrFPElementsAttr, LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, DenseArrayBase, DenseIntOrFPElementsAttr, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import AttributeDef, IRDLOperation, OptionalDef, PropertyDef
@@ -20,7 +20,9 @@ from xdsl.parser import AttrParser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-__all__ = ["kept_in", "repair_construction", "repair_effects", "repair_text"]
+from .symbolic import SizesData
+
+__all__ = ["kept_in", "repair_construction", "repair_effects", "repair_sizes", "repair_text"]
 
 T = TypeVar("T")
 
@@ -44,6 +46,25 @@ def repair_text() -> None:
     Block.is_default_block_name = staticmethod(_is_no_name)
     # It compares values: 0.0 and -0.0 are printed as one number then, and NaN and NaN are two.
     DenseIntOrFPElementsAttr.is_splat = _is_splat
+
+
+def repair_sizes() -> None:
+    """Lists of numbers tell sizes of run time as such; xDSL's own verifiers and builders read them, too."""
+    lists: Any = DenseArrayBase
+    if lists.get_values is not _values_of:
+        lists.get_values, lists.iter_values = _values_of, _iterated
+
+
+def _iterated(array: Any) -> Iterator[Any]:
+    return iter(_values_of(array))
+
+
+_get_values: Any = vars(DenseArrayBase)["get_values"]
+
+
+def _values_of(array: Any) -> tuple[Any, ...]:
+    data = array.data.data
+    return data.sizes if isinstance(data, SizesData) else _get_values(array)
 
 
 def repair_effects() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +11,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError, OutOfMemoryError
 from ..dialects.graph.blobs import MiniContext
+from ..dialects.graph.sizes import symbols_of_module
+from ..dialects.symbolic import unguarded
 from ..dialects.targets import target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
+from ..passes.memory.analysis.buffers import Offset
+from ..passes.memory.plan_arena import BUFFERS, BuffersAttr
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
 from ..passes.statistics import timed
 from .compilers import Compilers
@@ -23,17 +27,34 @@ from .decided import check_undecided
 from .device import Device, device_named
 from .limits import in_gigabytes, memory_for
 from .plan import InferencePlan
+from .profile import OptimizationProfile
+from .shapes import Arena
 from .signature import check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
 from .specs import TensorSpec
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
+    from ..lowering.onnx_to_graph.inputs import Ranges
+
+LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
 
-def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, MiniContext]:
+def ranges_of(config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None) -> Ranges | None:
+    """The shapes that a configuration asks for; code is made for `best` ones where they are given."""
+    if not config.is_dynamic:
+        return None
+    from ..lowering.onnx_to_graph.inputs import Ranges
+
+    profile = config.profile or OptimizationProfile()
+    return Ranges(profile.dims, profile.shapes, best or {}, LARGEST if config.enable_dynamic_shapes else 0)
+
+
+def import_model(
+    model: ModelSource, config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None
+) -> tuple[ModuleOp, MiniContext]:
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
     if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
-        for option in ("dims", "shapes", "specialize"):
+        for option in ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize"):
             if getattr(config, option):
                 raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
         module, ctx = read_module(model)
@@ -49,7 +70,9 @@ def import_model(model: ModelSource, config: EngineConfig) -> tuple[ModuleOp, Mi
 
     ctx = MiniContext()
     with timed(ctx, "import"):
-        return import_onnx(model, dims=config.dims, shapes=config.shapes, specialize=config.specialize, ctx=ctx), ctx
+        ranges = ranges_of(config, best)
+        given = config.dims, config.shapes, config.specialize
+        return import_onnx(model, dims=given[0], shapes=given[1], specialize=given[2], ranges=ranges, ctx=ctx), ctx
 
 
 @own_errors()
@@ -64,7 +87,8 @@ def plan_memory(
         module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
     if level_of(module) != "arena":
         run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
-    return memory_plan(module)
+    with unguarded():
+        return memory_plan(module)
 
 
 @own_errors()
@@ -90,6 +114,7 @@ def build_plan(
     memory = (
         plan_summary(entry_of(module)) if started_below else plan_memory(module, ctx, config, observer, machine=machine)
     )
+    arena = arena_of(module)
     inputs, (outputs, counts, cuts) = specs_of(module, "input"), outputs_of(module)
     if config.max_workspace_size is None:
         _check_memory(device, memory, inputs, outputs)
@@ -110,7 +135,9 @@ def build_plan(
         counts=counts,
         cuts=cuts,
         config=config,
-        memory=memory,
+        report=lambda: memory,
+        needed=memory.arena_bytes,
+        arena=arena,
         alignment=memory.alignment,
         threads=compilation.threads,
         calls=compilation.calls,
@@ -120,6 +147,15 @@ def build_plan(
         code=code,
         launches=compilation.launches,
     )
+
+
+def arena_of(module: ModuleOp) -> Arena | None:
+    """What has to be planned again at other shapes; None where there are none."""
+    buffers = module.attributes.get(BUFFERS)
+    if not isinstance(buffers, BuffersAttr):
+        return None
+    symbols = symbols_of_module(module)
+    return Arena(buffers.data, symbols, tuple(each for each in symbols if not isinstance(each, Offset)))
 
 
 def _check_memory(

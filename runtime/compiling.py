@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
+from io import IOBase
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.graph.blobs import MiniContext
+from ..dialects.symbolic import Guards
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PATHS, Observer, collection_paused, parse_passes
 from ..passes.memory.report.memory_report import MemoryPlan
-from ..passes.statistics import pass_statistics
+from ..passes.statistics import PassStatistics, pass_statistics
 from . import build
 from .build import build_plan, engine_phases, import_model
 from .compilers import Compilers
 from .config import EngineConfig
 from .device import device_named
+from .dynamic_engine import DynamicEngine
 from .engine import Engine
 from .limits import give_back_memory, memory_for
 from .memory_check import CheckedEngine
+from .shapes import ShapeFamily
 from .steps import LOG, Progress, Steps
 from .targets import host_target
 from .watch import WatchedPlan
@@ -51,6 +55,35 @@ def build_engine(
         give_back_memory()
     steps.next()
     LOG.info("compiled in %.2f s: %r", time.perf_counter() - start, engine)
+    return engine
+
+
+def build_dynamic(
+    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None = None
+) -> DynamicEngine:
+    """An engine for many shapes: compiled for those of the profile now, or at the first call."""
+    if isinstance(model, IOBase | BinaryIO):  # that is read once, and compiled perhaps more often
+        model = model.read()
+    from ..lowering.onnx_to_graph.inputs import free_inputs
+
+    def build(best: Mapping[str, Sequence[int]]) -> tuple[ShapeFamily, PassStatistics]:
+        start, guards = time.perf_counter(), Guards()
+        steps = Steps(("import", *pass_names(config), "machine code"), progress)
+        with collection_paused(), memory_for("compiling the model"), guards.collecting():
+            module, ctx = import_model(model, config, best)
+            steps.next()
+            with compilers_for(module, config) as compilers:
+                base = build_plan(module, ctx, config, steps, compilers=compilers)
+            statistics = pass_statistics(ctx)
+            del module, ctx
+            give_back_memory()
+        steps.next()
+        LOG.info("compiled in %.2f s", time.perf_counter() - start)
+        return ShapeFamily(base, guards, bounded=not config.enable_dynamic_shapes), statistics
+
+    engine = DynamicEngine(config, free_inputs(model, config.specialize), build)
+    if not config.enable_dynamic_shapes:
+        engine.start()
     return engine
 
 
@@ -131,6 +164,8 @@ def compile(
     MiniInferError.
     """
     config = EngineConfig.of(threads=threads, **options)
+    if config.is_dynamic:
+        return build_dynamic(model, config, progress)
     return build_engine(model, config, progress)
 
 

@@ -12,6 +12,7 @@ from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
 from ..dialects.targets import MOST_THREADS
 from .device import device_named
+from .profile import OptimizationProfile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -20,7 +21,7 @@ VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # more would wait for parts
 EMULATORS = ("interpreter", "compiled")
-CPU_OPTIONS = ("threads", "compile_threads", "vector_bits", "integer_products")
+CPU_OPTIONS = ("threads", "compile_threads", "vector_bits", "integer_products", "profile", "enable_dynamic_shapes")
 GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
 
@@ -42,6 +43,9 @@ class EngineConfig:
         their text: those that were compiled before are not compiled again.
     emulator: how "cuda-emulated" runs kernels: "interpreter" checks every access, "compiled" runs their CUDA text as
         C++; None means "interpreter".
+    profile: the shapes that inputs may have, an OptimizationProfile: one compile does for all of them. CPU only.
+    enable_dynamic_shapes: dynamic dimensions that nothing is said of may have any size: the model is compiled at the
+        first call, for shapes like its own. CPU only.
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
     shapes: whole shapes by input name, where dimensions have no names.
     specialize: values by input name, such as {"axes": np.array([1])}, for what shapes hang on, or what is always the
@@ -66,6 +70,8 @@ class EngineConfig:
     device_id: int = 0
     threads: int | None = None
     compile_threads: int | None = None
+    profile: OptimizationProfile | None = None
+    enable_dynamic_shapes: bool = False
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
@@ -117,6 +123,10 @@ class EngineConfig:
                 _check_integer(f"shapes: a dimension of '{name}'", size, 0)
 
         _mapping("specialize", self.specialize, "inputs to values")
+        if self.profile is not None and not isinstance(cast("object", self.profile), OptimizationProfile):
+            raise ConfigError(f"profile is {self.profile!r}; it must be an OptimizationProfile")
+        if self.is_dynamic and self.check_memory:
+            raise ConfigError("check_memory is for one shape; with a profile, or dynamic shapes, there are many")
 
     def _check_device(self, kind: str) -> None:
         """Raises ConfigError for an option that the device hasn't got."""
@@ -160,6 +170,11 @@ class EngineConfig:
     def place(self) -> str:
         """The device's name with its number, such as "cuda:1"; that of number 0 goes without."""
         return f"{self.device}:{self.device_id}" if self.device_id else self.device.removesuffix(":0")
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether one compile is to do for several shapes."""
+        return self.profile is not None or self.enable_dynamic_shapes
 
     @property
     def thread_count(self) -> int:

@@ -50,6 +50,36 @@ class ExecutionContext(Stationary):
             self._session.bind(place, spec, count, written=True)
         self._found: list[int] = []  # the counts of the last run
 
+    def set_shapes(self, shapes: Mapping[str, Sequence[int]]) -> None:
+        """Shapes of the inputs, by name, for what is bound next: `plan` is the one for them, and nothing is bound.
+
+        For plans of several shapes; `run` does it by itself. Raises InvalidInputError for shapes outside of the
+        profile, or such as the plan's code was not made for: `Engine.plan_for` has other code made.
+        """
+        family = self.plan.family
+        if family is None:
+            raise InvalidInputError("the plan has one shape; compile with a profile for several")
+        wanted = tuple(tuple(int(size) for size in shape) for shape in self.plan.ordered(shapes))
+        if not family.suits(wanted):
+            raise InvalidInputError(f"the plan's code is not for shapes {', '.join(map(str, wanted))}: see plan_for")
+        self.use(family.plan_for(wanted))
+
+    def use(self, plan: InferencePlan) -> None:
+        """Another plan of the same family: nothing is bound then."""
+        if plan is self.plan:
+            return
+        if plan.arena_bytes > self._memory.nbytes:  # there is no profile that told
+            if self._is_lent:
+                raise InvalidInputError(f"the arena has {self._memory.nbytes} bytes; the plan needs {plan.arena_bytes}")
+            self.arena = _arena_storage(plan, None)
+            self._memory = self.arena.memory
+            self._session = plan.session(self._memory)
+        else:
+            self._session.use(plan)
+        self.plan = plan
+        self._bound = [None] * len(self._names)
+        self._bound_are_apart = False
+
     def bind_input(self, name: str, memory: object) -> None:
         """Read input `name` from this memory in the following runs: a Tensor, a numpy array or DLPack memory.
 

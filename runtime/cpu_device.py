@@ -31,8 +31,8 @@ ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_
 class CpuSession(Session):
     """Calls native code with pointers to arrays.
 
-    These are inputs, outputs, the arena, the status (8 bytes for each of the plan's `checks`, where there are any),
-    weights, and the times when the plan is profiled.
+    These are inputs, outputs, the arena, the table of sizes where these hang on the shapes, the status (8 bytes for
+    each of the plan's `checks`, where there are any), weights, and the times when the plan is profiled.
     """
 
     def __init__(self, plan: InferencePlan, arena: Memory) -> None:
@@ -41,6 +41,8 @@ class CpuSession(Session):
         self._status = memoryview(bytearray(self._nothing_wrong))  # an array would take ten times as long to look at
         self._times = np.zeros(len(plan.calls) + 1, np.int64)
         own = [arena.address]
+        if plan.sizes is not None:
+            own.append(plan.sizes.ctypes.data)
         if plan.checks:
             own.append(ctypes.addressof(ctypes.c_char.from_buffer(self._status)))
         own.append(plan.weights.address)
@@ -48,6 +50,7 @@ class CpuSession(Session):
             own.append(self._times.ctypes.data)
         count = len(plan.inputs) + len(plan.written)
         bound, given = ((ctypes.c_void_p * (count + len(own)))(*[None] * count, *own) for _ in range(2))
+        self._plan, self._sizes_at = plan, count + 1
         self._bound: list[Array | None] = [None] * count
         self._bound_pointers, self._bound_address = bound, ctypes.addressof(bound)
         self._given_pointers, self._given_address = given, ctypes.addressof(given)
@@ -59,6 +62,12 @@ class CpuSession(Session):
 
             self._helpers = team()
             self._share = self._helpers.share
+
+    @override
+    def use(self, plan: InferencePlan) -> None:
+        assert plan.sizes is not None
+        self._plan = plan  # alive as long as native code may read its sizes
+        self._bound_pointers[self._sizes_at] = self._given_pointers[self._sizes_at] = plan.sizes.ctypes.data
 
     @override
     def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from ..dialects.errors import ConfigError, InvalidInputError
+from ..dialects.errors import ConfigError, InvalidInputError, UnsupportedError
 from .limits import memory_bytes
 
 if TYPE_CHECKING:
@@ -96,6 +96,10 @@ Wrong: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 class Session(Protocol):
     """A plan's code with an arena, and what is bound to the plan's inputs and outputs, which come in this order."""
+
+    def use(self, plan: InferencePlan) -> None:
+        """From now on run this plan, which differs in shapes only."""
+        raise UnsupportedError("plans of several shapes are for the CPU")
 
     def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
         """Read or write input or output `index` there from now on; [start, end) of its addresses on the device.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import override
@@ -12,7 +12,7 @@ from ..dialects.errors import InvalidInputError
 from .config import EngineConfig
 from .context import ExecutionContext
 from .device import Array
-from .plan import InferencePlan
+from .plan import InferencePlan, ordered
 from .specs import Stationary
 from .storage import Tensor, is_remote
 from .summary import html_table, one_line
@@ -30,10 +30,27 @@ class Engine(Stationary):
     """
 
     def __init__(self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics) -> None:
-        self.plan = plan
+        self._plan = plan
         self.config = config
         self.statistics = statistics
         self._idle: deque[ExecutionContext] = deque()
+
+    @property
+    def plan(self) -> InferencePlan:
+        """Everything that is decided before the first inference; shared by all contexts."""
+        return self._plan
+
+    def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:
+        """The plan for shapes of the inputs, by name; raises InvalidInputError for those that there is none for."""
+        for spec, shape in zip(self.plan.inputs, ordered_shapes(self.input_names, shapes), strict=True):
+            if spec.shape != shape:
+                raise InvalidInputError(f"input '{spec.name}' has shape {list(shape)} instead of {list(spec.shape)}")
+        return self.plan
+
+    def warmup(self, shapes: Iterable[Mapping[str, Sequence[int]]]) -> None:
+        """Does ahead what the first calls with these shapes would have to do."""
+        for each in shapes:
+            self.plan_for(each)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """One inference.
@@ -41,9 +58,9 @@ class Engine(Stationary):
         Raises InvalidInputError for a wrong name, type or shape, before anything runs, and for an index out of range.
         """
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
-            outputs = self._run(self.plan.ordered(cast("Mapping[str, Any]", arrays[0])))
+            outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))
             return dict(zip(self.plan.output_names, outputs, strict=True))
-        names = self.plan.input_names
+        names = self.input_names
         if named or len(arrays) != len(names):
             arrays = tuple(self._collected(arrays, named))
         outputs = self._run(arrays)
@@ -51,13 +68,13 @@ class Engine(Stationary):
 
     def _collected(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """One array for each input, from those given by position and those given by name."""
-        names = self.plan.input_names
+        names = self.input_names
         if len(arrays) > len(names):
             raise InvalidInputError(f"{len(arrays)} inputs are given; the model has {len(names)}: {', '.join(names)}")
         placed = dict(zip(names, arrays, strict=False))
         if twice := [name for name in named if name in placed]:
             raise InvalidInputError(f"input '{twice[0]}' is given twice")
-        return self.plan.ordered({**placed, **named})
+        return ordered(names, {**placed, **named})
 
     def _run(self, inputs: Sequence[Any]) -> Sequence[Array | Tensor]:
         try:
@@ -87,3 +104,8 @@ class Engine(Stationary):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return self.plan.output_names
+
+
+def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """One shape for each input, in the order of their names."""
+    return tuple(tuple(int(size) for size in shape) for shape in ordered(names, shapes))

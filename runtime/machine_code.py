@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..dialects.graph.blobs import MiniContext
+from ..dialects.graph.sizes import symbols_of_module
 from ..dialects.targets import cpu_of
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
@@ -63,7 +64,7 @@ def start_compiling(
     run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
     profiled, calls = "times" in argument_roles(entry_of(module)), kernel_calls(module)
     pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
-    pointers += 2 + bool(checked_dimensions(module)) + profiled
+    pointers += 2 + bool(symbols_of_module(module)) + bool(checked_dimensions(module)) + profiled
     left = [phase for phase in phases if phase.level == "llvm"]
     parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers, profiled)
     threads = cpu_of(module).threads.data if stages_of(module) else 1

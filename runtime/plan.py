@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -13,13 +13,14 @@ from ..dialects.errors import InvalidInputError
 from ..dialects.graph.bounds import Cut
 from ..passes.memory.report.memory_report import MemoryPlan
 from .context import ExecutionContext
-from .device import Code, Memory, Session, device_named
+from .device import Array, Code, Memory, Session, device_named
 from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
     from ..lowering.gpu_to_cuda.launch_list import Launch
     from .config import EngineConfig
+    from .shapes import Arena, ShapeFamily
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +38,10 @@ class InferencePlan(Stationary):
     cuts: tuple[tuple[Cut, ...], ...]
     """For each count, the outputs and axes that it cuts."""
     config: EngineConfig
-    memory: MemoryPlan
+    report: Callable[[], MemoryPlan]
+    """Makes `memory`."""
+    needed: int
+    """`arena_bytes`."""
     alignment: int
     threads: int
     calls: tuple[KernelCall, ...]
@@ -45,6 +49,12 @@ class InferencePlan(Stationary):
     checks: tuple[CheckedDimension, ...]
     weights: Memory
     code: Code
+    sizes: Array | None = None
+    """What code is told of the shapes, where these are not one and the same always."""
+    arena: Arena | None = None
+    """What is planned again for each shape."""
+    family: ShapeFamily | None = None
+    """The plans for other shapes that have this one's code, too."""
     launches: tuple[Launch, ...] = ()
     """What a GPU does for an inference, in order; a CPU is called once."""
 
@@ -65,6 +75,11 @@ class InferencePlan(Stationary):
         """Names of the outputs, in the model's order."""
         return tuple(spec.name for spec in self.outputs)
 
+    @cached_property
+    def memory(self) -> MemoryPlan:
+        """Where every intermediate lies."""
+        return self.report()
+
     @property
     def written(self) -> tuple[TensorSpec, ...]:
         """What code writes: the outputs and the counts."""
@@ -72,8 +87,8 @@ class InferencePlan(Stationary):
 
     @property
     def arena_bytes(self) -> int:
-        """Bytes of memory that one context needs."""
-        return self.memory.arena_bytes
+        """Bytes of memory that one context needs: for the largest shapes of a profile."""
+        return self.needed
 
     def session(self, arena: Memory) -> Session:
         """What runs the code with that arena."""
@@ -81,15 +96,7 @@ class InferencePlan(Stationary):
 
     def ordered(self, inputs: Mapping[str, Any]) -> list[Any]:
         """The inputs' values in the model's order; raises InvalidInputError naming what is missing or unknown."""
-        names = self.input_names
-        if not isinstance(cast("object", inputs), Mapping):
-            raise InvalidInputError(f"inputs by name are expected as a mapping, got {type(inputs).__name__}")
-        if missing := [name for name in names if name not in inputs]:
-            raise InvalidInputError(f"input {_quoted(missing)} is missing")
-        if len(inputs) > len(names):
-            unknown = [name for name in inputs if name not in names]
-            raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
-        return [inputs[name] for name in names]
+        return ordered(self.input_names, inputs)
 
     def create_execution_context(self, arena: object | None = None) -> ExecutionContext:
         """A context with an arena of its own, or over `arena`: the caller's Storage, numpy or DLPack memory.
@@ -98,6 +105,18 @@ class InferencePlan(Stationary):
         aligned to `alignment`.
         """
         return ExecutionContext(self, arena)
+
+
+def ordered(names: tuple[str, ...], inputs: Mapping[str, Any]) -> list[Any]:
+    """What is given by name, in the names' order; raises InvalidInputError naming what is missing or unknown."""
+    if not isinstance(cast("object", inputs), Mapping):
+        raise InvalidInputError(f"inputs by name are expected as a mapping, got {type(inputs).__name__}")
+    if missing := [name for name in names if name not in inputs]:
+        raise InvalidInputError(f"input {_quoted(missing)} is missing")
+    if len(inputs) > len(names):
+        unknown = [name for name in inputs if name not in names]
+        raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
+    return [inputs[name] for name in names]
 
 
 def _quoted(names: list[str] | tuple[str, ...]) -> str:

@@ -29,6 +29,7 @@ from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import Cut, bounded_axes, cuts_of
 from ..dialects.graph.interpret import input_names
+from ..dialects.graph.sizes import SIZES, symbols_of_module
 from ..dialects.graph.values import numpy_dtype
 from ..dialects.symbols import symbol_named
 from ..lowering.kernels_to_loops.lower_kernels import KERNEL
@@ -44,7 +45,7 @@ from .specs import CheckedDimension, KernelCall, TensorSpec
 
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 # What main's arguments are for, in the order of the pointers that it is called with.
-ROLES = re.compile(r"(?:input ?)*(?:output ?)*(?:arena(?: status)?(?: weights)?(?: times)?(?: team)?)?")
+ROLES = re.compile(r"(?:input ?)*(?:output ?)*(?:arena(?: sizes)?(?: status)?(?: weights)?(?: times)?(?: team)?)?")
 
 
 def entry_of(module: ModuleOp) -> Operation:
@@ -65,13 +66,14 @@ def check_signature(module: ModuleOp) -> None:
     if not ROLES.fullmatch(" ".join(role or "-" for role in roles)):
         raise InvalidModelError(
             f"@main takes {', '.join(role or 'what has no role' for role in roles)}; graph.role must say: inputs, "
-            "outputs, arena, status, weights, times, team"
+            "outputs, arena, sizes, status, weights, times, team"
         )
     for role in ("input", "output"):
         specs_of(module, role)
     blocks = _weights(module)
     there = {
         "arena": plan_summary(main).arena_bytes if "arena" in roles else 0,
+        SIZES: 8 * len(symbols_of_module(module)),
         STATUS: 8 * len(checked_dimensions(module)),
         "weights": max((offset + blob.nbytes.data for blob, offset in blocks), default=0),
     }

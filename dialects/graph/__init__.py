@@ -5,7 +5,8 @@ imported from the file that defines it; dialect.py lists all ops.
 Importing this package repairs how xDSL reads and writes text and makes operations (see ../xdsl_repairs.py).
 """
 
-from ..xdsl_repairs import repair_construction, repair_text
+from ..xdsl_repairs import repair_construction, repair_sizes, repair_text
 
 repair_construction()
+repair_sizes()
 repair_text()

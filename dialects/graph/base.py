@@ -11,7 +11,7 @@ float32 module are the float64 reference.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Self
 
@@ -25,6 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ..symbolic import equal, is_fixed
 from .narrow import is_narrow
 from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
 
@@ -146,11 +147,23 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
     result: list[int] = []
     for axis in range(-rank, 0):
         sizes = {shape[axis] for shape in shapes if len(shape) >= -axis} - {1}
+        if len(sizes) > 1 and not is_fixed(*sizes):
+            sizes = {_common(sizes)}
         if len(sizes) > 1:
             texts = " and ".join("x".join(map(str, shape)) or "scalar" for shape in shapes)
             raise VerifyException(f"shapes {texts} don't broadcast")
         result.append(sizes.pop() if sizes else 1)
     return tuple(result)
+
+
+def _common(sizes: Iterable[int]) -> int:
+    """The size that sizes of run time broadcast to: they are 1 there, or the same, as they are now."""
+    fixed = [size for size in sizes if is_fixed(size)]
+    many = fixed or [size for size in sizes if int(size) != 1] or list(sizes)
+    for size in sizes:
+        if size is not many[0] and not equal(size, many[0]):
+            require(equal(size, 1), f"sizes {size} and {many[0]} don't broadcast")
+    return many[0]
 
 
 def broadcasts_to(shape: Sequence[int], target: Sequence[int]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ..symbolic import is_fixed
 from .attention import AttentionOp
 from .base import GraphOp
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp
@@ -13,7 +14,7 @@ from .recurrence import RecurrenceOp
 from .regions import RegionOp
 from .resize import ResizeOp
 from .sampling import SampleOp
-from .values import shape_of
+from .values import is_fixed_attr, shape_of
 from .windows import LrnOp, PoolOp
 
 # Windows and padding may be far larger than what they are laid over, scores than queries; a recurrence is slow.
@@ -34,7 +35,10 @@ _PRODUCTS = 2**30  # numpy takes about a second for so many products of integers
 
 
 def is_cheap(op: GraphOp) -> bool:
-    """Whether `op.evaluate` takes about as long as reading its operands and writing its results."""
+    """Whether `op.evaluate` is as fast as reading operands and writing results, and no size of it hangs on shapes."""
+    fixed = all(is_fixed(*shape_of(result)) for result in op.results)
+    if not fixed or not all(map(is_fixed_attr, op.properties.values())):
+        return False
     if isinstance(op, MatmulOp):
         depth = shape_of(op.lhs)[-1 if op.transpose_a is None else -2]
         return prod(shape_of(op.result)) * depth <= _PRODUCTS

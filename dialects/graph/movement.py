@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
+from ..symbolic import equal
 from .base import MovementOp, broadcasts_to, require, require_axis, require_same_element_type
 from .values import (
     AnyTensor,
@@ -52,7 +53,7 @@ class ReshapeOp(MovementOp):
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         old, new = shape_of(self.x), ints(self.shape)
-        require(min(new, default=0) >= 0, f"shape {list(new)} has a negative size")
+        require(all(size >= 0 for size in new), f"shape {list(new)} has a negative size")
         require(prod(old) == prod(new), f"{prod(old)} elements of shape {list(old)} don't fill shape {list(new)}")
         return [tensor(element_type_of_value(self.x), new)]
 
@@ -132,7 +133,9 @@ class ConcatOp(MovementOp):
         total = 0
         for value in self.inputs:
             shape = shape_of(value)
-            same = len(shape) == len(first) and shape[:axis] + shape[axis + 1 :] == first[:axis] + first[axis + 1 :]
+            same = len(shape) == len(first) and all(
+                equal(a, b) for each, (a, b) in enumerate(zip(shape, first, strict=True)) if each != axis
+            )
             require(same, f"shapes {list(first)} and {list(shape)} differ beside axis {axis}")
             total += shape[axis]
         return [tensor(element_type_of_value(self.inputs[0]), (*first[:axis], total, *first[axis + 1 :]))]
@@ -179,23 +182,35 @@ class SliceOp(MovementOp):
         """The indices that are taken along each axis."""
         return [range(*bounds) for bounds in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True)]
 
+    @property
+    def counts(self) -> list[int]:
+        """How many indices are taken along each axis."""
+        counts: list[int] = []
+        for start, stop, step in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True):
+            count = -((start - stop) // step) if step else 0
+            counts.append(count if count >= 0 else 0)
+        return counts
+
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         shape = shape_of(self.x)
         counts = {len(ints(self.starts)), len(ints(self.stops)), len(ints(self.steps))}
         require(counts == {len(shape)}, f"needs a start, a stop and a step for each of {len(shape)} axes")
         require(0 not in ints(self.steps), "a step must not be 0")
-        for axis, (indices, size) in enumerate(zip(self.ranges, shape, strict=True)):
-            inside = not indices or (min(indices[0], indices[-1]) >= 0 and max(indices[0], indices[-1]) < size)
-            require(inside, f"axis {axis} has {size} elements, but {indices} is taken")
-        return [tensor(element_type_of_value(self.x), [len(indices) for indices in self.ranges])]
+        bounds = zip(ints(self.starts), ints(self.steps), self.counts, shape, strict=True)
+        for axis, (start, step, count, size) in enumerate(bounds):
+            ends = (start, start + (count - 1) * step)
+            low, high = ends if step > 0 else reversed(ends)
+            inside = equal(count, 0) or (low >= 0 and high < size)
+            require(inside, f"axis {axis} has {size} elements, but {self.ranges[axis]} is taken")
+        return [tensor(element_type_of_value(self.x), self.counts)]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         slices = tuple(
             slice(r.start, r.stop if r.stop >= 0 else None, r.step) if r else slice(0, 0) for r in self.ranges
         )
-        return (np.ascontiguousarray(arrays[0][slices]).reshape([len(r) for r in self.ranges]),)
+        return (np.ascontiguousarray(arrays[0][slices]).reshape(self.counts),)
 
 
 PAD_MODES = ("constant", "reflect", "edge", "wrap")

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    BytesAttr,
     DenseArrayBase,
     Float16Type,
     Float32Type,
@@ -31,6 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ..symbolic import SizesData, is_fixed
 from .narrow import is_narrow, narrow_dtypes, narrow_types
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -47,7 +49,7 @@ def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
     if len(shape) > MAX_RANK:
         raise VerifyException(f"a tensor of rank {len(shape)} is too deep: the rank is at most {MAX_RANK}")
     # Without sizes of 0: strides are made of the other sizes all the same.
-    if prod(size for size in shape if size) > MAX_ELEMENTS:
+    if prod(int(size) for size in shape if size != 0) > MAX_ELEMENTS:
         raise VerifyException(f"a tensor of shape {'x'.join(map(str, shape))} is too large for 64-bit addresses")
     return TensorType(element_type, shape)
 
@@ -163,12 +165,20 @@ def nbytes_of(type: AnyTensor) -> int:
 
 @lru_cache(maxsize=4096)
 def _ints_attr(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
-    return DenseArrayBase.from_list(i64, values)
+    made = DenseArrayBase.from_list(i64, values)
+    if is_fixed(*values):
+        return made
+    return DenseArrayBase(i64, BytesAttr(SizesData(made.data.data, values)))
 
 
 def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     """`array<i64: ...>`"""
     return _ints_attr(tuple(values))
+
+
+def is_fixed_attr(attribute: Attribute) -> bool:
+    """Whether an attribute holds no size that is known at run time only."""
+    return not (isinstance(attribute, DenseArrayBase) and isinstance(attribute.data.data, SizesData))
 
 
 def floats_attr(values: Sequence[float]) -> DenseArrayBase[Float64Type]:

@@ -12,12 +12,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
+from ...dialects.graph.sizes import SIZES
 from ...dialects.graph.structure import KernelOp, YieldOp
 from ...dialects.kernel import AS_WRITTEN
 from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules import AnySchedule
+from ...passes.memory.analysis.buffers import give_role
 from .writing.builder import Index, LoopBuilder, define_function, memref_type, strides_of
 from .writing.extents import lifted, skeleton
 
@@ -194,6 +196,7 @@ class KernelInstance(Instance[LoopBuilder]):
     common: CommonFunctions = field(default_factory=CommonFunctions)
     places: Sequence[SSAValue] = ()  # of `buffers`, and at the end of scratch: see `outlined`
     helpers: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
+    sizes: SSAValue | None = None  # the table of sizes of run time, where the kernel's shapes hang on any
 
     def placed(self, scratch: SSAValue | None = None) -> KernelInstance:
         """The same with the places of its buffers, and of a part of scratch behind them."""
@@ -222,6 +225,13 @@ class KernelInstance(Instance[LoopBuilder]):
 
     def helper(self, suffix: str, arguments: Sequence[Attribute]) -> tuple[func.FuncOp, LoopBuilder]:
         """A function of its own beside the kernel, for a micro-kernel that several loops call."""
-        function, builder = define_function(f"{self.name}_{suffix}", arguments, noinline=True)
+        given = [*arguments, *([] if self.sizes is None else [self.sizes.type])]
+        function, builder = define_function(f"{self.name}_{suffix}", given, noinline=True)
+        if self.sizes is not None:
+            give_role(function, len(arguments), SIZES)
         self.helpers.append(function)
         return function, builder
+
+    def call_helper(self, function: func.FuncOp, arguments: Sequence[Index]) -> None:
+        """Call such a function."""
+        self.b.call(function, [*arguments, *([] if self.sizes is None else [self.sizes])])

@@ -32,13 +32,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import kernels_of, state_level
+from ...dialects.graph.sizes import SIZES
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.symbols import symbol_named
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.kernels.schedules import schedule_of
-from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role
+from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from .elements.index_checks import note_wrong_indices
 from .instance import CommonFunctions, KernelInstance
@@ -63,6 +64,7 @@ def _build(
     sharing: tuple[int, ...],
     common: CommonFunctions,
     alone: bool,
+    sizes: SSAValue | None,
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
     schedule = schedule_of(kernel, target.device)
@@ -72,6 +74,7 @@ def _build(
     distinct = [i for i in range(len(buffers)) if sharing[i] == i]
     types = [anywhere(buffers[i].type) for i in distinct]
     types += [value.type for value in (*call.scratch, *call.status)]
+    types += [] if sizes is None else [sizes.type]
     # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
     function, builder = define_function(name, [*types, INDEX, INDEX], noinline=True)
     arguments = list(function.body.block.args)
@@ -89,11 +92,14 @@ def _build(
         thread=0 if alone else arguments[-2],
         threads=1 if alone else arguments[-1],
         common=common,
+        sizes=None if sizes is None else arguments[-3],
     )
     if call.status:
-        note_wrong_indices(instance, arguments[-3])
+        note_wrong_indices(instance, arguments[-3 if sizes is None else -4])
     code_of(schedule.name)(instance)
     builder.ret()
+    if sizes is not None:
+        give_role(function, len(arguments) - 3, SIZES)
     return [*instance.helpers, function]
 
 
@@ -156,6 +162,7 @@ class LowerKernels(ModulePass):
         common = CommonFunctions()
         for caller in callers:
             constants = IndexConstants(caller)
+            sizes = argument_with_role(caller, SIZES)
             for inner in list(caller.body.walk()):
                 if isinstance(inner, BarrierOp):
                     Rewriter.erase_op(inner)
@@ -168,14 +175,14 @@ class LowerKernels(ModulePass):
                 key = (kernel.sym_name.data, tuple(anywhere(value.type) for value in buffers), sharing)
                 if key not in functions:
                     name = common.fresh(KERNEL + kernel.sym_name.data)
-                    built = _build(kernel, inner, name, target, sharing, common, alone)
+                    built = _build(kernel, inner, name, target, sharing, common, alone, sizes)
                     for function in built:
                         op.body.block.add_op(function)
                     functions[key] = built[-1]
                 passed = [
                     without_offset(value, inner) for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i
                 ]
-                passed += [*inner.scratch, *inner.status, *share]
+                passed += [*inner.scratch, *inner.status, *([] if sizes is None else [sizes]), *share]
                 call = func.CallOp(functions[key].sym_name.data, passed, ())
                 call.location = inner.location
                 Rewriter.replace_op(inner, call, [])

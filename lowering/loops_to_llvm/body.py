@@ -14,6 +14,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
+from ...dialects.graph.values import ints
+from ...dialects.symbolic import Size
 from ...dialects.targets import CpuAttr
 from .instructions import Instructions, integer_list
 from .types import POINTER, Types
@@ -38,7 +40,7 @@ def fail(op: Operation, fact: str) -> NoReturn:
 
 def integers_of(op: Operation, name: str) -> tuple[int, ...]:
     """A property of `op` that is a list of integers."""
-    return cast("DenseArrayBase[IntegerType]", op.properties[name]).get_values()
+    return ints(cast("DenseArrayBase[IntegerType]", op.properties[name]))
 
 
 class FunctionBody(Instructions):
@@ -159,7 +161,7 @@ class FunctionBody(Instructions):
         return self._keep(("add", a, b), lambda: self.emit(llvm.AddOp, (a, b), i64, {"overflowFlags": NSW}))
 
     def _gep(self, pointer: SSAValue, index: SSAValue | int, element: Attribute, *, inbounds: bool) -> SSAValue:
-        if isinstance(index, int) and abs(index) > _MAX_GEP_CONSTANT:
+        if isinstance(index, int) and (isinstance(index, Size) or abs(index) > _MAX_GEP_CONSTANT):
             index = self.integer(index)
         if isinstance(index, int):
             operands, raw = (pointer,), integer_list((index,))

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, SymbolRefAttr, i1
 from xdsl.dialects.llvm import CallingConventionAttr, TailCallKind, TailCallKindAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.symbolic import Size
 from .body import NSW, FunctionBody, Handler, fail
 from .instructions import NO_FAST_MATH, integer_list
 
@@ -74,6 +75,8 @@ def _results(body: FunctionBody, op: Operation, values: Sequence[SSAValue]) -> N
 def _trips(body: FunctionBody, lower: SSAValue, upper: SSAValue, step: SSAValue) -> int | None:
     """How often a loop runs, None where it isn't known."""
     first, last, stride = (body.known.get(bound) for bound in (lower, upper, step))
+    if isinstance(first, Size) or isinstance(last, Size):
+        return None
     if first is not None and last is not None and first >= last:
         return 0
     if first is None or last is None or stride is None:

@@ -1,6 +1,6 @@
 """Appending operations of the llvm dialect to a block: instructions, constants, intrinsics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import cast
 
@@ -17,6 +17,8 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     VectorType,
+    i8,
+    i16,
     i32,
     i64,
 )
@@ -24,7 +26,9 @@ from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ...dialects.errors import CompileError
 from ...dialects.extensions.llvm import FCmpOp, PoisonOp, SelectOp
+from ...dialects.symbolic import Combine, Size, Symbol, evaluated
 from .types import Types, element_of, lanes_of, truth_type, with_element
 
 NO_FAST_MATH = FastMathAttr(None)
@@ -47,6 +51,9 @@ class Instructions:
         self._first: list[Operation] = []
         self._integers: dict[tuple[int, int], SSAValue] = {}
         self._poison: dict[int, SSAValue] = {}
+        self.sizes: tuple[SSAValue, Sequence[Symbol]] | None = None
+        """The table of sizes that are known at run time, and whose they are."""
+        self._measured: dict[Hashable, SSAValue] = {}
 
     def finish(self) -> None:
         """Puts constants and stack buffers at the start of the first block."""
@@ -90,11 +97,60 @@ class Instructions:
         """An integer constant."""
         key = (value, id(integer_type))
         known = self._integers.get(key)
+        if known is None and isinstance(value, Size):
+            known = self._integers[key] = self._measure(value, integer_type)
+            self.known[known] = value
         if known is None:
             known = self.constant(_integer_attribute(value, integer_type), integer_type)
             self._integers[key] = known
             self.known[known] = value
         return known
+
+    def _measure(self, size: Size, integer_type: Attribute) -> SSAValue:
+        """A size of run time, computed at the start of the function."""
+        if self.sizes is None:
+            raise CompileError(f"size {size} is not known in a function that is not told the sizes of its call")
+        table, symbols = self.sizes
+
+        def first(op: type[Operation], *operands: SSAValue, **properties: Attribute) -> SSAValue:
+            key = (op, operands, *properties.values())
+            if key not in self._measured:
+                self._measured[key] = self.emit_first(
+                    op.create(operands=operands, result_types=(i64,), properties=properties)
+                )
+            return self._measured[key]
+
+        def load(symbol: Symbol) -> SSAValue:
+            key = ("place", symbol)
+            if key not in self._measured:
+                properties = {
+                    "rawConstantIndices": integer_list((symbols.index(symbol),)),
+                    "elem_type": i64,
+                    "noWrapFlags": IntegerAttr(0, i32),
+                }
+                place = llvm.GEPOp.create(operands=(table,), result_types=(table.type,), properties=properties)
+                self._measured[key] = self.emit_first(place)
+            return first(llvm.LoadOp, self._measured[key], ordering=IntegerAttr(0, i64))
+
+        def floor_division(a: SSAValue, b: SSAValue) -> SSAValue:
+            """Of a positive divisor."""
+            quotient = first(llvm.SDivOp, a, b)
+            rest = first(llvm.SubOp, a, first(llvm.MulOp, quotient, b, **flags), **flags)
+            return first(llvm.AddOp, quotient, first(llvm.AShrOp, rest, self.integer(63)), **flags)
+
+        flags = {"overflowFlags": IntegerAttr(1, i32)}
+        combine = Combine(
+            number=self.integer,
+            add=lambda a, b: first(llvm.AddOp, a, b, **flags),
+            multiply=lambda a, b: first(llvm.MulOp, a, b, **flags),
+            divide=floor_division,
+        )
+        value = cast("SSAValue", evaluated(size.terms, load, combine))
+        if integer_type == i64:
+            return value
+        if integer_type not in (i8, i16, i32):
+            raise CompileError(f"size {size} can't be a number of type {integer_type}")
+        return self.emit_first(llvm.TruncOp.create(operands=(value,), result_types=(integer_type,), properties=flags))
 
     def constant(self, value: Attribute, value_type: Attribute) -> SSAValue:
         """A constant of any type."""

@@ -31,8 +31,10 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.graph.host_code import state_level
+from ...dialects.graph.sizes import SIZES, symbols_of_module
+from ...dialects.symbolic import Symbol
 from ...dialects.targets import CpuAttr, cpu_of
-from ...passes.memory.analysis.buffers import PLAN
+from ...passes.memory.analysis.buffers import PLAN, argument_with_role
 from . import arith_ops, byte_dots, control_flow, memref_ops, vector_ops
 from .body import FunctionBody, Handler, fail
 from .halves import as_integers
@@ -72,7 +74,7 @@ class LowerToLlvm(ModulePass):
         lowered: list[Operation] = []
         for top in op.ops:
             if isinstance(top, func.FuncOp):
-                lowered.append(_function(top, types, target, vector_bits, extern))
+                lowered.append(_function(top, types, target, vector_bits, extern, symbols_of_module(op)))
             elif isinstance(top, memref.GlobalOp):
                 lowered.append(_global(top, types))
             elif top.name.startswith("llvm."):
@@ -91,7 +93,12 @@ class LowerToLlvm(ModulePass):
 
 
 def _function(
-    function: func.FuncOp, types: Types, target: CpuAttr, vector_bits: int, extern: dict[str, LLVMFunctionType]
+    function: func.FuncOp,
+    types: Types,
+    target: CpuAttr,
+    vector_bits: int,
+    extern: dict[str, LLVMFunctionType],
+    symbols: Sequence[Symbol],
 ) -> llvm.FuncOp:
     outputs = function.function_type.outputs.data
     if len(outputs) > 1:
@@ -118,6 +125,8 @@ def _function(
     entry = Block(arg_types=inputs)
     body = FunctionBody(types, HANDLERS, entry, target)
     body.values.update(zip(block.args, entry.args, strict=True))
+    if (sizes := argument_with_role(function, SIZES)) is not None:
+        body.sizes = body.values[sizes], symbols
     for argument, lowered in zip(block.args, entry.args, strict=True):
         lowered.name_hint = argument.name_hint
     last = body.lower_block(block)

@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.kernel import AS_WRITTEN
+from ...dialects.symbolic import is_fixed
 
 _NAMING = {"func.call", "func.constant", "llvm.call", "llvm.mlir.addressof", "memref.get_global"}
 """Ops that name a function or a table."""
@@ -100,6 +101,8 @@ def _know_constants(symbols: dict[str, Operation], naming: Iterable[list[Operati
         for index, argument in enumerate(block.args):
             owners = [user.operands[index].owner for user in users]
             values = {owner.value for owner in owners if isinstance(owner, arith.ConstantOp)}
+            if any(isinstance(value, IntegerAttr) and not is_fixed(value.value.data) for value in values):
+                continue  # it is known where a table of sizes is
             if len(values) == 1 and all(isinstance(owner, arith.ConstantOp) for owner in owners):
                 value = {"value": values.pop()}
                 constant = arith.ConstantOp.create(result_types=[argument.type], properties=value)

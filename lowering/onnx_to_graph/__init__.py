@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
+    from .inputs import Ranges
+
 ModelSource: TypeAlias = "str | os.PathLike[str] | bytes | BinaryIO | ModelProto"
 
 
@@ -26,11 +28,13 @@ def import_onnx(
     dims: Mapping[str, int] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     specialize: Mapping[str, ArrayLike] | None = None,
+    ranges: Ranges | None = None,
     ctx: Context | None = None,
 ) -> ModuleOp:
     """A module whose `@main` computes what the model computes.
 
     `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs.
+    `ranges` says which dimensions may have several sizes.
     `specialize` gives values to inputs, which are constants then and no inputs of `@main`.
 
     Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values that
@@ -44,7 +48,7 @@ def import_onnx(
     from ...dialects.graph.blobs import MiniContext
     from .module import import_module
 
-    return import_module(model, dims or {}, shapes or {}, specialize or {}, ctx or MiniContext())
+    return import_module(model, dims or {}, shapes or {}, specialize or {}, ctx or MiniContext(), ranges)
 
 
 __all__ = ["ModelSource", "import_onnx"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.elementwise import MulOp
 from ...dialects.graph.movement import ConcatOp
+from ...dialects.graph.values import Array
+from ...dialects.symbolic import is_fixed
 from .node import Handler, Node
 
 
@@ -46,19 +49,25 @@ def _constant_of_shape(node: Node) -> SSAValue:
     return node.broadcast(node.array(number.reshape(())), shape)
 
 
+def as_array(sizes: Sequence[int] | int) -> Array:
+    """Sizes as an array: of integers, or of objects where some are known at run time only."""
+    return np.array(sizes, np.int64 if is_fixed(*([sizes] if isinstance(sizes, int) else sizes)) else object)
+
+
 def _shape(node: Node) -> SSAValue:
     extents = node.extents(node.operand())
     start, end = node.integer("start", 0), node.integer("end", len(extents))
     wanted = extents[start:end]
-    if all(isinstance(extent, int) for extent in wanted):
-        return node.array(np.array(wanted, np.int64))
-    parts = [node.scalar(each, i64) if isinstance(each, int) else each for each in wanted]
+    sizes = [extent for extent in wanted if isinstance(extent, int)]
+    if len(sizes) == len(wanted):
+        return node.array(as_array(sizes))
+    parts = [node.array(as_array(each)) if isinstance(each, int) else each for each in wanted]
     return node.emit(ConcatOp([node.reshape(each, (1,)) for each in parts], 0))
 
 
 def _size(node: Node) -> SSAValue:
     extents = node.extents(node.operand())
-    total = node.scalar(prod(each for each in extents if isinstance(each, int)), i64)
+    total = node.array(as_array(prod(each for each in extents if isinstance(each, int))))
     for each in extents:
         total = total if isinstance(each, int) else node.emit(MulOp(total, each))
     return total

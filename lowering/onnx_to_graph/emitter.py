@@ -13,20 +13,33 @@ from contextlib import contextmanager
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects import tensor as tensor_dialect
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, Signedness
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, Signedness, i64
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidInputError
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import BlobStore
-from ...dialects.graph.conversion import UnpackBitsOp
+from ...dialects.graph.conversion import CastOp, UnpackBitsOp
 from ...dialects.graph.evaluation import is_cheap
+from ...dialects.graph.movement import ReshapeOp
 from ...dialects.graph.narrow import packed, packed_bits
 from ...dialects.graph.quantization import DequantizeOp
+from ...dialects.graph.sizes import SizesOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import AnyTensor, Array, element_type_of, element_type_of_value, shape_of, tensor, type_of
+from ...dialects.graph.values import (
+    AnyTensor,
+    Array,
+    element_type_of,
+    element_type_of_value,
+    numpy_dtype,
+    shape_of,
+    tensor,
+    type_of,
+)
+from ...dialects.symbolic import is_fixed
 from .bounded import BoundError, Bounds, result_bounds
+from .size_arithmetic import evaluated_sizes
 
 # Constants up to this many elements are written out in the IR; larger ones are weights.
 SMALL_ELEMENTS = 64
@@ -96,6 +109,8 @@ class Emitter:
 
     def constant(self, array: Array, location: LocationAttr) -> SSAValue:
         """A value known now: a constant when small, or else a weight."""
+        if array.dtype == object:
+            return self.sizes(array, i64, location)
         type = tensor(element_type_of(array.dtype), array.shape)
         if array.size <= SMALL_ELEMENTS:
             value = ConstantOp.from_numpy(array, location=location).result
@@ -114,6 +129,18 @@ class Emitter:
         self.block.add_op(op)
         return op.result
 
+    def sizes(self, array: Array, element_type: Attribute, location: LocationAttr) -> SSAValue:
+        """Integers of an integer type, in an array of Python objects: some of them may be known at run time only."""
+        if is_fixed(*array.flat):
+            return self.constant(array.astype(numpy_dtype(element_type)), location)
+        op: GraphOp = SizesOp(list(array.flat), location)
+        if array.ndim != 1:
+            op = ReshapeOp(op, array.shape, location)
+        if element_type != i64:
+            op = CastOp(op.results[0], element_type, location=location)
+        self._known[op.results[0]] = array
+        return op.results[0]
+
     def reserve(self, elements: int) -> bool:
         """Whether import may make a constant of so many integers; a few bytes of a model can ask for any number."""
         self._made += 8 * elements
@@ -122,7 +149,13 @@ class Emitter:
     def emit(self, op: GraphOp, location: LocationAttr) -> Sequence[SSAValue]:
         """The op's results: of the op itself, added to the block, or constants where they are known."""
         arrays = self._small_operands(op)
-        if arrays is not None:
+        if arrays is not None and any(array.dtype == object for array in arrays):
+            results = evaluated_sizes(op, arrays)
+            if results is not None:
+                types = [element_type_of_value(result) for result in op.results]
+                op.erase()
+                return [self.sizes(array, type, location) for array, type in zip(results, types, strict=True)]
+        elif arrays is not None:
             values = [self.constant(array, location) for array in _evaluated(op, arrays)]
             op.erase()
             return values
@@ -151,6 +184,8 @@ class Emitter:
         """Adds the constant or weight that makes `value` to the outermost block, if it isn't there yet."""
         owner = value.owner
         if isinstance(owner, Operation) and owner.parent is None:
+            for operand in owner.operands:
+                self.place(operand)
             self._top.add_op(owner)
 
     @contextmanager
@@ -189,11 +224,13 @@ class Emitter:
 
     def _small_operands(self, op: GraphOp) -> list[Array] | None:
         """The operands of an op that is to be evaluated now, or None."""
+        values = (*op.operands, *op.results)
         # Products of integers are looked for later, and weights stay as small as they are.
         if (
             isinstance(op, DequantizeOp)
+            or not all(is_fixed(*shape_of(value)) for value in values)
             or not is_cheap(op)
-            or any(_elements(value) > FOLD_ELEMENTS for value in (*op.operands, *op.results))
+            or any(_elements(value) > FOLD_ELEMENTS for value in values)
         ):
             return None
         arrays = [self.known(operand) for operand in op.operands]

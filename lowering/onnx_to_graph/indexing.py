@@ -18,7 +18,9 @@ from ...dialects.graph.indexing import (
     ScatterNdOp,
 )
 from ...dialects.graph.selection import TopKOp
+from ...dialects.graph.sizes import IotaOp
 from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.symbolic import is_fixed
 from .node import Handler, Node
 from .types import element_type
 
@@ -56,6 +58,8 @@ def _scatter_elements(node: Node) -> SSAValue:
 
 def positions(node: Node, count: int) -> SSAValue:
     """[0, 1, ..., count - 1] as i64."""
+    if not is_fixed(count):
+        return node.emit(IotaOp(0, count, 1))
     node.reserve(count)
     return node.array(np.arange(count, dtype=np.int64))
 
@@ -92,8 +96,13 @@ def _range(node: Node) -> SSAValue:
     if not isfinite(start) or not isfinite(limit) or not isfinite(delta) or delta == 0:
         raise node.invalid(f"there is no range from {start} to {limit} in steps of {delta}")
     # Integers are divided as such: the quotient of large ones is no exact float.
-    whole = isinstance(start, int)
-    count = max(0, int(-((start - limit) // delta)) if whole else ceil((limit - start) / delta))
+    if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):
+        count = -((start - limit) // delta)
+        count = count if count >= 0 else 0
+        if not is_fixed(start, count, delta):
+            return node.cast(node.emit(IotaOp(start, count, delta)), element_type_of_value(node.operand(0)))
+    else:
+        count = max(0, ceil((limit - start) / delta))
     node.reserve(count)
     return node.array((start + delta * np.arange(count)).astype(node.constant(0).dtype))
 

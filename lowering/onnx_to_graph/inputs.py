@@ -6,6 +6,8 @@ Inputs that a compile is specialised for are values, and no inputs any more.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +15,12 @@ from onnx import GraphProto, TensorShapeProto, ValueInfoProto
 
 from ...dialects.errors import InvalidInputError, UnsupportedError
 from ...dialects.graph.values import AnyTensor, Array, numpy_dtype
+from ...dialects.symbolic import Symbol, is_fixed, size_of
+from .model_file import load_model
 from .types import element_type, tensor_of
+
+if TYPE_CHECKING:
+    from . import ModelSource
 
 Dimension = int | str  # a size, or the name of a dynamic one ("" where it has no name)
 
@@ -48,6 +55,94 @@ def _check_names(option: str, given: Mapping[str, object], inputs: Mapping[str, 
     if unknown := [name for name in given if name not in inputs]:
         known = ", ".join(inputs) or "none"
         raise InvalidInputError(f"{option}: there is no input {unknown[0]}; the inputs are {known}")
+
+
+def free_inputs(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> tuple[str, ...]:
+    """The names of a model's inputs that are neither initialisers nor given a value."""
+    graph = load_model(model).proto.graph
+    known = {initializer.name for initializer in graph.initializer} | set(specialize)
+    return tuple(value.name for value in graph.input if value.name not in known)
+
+
+Span = tuple[int, int, int]
+"""From the first to the last size that a dimension may have; code is made for the second."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Which dimensions may have several sizes."""
+
+    dims: Mapping[str, Span] = field(default_factory=dict[str, Span])
+    """Of dimensions that have a name in the model."""
+    shapes: Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]] = field(
+        default_factory=dict[str, "tuple[Sequence[int], Sequence[int], Sequence[int]]"]
+    )
+    """Of whole inputs; what the model states as a number may be a range, too."""
+    best: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
+    """Shapes that code is made for, in place of the second ones."""
+    open: int = 0
+    """The largest size of dynamic dimensions that nothing else is said of; 0: they must be bound."""
+
+
+def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) -> dict[str, list[int]]:
+    """The shapes of inputs with a symbol for every dimension that may have several sizes.
+
+    A dimension with a name in the model is one symbol wherever it is; one without is a symbol of its own.
+    """
+    weights = {initializer.name for initializer in graph.initializer}
+    inputs = {value.name: value for value in graph.input if value.name not in weights}
+    _check_names("profile", {**ranges.shapes, **ranges.best}, inputs)
+    known: dict[str, tuple[tuple[int, int], int]] = {}
+    shapes: dict[str, list[int]] = {}
+    names: set[str] = set()
+    for name, value in inputs.items():
+        whole = ranges.shapes.get(name)
+        best = ranges.best.get(name)
+        declared = _declared(value, whole[1] if whole else best)
+        for what, given in (("profile", whole[1] if whole else None), ("a call", best)):
+            if given is not None and len(given) != len(declared):
+                raise InvalidInputError(f"input {name} has {len(declared)} dimensions, {what} gives {list(given)}")
+        names |= {each for each in declared if isinstance(each, str)}
+        sizes: list[int | None] = []
+        for axis, dimension in enumerate(declared):
+            now = best[axis] if best else None
+            span = _span(ranges, dimension, axis, whole, now, dims)
+            if span is None:
+                sizes.append(dimension if isinstance(dimension, int) else dims.get(dimension))
+                continue
+            low, wanted, high = span
+            called = dimension if isinstance(dimension, str) and dimension else f"{name}.{axis}"
+            if called not in known:
+                known[called] = (low, high), size_of(Symbol(called, low, high), wanted if now is None else now)
+            if known[called][0] != (low, high):
+                raise InvalidInputError(
+                    f"input {name}: dimension {called} is from {low} to {high}, elsewhere from {known[called][0]}"
+                )
+            sizes.append(known[called][1])
+        if None not in sizes and not is_fixed(*(size for size in sizes if size is not None)):
+            shapes[name] = [size for size in sizes if size is not None]
+    if unknown := sorted(set(ranges.dims) - names):
+        there = ", ".join(sorted(names - {""})) or "none"
+        raise InvalidInputError(f"profile: no input has a dynamic dimension {unknown[0]}; there are: {there}")
+    return shapes
+
+
+def _span(
+    ranges: Ranges,
+    dimension: Dimension,
+    axis: int,
+    whole: tuple[Sequence[int], Sequence[int], Sequence[int]] | None,
+    now: int | None,
+    dims: Mapping[str, int],
+) -> Span | None:
+    """The sizes that a dimension may have; None where it has one, or nothing says."""
+    if whole is not None:
+        return whole[0][axis], whole[1][axis], whole[2][axis]
+    if isinstance(dimension, int) or dimension in dims:
+        return None
+    if dimension in ranges.dims:
+        return ranges.dims[dimension]
+    return (1, now, max(ranges.open, now)) if ranges.open and now is not None else None
 
 
 def input_types(
@@ -122,6 +217,8 @@ def _sizes(
             raise InvalidInputError(f"input {name} has {len(declared[name])} dimensions, {option} gives {list(given)}")
         for axis, (dimension, size) in enumerate(zip(declared[name], given, strict=True)):
             wanted = sizes.setdefault(dimension, size) if isinstance(dimension, str) and dimension else dimension
+            if not is_fixed(size):
+                continue
             if wanted not in ("", size) or size < 0:
                 raise InvalidInputError(f"input {name}: dimension {axis} is {wanted}, but {option} gives {size}")
     return sizes

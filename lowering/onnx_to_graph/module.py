@@ -19,14 +19,16 @@ from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.bounds import COUNTS, Cut, counts_attr
 from ...dialects.graph.host_code import state_level
+from ...dialects.graph.sizes import SYMBOLS, SymbolsAttr
 from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.symbolic import is_fixed, symbols_of
 from .bounded import Bounds
 from .check import opset_versions, ordered_nodes
 from .emitter import Emitter
 from .functions import model_functions
 from .importer import Importer
 from .inlining import Inlining
-from .inputs import input_types, input_values
+from .inputs import Ranges, input_types, input_values, ranged_shapes
 from .model_file import load_model
 from .operators import OperatorCheck
 from .scope import Scope
@@ -39,6 +41,7 @@ def import_module(
     shapes: Mapping[str, Sequence[int]],
     specialize: Mapping[str, ArrayLike],
     ctx: Context,
+    ranges: Ranges | None = None,
 ) -> ModuleOp:
     """See `import_onnx`."""
     file = load_model(model)
@@ -50,6 +53,8 @@ def import_module(
     check.check(nodes, opsets)
     Inlining(functions).check(nodes)
     values = input_values(graph, specialize)
+    if ranges is not None:
+        shapes = {**shapes, **ranged_shapes(graph, ranges, dims)}
     inputs = input_types(graph, dims, shapes, values)
 
     block = Block(arg_types=list(inputs.values()))
@@ -78,6 +83,9 @@ def import_module(
     arguments = ArrayAttr(_named(list(inputs)))
     module = ModuleOp([FuncOp("main", types, Region(block), arg_attrs=arguments, res_attrs=ArrayAttr(named))])
     state_level(module, "graph")
+    symbols = {symbol for type in inputs.values() for size in type.get_shape() for symbol in symbols_of(size)}
+    if symbols:
+        module.attributes[SYMBOLS] = SymbolsAttr(tuple(sorted(symbols, key=lambda symbol: symbol.name)))
     return module
 
 
@@ -104,7 +112,7 @@ def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds) -> No
     shape = [-1 if axis in bounds else size for axis, size in enumerate(shape_of(result))]
     sizes = [entry.dim_value if entry.HasField("dim_value") else -1 for entry in stated.shape.dim]
     if len(sizes) != len(shape) or any(
-        size not in (-1, real) and real != -1 for size, real in zip(sizes, shape, strict=True)
+        size not in (-1, real) and real != -1 and is_fixed(real) for size, real in zip(sizes, shape, strict=True)
     ):
         warnings.warn(
             f"output {value.name} has shape {list(shape_of(result))}, but the model states {sizes}", stacklevel=4

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from ...dialects.graph.elementwise import WhereOp
 from ...dialects.graph.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from ...dialects.graph.values import shape_of
+from ...dialects.symbolic import is_fixed, smaller
 from .node import Handler, Node
 
 
@@ -27,7 +28,7 @@ def _inferred(node: Node, shape: Sequence[int], elements: int) -> list[int]:
     """The shape with its -1 replaced by what is left."""
     known = prod(size for size in shape if size != -1)
     count = list(shape).count(-1)
-    if count > 1 or min(shape, default=0) < -1:
+    if count > 1 or any(size < -1 for size in shape):
         raise node.invalid(f"shape {list(shape)} is not one: at most one -1, nothing below")
     if count == 0:
         result = list(shape)
@@ -144,12 +145,26 @@ def _slice(node: Node) -> SSAValue:
             raise node.invalid(f"can't slice axis {axis} of a tensor of rank {len(shape)} by step {step}")
         # Python's own rule for slices is ONNX's: counted from the end when negative, clamped to the axis. But a
         # start before the axis is clamped to its first element even where steps go backwards.
-        first, stop, step = slice(start, end, step).indices(shape[axis])
-        full[axis] = max(first, 0 if shape[axis] else -1), stop, step
+        full[axis] = _clamped(start, end, step, shape[axis])
     if full == [(0, size, 1) for size in shape]:
         return x
     starts, stops, steps = zip(*full, strict=True)
     return node.emit(SliceOp(x, starts, stops, steps))
+
+
+def _clamped(start: int, end: int, step: int, size: int) -> tuple[int, int, int]:
+    """What a slice is on an axis, as Python's own rule says, but for a start before the axis."""
+    if is_fixed(start, end, step, size):
+        first, stop, step = slice(start, end, step).indices(size)
+        return max(first, 0 if size else -1), stop, step
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def clamped(at: int) -> int:
+        at = at + size if at < 0 else at
+        return low if at < low else smaller(at, high)
+
+    first = clamped(start)
+    return (first if first >= 0 else 0), clamped(end), step
 
 
 def _expand(node: Node) -> SSAValue:

@@ -144,6 +144,8 @@ class Node:
     def ints_operand(self, index: int) -> list[int]:
         """A required operand that holds integers, as a list."""
         value = self.constant(index)
+        if value.dtype == object:
+            return list(value.flat)
         if value.dtype.kind not in "iu":
             raise self.invalid(f"operand {index} ({self.proto.input[index]}) must hold integers, got {value.dtype}")
         return [int(item) for item in value.reshape(-1)]
@@ -162,7 +164,7 @@ class Node:
         value = self.constant(index)
         if value.size != 1:
             raise self.invalid(f"operand {index} ({self.proto.input[index]}) must hold one number, got {value.size}")
-        return value.reshape(-1)[0].item()
+        return value.item()
 
     def wants(self, index: int) -> bool:
         """Whether somebody may read this result."""

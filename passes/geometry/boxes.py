@@ -12,6 +12,8 @@ from functools import cached_property
 from math import prod
 from typing import TypeAlias
 
+from ...dialects.symbolic import larger
+
 Dims: TypeAlias = "tuple[tuple[int, int], ...]"
 """(size, stride) pairs without sizes of 1, the largest stride first, merged where two are one."""
 
@@ -63,7 +65,7 @@ class Box:
         """The axes that matter, from the largest stride to the smallest."""
         pairs = sorted(
             ((size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if size != 1),
-            key=lambda pair: -pair[1],
+            key=lambda pair: -int(pair[1]),
         )
         merged: list[tuple[int, int]] = []
         for size, stride in pairs:
@@ -158,7 +160,7 @@ def with_unit_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int
     for axis in range(len(result) - 1, -1, -1):
         if sizes[axis] == 1:
             result[axis] = following
-        following = max(following, result[axis] * sizes[axis])
+        following = larger(following, result[axis] * sizes[axis])
     return tuple(result)
 
 

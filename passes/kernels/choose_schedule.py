@@ -23,6 +23,7 @@ from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel_attributes import FormAttr
+from ...dialects.symbolic import unguarded
 from ...dialects.targets import Target, target_of
 from ...dialects.xdsl_repairs import kept_in
 from .schedules import AnySchedule, names_of_schedules, schedules_for
@@ -64,7 +65,9 @@ class ChooseSchedule(ModulePass):
                 raise ConfigError(f"{self.name}: there is no schedule '{name}'; there are {', '.join(known)}")
         for name, kernel in kernels.items():
             if kernel.schedule is None:
-                choices_of(ctx).append(schedule_kernel(kernel, target, forbid=self.forbid, pick=picked.get(name)))
+                with unguarded():  # the code of every schedule is right at all shapes, or notes where it is not
+                    choice = schedule_kernel(kernel, target, forbid=self.forbid, pick=picked.get(name))
+                choices_of(ctx).append(choice)
 
     def _picked(self, kernels: dict[str, KernelOp]) -> Iterator[tuple[str, str]]:
         for each in self.pick:

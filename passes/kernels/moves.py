@@ -30,7 +30,7 @@ def _moves(kernel: KernelOp, result: int, value: SSAValue) -> list[MoveAttr]:
         view = strided_view(part)
         if view.base not in kernel.arguments:
             return []
-        if any(stride <= 0 for size, stride in zip(view.sizes, view.strides, strict=True) if size > 1):
+        if any(stride <= 0 for size, stride in zip(view.sizes, view.strides, strict=True) if size != 1):
             return []
         operand = kernel.arguments.index(view.base)
         source = view.offset, with_unit_strides(view.sizes, view.strides)

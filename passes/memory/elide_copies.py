@@ -201,7 +201,7 @@ class _Reader:
 
     def taken(self, root: SSAValue) -> int:
         """Bytes that a buffer will take in the arena."""
-        return padded(nbytes_of(memref_type(root)), self.alignment)
+        return padded(int(nbytes_of(memref_type(root))), self.alignment)
 
 
 def _try(model: Elision, copy: _Copy) -> None:

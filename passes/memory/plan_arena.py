@@ -22,7 +22,8 @@ Raises PlanError where the buffers can't fit, naming those to blame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -36,13 +37,19 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     i8,
+    i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Data, Operation, SSAValue
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
 from xdsl.passes import ModulePass
+from xdsl.printer import Printer
 
 from ...dialects import errors
 from ...dialects.graph.host_code import main_of, state_level
+from ...dialects.graph.sizes import SIZES, SYMBOLS, SymbolsAttr, symbols_of_module
 from ...dialects.graph.values import int_attr
+from ...dialects.symbolic import size_of, symbols_of
 from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (
@@ -51,6 +58,7 @@ from .analysis.buffers import (
     SCRATCH,
     VIEWS,
     IndexConstants,
+    Offset,
     Place,
     Places,
     add_argument,
@@ -65,6 +73,11 @@ from .analysis.buffers import (
 )
 from .analysis.host import Step, scratch_of, steps_of, written_by
 from .analysis.liveness import Lifetime, liveness
+
+BUFFERS = "kernel.buffers"
+"""Attribute of a module with sizes of run time: its buffers, to be planned again at other shapes."""
+
+MOST_BYTES = 2**48
 
 
 @dataclass(frozen=True)
@@ -84,11 +97,21 @@ class PlanArena(ModulePass):
         main = main_of(op, self.name)
         places = Places()
         lifetimes = liveness(main, places).lifetimes
+        symbols = symbols_of_module(op)
         _drop_unused(main, lifetimes)
         allocations = [each for each in main.body.walk() if isinstance(each, memref.AllocOp)]
         problem, plan = self._solve(allocations, lifetimes)
         total = _total(main, places, self.alignment)
-        _carry_out(main, places, allocations, lifetimes, plan)
+        offsets = [plan.offsets[number] for number in range(len(allocations))]
+        if symbols:
+            offsets = [
+                size_of(Offset(f"buffer {buffer.name}", 0, MOST_BYTES, buffer.live), offset)
+                for buffer, offset in zip(problem.buffers, offsets, strict=True)
+            ]
+        whole = problem_of(allocations, lifetimes, self.alignment)
+        _carry_out(main, places, allocations, lifetimes, plan, offsets)
+        if symbols:
+            _state_sizes(op, main, whole, offsets)
         main.attributes[PLAN] = _summary(problem, plan, total)
         state_level(op, "arena")
         measure(ctx, self.name, "bytes of all tensors", total)
@@ -97,7 +120,7 @@ class PlanArena(ModulePass):
 
     def _solve(self, allocations: list[memref.AllocOp], lifetimes: dict[SSAValue, Lifetime]) -> tuple[Problem, Plan]:
         try:
-            problem = problem_of(allocations, lifetimes, self.alignment, self.capacity)
+            problem = settled(problem_of(allocations, lifetimes, self.alignment, self.capacity), int)
             options = {"width": self.width, "budget": self.budget}
             given = {key: value for key, value in options.items() if value is not None}
             return problem, solve(problem, self.strategy, **given)
@@ -129,17 +152,48 @@ def problem_of(
     return Problem(tuple(buffers), capacity, alignment)
 
 
+@irdl_attr_definition
+class BuffersAttr(Data[Problem]):
+    """The planning problem of an arena at all shapes: buffers in order, their sizes in bytes."""
+
+    name = "kernel.buffers"
+
+    @classmethod
+    @override
+    def parse_parameter(cls, parser: AttrParser) -> Problem:
+        parser.raise_error("the sizes of buffers that hang on shapes are not written down")
+
+    @override
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_list(self.data.buffers, lambda buffer: printer.print_string_literal(f"{buffer.size}"))
+
+
+def settled(problem: Problem, number: Callable[[int], int]) -> Problem:
+    """The problem with its sizes as numbers."""
+    return replace(problem, buffers=tuple(replace(each, size=number(each.size)) for each in problem.buffers))
+
+
+def _state_sizes(module: ModuleOp, main: func.FuncOp, problem: Problem, offsets: Sequence[int]) -> None:
+    """Gives main an argument with all sizes, those of the shapes and then where each buffer lies."""
+    places = [symbol for offset in offsets for symbol in symbols_of(offset)]
+    symbols = (*symbols_of_module(module), *places)
+    module.attributes[SYMBOLS] = SymbolsAttr(symbols)
+    module.attributes[BUFFERS] = BuffersAttr(problem)
+    add_argument(main, MemRefType(i64, [len(symbols)]), SIZES)
+
+
 def most_live(main: func.FuncOp, alignment: int) -> int:
     """The most bytes live at one step of a main on buffers: what any plan of its arena needs."""
     lifetimes = liveness(main).lifetimes
     touched = [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref in lifetimes]
-    return lower_bound(problem_of(touched, lifetimes, alignment)).height
+    return lower_bound(settled(problem_of(touched, lifetimes, alignment), int)).height
 
 
 def _total(main: func.FuncOp, places: Places, alignment: int) -> int:
     """Bytes of the arena if all that a call writes, and all its scratch, had bytes of its own."""
     written = (places[value] for step in steps_of(main) for value in (*written_by(step), *scratch_of(step)))
-    return sum(padded(place.bytes.count, alignment) for place in written if place.root not in main.args)
+    return sum(padded(int(place.bytes.count), alignment) for place in written if place.root not in main.args)
 
 
 def _drop_unused(main: func.FuncOp, lifetimes: dict[SSAValue, Lifetime]) -> None:
@@ -158,6 +212,7 @@ def _carry_out(
     allocations: list[memref.AllocOp],
     lifetimes: dict[SSAValue, Lifetime],
     plan: Plan,
+    offsets: Sequence[int],
 ) -> None:
     """Replaces allocations, and views of them, by views of the arena."""
     arena = add_argument(main, MemRefType(i8, [plan.height]), "arena")
@@ -172,7 +227,7 @@ def _carry_out(
             continue
         if result.uses:
             buffer = number[place.root]
-            made = _view(arena, constants[plan.offsets[buffer] + place.bytes.offset], place)
+            made = _view(arena, constants[offsets[buffer] + place.bytes.offset], place)
             attributes = _attributes(allocations[buffer], buffer, lifetimes[place.root], pools.get(buffer))
             attributes["name"] = StringAttr(label(op) or label(allocations[buffer]))
             for each in made:

@@ -30,11 +30,12 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.graph.sizes import SIZES
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.targets import cpu_of
 from ..statistics import count
 from ..work import STAGE_GRAIN, nanoseconds
-from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, insert_before
+from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, give_role, insert_before
 
 TEAM = "team"
 TEAM_TYPE = MemRefType(i64, [2])
@@ -101,6 +102,8 @@ def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
     """A function with the arguments of main, a share and their number, that makes the calls of a stage."""
     given = main.args[:-1]
     function = func.FuncOp(name, ([*(argument.type for argument in given), IndexType(), IndexType()], []))
+    if (sizes := argument_with_role(main, SIZES)) is not None:
+        give_role(function, sizes.index, SIZES)
     block = function.body.block
     inside: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=False))
 

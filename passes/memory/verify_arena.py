@@ -37,6 +37,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
+from ...dialects.graph.settling import settled
+from ...dialects.graph.sizes import symbols_of_module
 from ...dialects.graph.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.kernel import CallOp, WeightOp
@@ -64,6 +66,8 @@ class VerifyArena(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if symbols_of_module(op):
+            op = settled(op)
         interfaces: dict[str, InterfaceAttr] = {}
         main: func.FuncOp | None = None
         for each in op.body.block.ops:

@@ -7,10 +7,12 @@ from itertools import product as box
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from xdsl.ir import Block
 
 from mini_infer.lowering.kernels_to_loops.tiles.tiles import TileClass, collapse, split, tile_classes
-from mini_infer.lowering.kernels_to_loops.writing.builder import Index
+from mini_infer.lowering.kernels_to_loops.writing.builder import Index, LoopBuilder
 
+BUILDER = LoopBuilder(Block())
 SMALL = st.integers(1, 6)
 
 
@@ -50,7 +52,7 @@ def pixels_of(classes: list[TileClass]) -> list[tuple[int, TileClass, int]]:
 def test_taps_are_told_apart_at_the_borders(
     pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int
 ) -> None:
-    classes = tile_classes(pixels, largest, taps, stride, pad, dilation, width)
+    classes = tile_classes(BUILDER, pixels, largest, taps, stride, pad, dilation, width)
     placed = pixels_of(classes)
     assert [pixel for pixel, _, _ in placed] == list(range(pixels))
     assert [c.first for c in classes] == [sum(number(c.count) for c in classes[:i]) for i in range(len(classes))]
@@ -62,13 +64,13 @@ def test_taps_are_told_apart_at_the_borders(
 
 def test_tiles_in_the_middle_share_a_class() -> None:
     # 56 pixels are 4 tiles of 14, and a filter of 3 reaches outside of the first and the last one.
-    first, middle, last = tile_classes(56, 14, taps=3, pad=1, width=56)
+    first, middle, last = tile_classes(BUILDER, 56, 14, taps=3, pad=1, width=56)
     assert first == TileClass(0, 1, 0, 14, ((1, 14), (0, 14), (0, 14)))
     assert middle == TileClass(1, 2, 14, 14, ((0, 14),) * 3)
     assert last == TileClass(3, 1, 42, 14, ((0, 14), (0, 14), (0, 13)))
     # Without borders equal tiles are one class, whatever the taps.
-    assert tile_classes(30, 14, taps=3) == [TileClass(0, 3, 0, 10, ((0, 10),) * 3)]
-    assert tile_classes(0, 14) == []
+    assert tile_classes(BUILDER, 30, 14, taps=3) == [TileClass(0, 3, 0, 10, ((0, 10),) * 3)]
+    assert tile_classes(BUILDER, 0, 14) == []
 
 
 @given(st.data())

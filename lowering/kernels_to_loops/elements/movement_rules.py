@@ -12,6 +12,7 @@ from ....dialects.extensions import CmpiOp, IndexCastOp
 from ....dialects.graph.conversion import UnpackBitsOp
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.sizes import IotaOp, SizesOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....passes.geometry.boxes import row_major
 from ..writing.arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
@@ -226,7 +227,27 @@ def _gather_nd(v: Values, op: Operation, index: Idx) -> SSAValue:
     return v.at(op.x, [*index[:batch], *places, *index[len(outer) :]])
 
 
+def _iota(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, IotaOp)
+    return v.number_as(index[0] * op.step + op.start, i64)
+
+
+def _sizes(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, SizesOp)
+    sizes, number = ints(op.sizes), index[0].number
+
+    def chosen(first: int) -> SSAValue:
+        value = v.b.constant(sizes[first], i64)
+        if first == len(sizes) - 1:
+            return value
+        return v.b.select(v.b.compare("eq", v.number(index[0]), first), value, chosen(first + 1))
+
+    return chosen(0) if number is None else v.b.constant(sizes[number], i64)
+
+
 MOVEMENT_RULES: dict[str, Rule] = {
+    "graph.iota": _iota,
+    "graph.sizes": _sizes,
     "graph.broadcast_to": _broadcast_to,
     "graph.concat": _concat,
     "graph.gather": _gather,

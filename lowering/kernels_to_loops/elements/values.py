@@ -25,6 +25,7 @@ from ....dialects.graph.base import describe
 from ....dialects.graph.narrow import is_narrow
 from ....dialects.graph.structure import ConstantOp, KernelOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
+from ....dialects.symbolic import pinned
 from ..writing.arithmetic import convert, loaded, signless, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.index_expr import Expr, Var, linear
@@ -325,7 +326,7 @@ class Values:
         """The places of lanes that are no one number apart. Raises NotVectorisable where lanes are not settled yet."""
         if not self.lanes_are_settled:
             raise NotVectorisable
-        return [place.advanced(vector.var, lane) for lane in range(vector.valid)]
+        return [place.advanced(vector.var, lane) for lane in range(pinned(vector.valid))]
 
 
 def aligned(index: Sequence[Expr], shape: Sequence[int]) -> list[Expr]:

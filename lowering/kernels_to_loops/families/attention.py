@@ -65,8 +65,8 @@ class _Writer:
             keys = self.key.at(b, [batch, group, 0], [s.keys, s.depth])
             if not pack:
                 pack.append(self._pack_function(keys.type, panels.type))
-            b.call(pack[0], [keys, panels])
-            for block in tile_classes(s.queries, self.mr):
+            k.call_helper(pack[0], [keys, panels])
+            for block in tile_classes(b, s.queries, self.mr):
 
                 def rows(i: Index, _: Sequence[SSAValue], block: TileClass = block) -> None:
                     row = b.add(b.mul(i, block.rows), block.start)
@@ -161,13 +161,13 @@ class _Writer:
             ).write(arguments[1], arguments[2])
             inner.ret()
             functions["softmax"] = function
-        b.call(functions["softmax"], [scores, block.rows, index[2], *([mask] if mask is not None else [])])
+        self.k.call_helper(functions["softmax"], [scores, block.rows, index[2], *([mask] if mask is not None else [])])
 
     def _pack_function(self, keys_type: Attribute, panels_type: Attribute) -> func.FuncOp:
         """(keys [S, D], panels [S / nr, D, nr]): the keys transposed, zeros behind the last."""
         s, lanes = self.sizes, self.lanes
         function, b = self.k.helper("pack_keys", [keys_type, panels_type])
-        keys, panels = function.body.block.args
+        keys, panels = function.body.block.args[:2]
         contiguous = strides_of(memref_type(keys))[1] == 1
         # Squares of keys x elements go through registers, what is left over element by element.
         square_keys, square_depth = (s.keys // lanes * lanes, s.depth // lanes * lanes) if contiguous else (0, 0)

@@ -143,7 +143,7 @@ def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, ro
         tap_stride=0,
         side_by_side=True,
         rows=FilterRows.single(),
-        classes=tuple(tile_classes(pixels[-1], mr)),
+        classes=tuple(tile_classes(k.b, pixels[-1], mr)),
         a=at(view.base, a, merged[0], depth_stride, view.offset),
         out=at(k.results[0], out_strides, merged[1], 1),
         operands=tuple(
@@ -202,7 +202,7 @@ def conv_nest(
         tap_stride=Extent(dw * column),
         side_by_side=dw * column == channels,
         rows=FilterRows(*extents([kh, sh, ph, dh, g.height, row]), clipped=ph > 0 or last_row >= g.height),
-        classes=tuple(tile_classes(pixels[-1], mr, kw, sw, pw, dw, width)),
+        classes=tuple(tile_classes(k.b, pixels[-1], mr, kw, sw, pw, dw, width)),
         a=at(buffer, channels, merged[0], 1, -pw * column - ph * row),
         out=at(k.results[0], filters, merged[1], 1) if into is None else into,
         operands=tuple(

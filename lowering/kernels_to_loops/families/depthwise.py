@@ -107,8 +107,8 @@ class _Writer:
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
         self.loops = options.tile_rows == 1 and kh > 1
         filter_rows = () if self.loops else (kh, sh, ph, dh, g.height)
-        self.rows = tile_classes(g.out_height, options.tile_rows, *filter_rows)
-        self.columns = tile_classes(g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
+        self.rows = tile_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
+        self.columns = tile_classes(k.b, g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
         self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}

@@ -123,7 +123,7 @@ class _PoolRows:
             b.loop(0, self.width, any_pixel)
             return
         # Tiles of one pixel: border pixels are classes of their own, which know the columns they see.
-        for pixels in tile_classes(self.width, 1, kw, sw, pads[1], 1, self.in_width):
+        for pixels in tile_classes(self.k.b, self.width, 1, kw, sw, pads[1], 1, self.in_width):
             inside = [tap for tap, seen in enumerate(pixels.taps) if seen == (0, 1)]
 
             def pixel(i: Index, _: Sequence[SSAValue], first: Index = pixels.start, taps: list[int] = inside) -> None:

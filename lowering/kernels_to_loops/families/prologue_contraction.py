@@ -20,7 +20,7 @@ from ....passes.kernels.forms.contraction import ContractionForm
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps, arguments_of
-from ..tiles.tiles import TileClass, by_class, collapse, tile_classes
+from ..tiles.tiles import TileClass, block_classes, by_class, collapse, tile_classes
 from ..writing.arithmetic import loaded
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.extents import Extent, extents
@@ -123,8 +123,8 @@ def _blocks_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pro
         bias=None if form.bias is None else k.buffers.index(argument_buffer(k, form.bias)),
     )
     blocks = tuple(
-        RowBlock(each.first, each.count, each.start, Extent(each.rows), tuple(tile_classes(each.rows, options.mr)))
-        for each in tile_classes(pixels[-1], options.block)
+        RowBlock(each.first, each.count, each.start, Extent(each.rows), tuple(tile_classes(k.b, each.rows, options.mr)))
+        for each in block_classes(k.b, pixels[-1], options.block, options.mr)
     )
     panels = Tiling.of(k, form, nest)
     ending = Ending.WHOLE if depth % panels.nr == 0 else Ending.AGAIN if depth > panels.nr else Ending.SHORT

@@ -126,7 +126,7 @@ class _Writer:
 
     def write(self) -> None:
         b = self.b
-        classes = tile_classes(self.batch, self.rows)  # one, or a second one of blocks that are smaller by one
+        classes = tile_classes(self.b, self.batch, self.rows)  # one, or a second one of blocks that are smaller by one
         blocks = b.sum(block.count for block in classes)
 
         def block_of(item: Index) -> None:
@@ -186,7 +186,7 @@ class _Writer:
                 start = b.place(self.bias, b.add(b.mul(batch.direction, 2 * self.width), column))
 
             def element(row: Index, _: Sequence[SSAValue]) -> None:
-                for block in tile_classes(self.steps, self.mr):
+                for block in tile_classes(self.b, self.steps, self.mr):
                     tile = Tile(
                         step=MultiplyAdd(self.element),
                         rows=block.rows,
@@ -294,7 +294,7 @@ class _Writer:
                     b.vstore(next(sums), products, [b.add(start, row), b.mul(b.add(panel, i), self.nr)])
 
         def group(panel: Index, count: int) -> None:
-            for some in tile_classes(rows, self.mr):
+            for some in tile_classes(self.b, rows, self.mr):
                 b.loop(
                     some.start,
                     b.add(some.start, b.mul(some.count, some.rows)),

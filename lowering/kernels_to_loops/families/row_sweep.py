@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
+from ....dialects.symbolic import is_fixed
 from ....passes.geometry.boxes import row_major
 from ..elements.values import Values
 from ..lanes.domain import Piece
@@ -135,7 +137,7 @@ class _Pass:
     def _only(self, reduction: Reduction, value: SSAValue, valid: int) -> SSAValue:
         """The value in valid lanes, in the others what changes nothing."""
         b = self.sweep.v.b
-        return b.select(b.mask(lanes_of(value), valid), value, reduction.start(value.type)) if valid else value
+        return b.select(b.mask(lanes_of(value), valid), value, reduction.start(value.type)) if valid != 0 else value
 
     def _level(self, outer: list[Expr], carried: Sequence[SSAValue]) -> list[SSAValue]:
         """The loops over the row's axes behind the `outer` ones."""
@@ -161,13 +163,20 @@ class _Pass:
 
             def block(i: Index, carried: Sequence[SSAValue], width: int = width, valid: int = 0) -> list[SSAValue]:
                 var = Var(i, low, high - 1)
-                with v.vectorised(Vector(var, width, valid or width)):
+                with v.vectorised(Vector(var, width, width if valid == 0 else valid)):
                     return self._step([*outer, Expr.of(var)], carried, valid)
 
             mine = slice(group * count, (group + 1) * count)
             whole = (high - start) // width * width
             ends[mine] = v.b.loop(start, start + whole, block, step=width, carried=ends[mine])
             start += whole
-            if group == len(self.widths) - 1 and start < high:
-                ends[mine] = block(start, ends[mine], valid=high - start)
+            rest = high - start
+            if group < len(self.widths) - 1 or rest == 0:
+                continue
+            last = partial(block, start, valid=rest)
+            if is_fixed(rest):
+                ends[mine] = last(ends[mine])
+            else:
+                more = (rest + width - 1) // width  # 1, or 0 where nothing is left
+                ends[mine] = v.b.loop(0, more, lambda _, carried, last=last: last(carried), carried=ends[mine])
         return ends

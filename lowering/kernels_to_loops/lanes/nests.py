@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from ....dialects.symbolic import is_fixed
 from ..elements.values import Values
 from ..instance import KernelInstance
 from ..writing.builder import Index
@@ -45,7 +46,9 @@ class Lanes:
         """Lanes of a vector on an axis of `count` elements."""
         width = self.most
         while width > self.native:
-            if count >= width and (count % width == 0 or count >= 2 * width):
+            if not is_fixed(count) and int(count) >= 2 * width:
+                return width
+            if is_fixed(count) and count >= width and (count % width == 0 or count >= 2 * width):
                 return width
             width //= 2
         return self.native
@@ -53,7 +56,7 @@ class Lanes:
     def widths(self, count: int) -> list[int]:
         """Lanes of the vectors that cover `count` elements: wide ones, then single registers for the rest."""
         wide = self.width(count)
-        return [wide] if count % wide == 0 or wide == self.native else [wide, self.native]
+        return [wide] if (is_fixed(count) and count % wide == 0) or wide == self.native else [wide, self.native]
 
 
 def choose_lanes(
@@ -68,16 +71,22 @@ def choose_lanes(
     axes = domain.axes()
     last = len(axes) - 1
     sizes = [domain.size(axis) for axis in axes]
-    if sizes[last] > _LONGEST_UNROLLED and store[last] == 1:
+    if (not is_fixed(sizes[last]) or sizes[last] > _LONGEST_UNROLLED) and store[last] == 1:
         far = _far_axes(trial, domain, element, last)
         if not far:
             return None if far is None else Lanes(last, native, most)
-        tiled = [axis for axis in far if axis >= 0 and min(sizes[axis], sizes[last]) >= _SMALLEST_TILE]
+        tiled = [axis for axis in far if axis >= 0 and min(int(sizes[axis]), int(sizes[last])) >= _SMALLEST_TILE]
         if tiled and not domain.breaks.get(axes[last]) and not domain.breaks.get(axes[tiled[0]]):
             return Lanes(last, native, native, tile=tiled[0])
         return Lanes(last, native, native) if gather else None
     before = last - 1
-    if last > 0 and 1 < sizes[last] <= _LONGEST_UNROLLED and store[last] == 1 and store[before] == sizes[last]:
+    if (
+        last > 0
+        and is_fixed(sizes[last])
+        and 1 < sizes[last] <= _LONGEST_UNROLLED
+        and store[last] == 1
+        and store[before] == sizes[last]
+    ):
         uncut = not domain.breaks.get(axes[last])
         if uncut and sizes[before] >= native and _far_axes(trial, domain, element, before) == []:
             return Lanes(before, native, native, unrolled=True)
@@ -185,19 +194,19 @@ def run_lanes(
     start = low
     for width in lanes.widths(count):
         blocks = (high - start) // width
-        if blocks == 0:
+        if is_fixed(blocks) and blocks == 0:
             continue
         first, last = (0, blocks) if share is None else share(blocks)
         run_from, run_to = (b.add(b.mul(i, width), start) for i in (first, last))
         b.loop(run_from, run_to, block(width, width), step=width)
         start += blocks * width
-    if start < high:
+    rest = high - start
+    if not is_fixed(rest):
+        first, last = (0, rest) if share is None else share(rest)
+        b.loop(b.add(start, first), b.add(start, last), block(1, 1))
+    elif rest > 0:
         first, last = (0, 1) if share is None else share(1)
-
-        def rest(_: Index, __: Sequence[SSAValue]) -> None:
-            block(lanes.native, high - start)(start, ())
-
-        b.loop(first, last, rest)
+        b.loop(first, last, lambda _, __: block(lanes.native, rest)(start, ()))
 
 
 class _Nest:
@@ -219,7 +228,7 @@ class _Nest:
     def _around(self, outer: Sequence[tuple[int, int]], work: Callable[[list[Expr], _Share | None], None]) -> None:
         """work(index, share) for every index of the outer axes; `share` where threads part the inside."""
         k, v = self.k, self.canvas.values
-        count = prod(high - low for low, high in outer)
+        count = int(prod(high - low for low, high in outer))  # either way is right at all shapes
         if count > 1 and count >= _WORK_PER_THREAD * (k.target.threads.data - 1):
             share_loops(k, v, outer, lambda index: work(index, None))
             return

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from ....dialects.symbolic import bounds_of, is_fixed, pinned
 from ..writing.builder import Index, LoopBuilder
 from ..writing.extents import Extent
 
@@ -41,6 +42,7 @@ def split(total: int, largest: int) -> list[int]:
 
 
 def tile_classes(
+    b: LoopBuilder,
     pixels: int,
     largest: int,
     taps: int = 1,
@@ -50,6 +52,8 @@ def tile_classes(
     width: int | None = None,
 ) -> list[TileClass]:
     """The tiles of a row of `pixels` outputs, grouped; `width` is that of the input row (None: no borders)."""
+    if not is_fixed(pixels):
+        return _classes_of_run_time(b, pixels, largest, taps, stride, pad, dilation, width)
     alike: list[tuple[int, tuple[tuple[int, int], ...], int]] = []  # rows, taps, how many tiles
     start = 0
     for rows in split(pixels, largest):
@@ -69,6 +73,80 @@ def tile_classes(
         classes.append(TileClass(Extent(first), Extent(count), Extent(start), rows, valid))
         first += count
         start += count * rows
+    return classes
+
+
+def block_classes(b: LoopBuilder, pixels: int, block: int, largest: int) -> list[TileClass]:
+    """A row in blocks that are cut into tiles again: what whole blocks leave over at run time comes in tiles."""
+    if is_fixed(pixels):
+        return tile_classes(b, pixels, block)
+    whole = pixels // block
+    done = whole * block
+    return [TileClass(Extent(0), Extent(whole), Extent(0), block, ((0, block),))] + [
+        replace(each, first=b.add(each.first, whole), start=b.add(each.start, done))
+        for each in tile_classes(b, pixels - done, largest)
+    ]
+
+
+def _classes_of_run_time(
+    b: LoopBuilder, pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int | None
+) -> list[TileClass]:
+    """The tiles of a row that is as long as will be seen at run time.
+
+    A first tile, where it touches the left border; whole ones; and what is left over at the right border, with a class
+    for every number of pixels that it may have, of which one has tiles. Rows too short for that have classes of their
+    own.
+    """
+    overhang = 0 if width is None else (pixels - 1) * stride + (taps - 1) * dilation - pad - (width - 1)
+    if not is_fixed(overhang):  # of strides that may leave columns over: as now
+        overhang = pinned(overhang)
+    left = 0 if width is None else -(-pad // stride)  # pixels that touch each border
+    right = max(0, -(-overhang // stride))
+    if left > largest:
+        return tile_classes(b, pinned(pixels), largest, taps, stride, pad, dilation, width and pinned(width))
+
+    def inside(start: int, rows: int, behind: int | None) -> tuple[tuple[int, int], ...]:
+        """For each tap the rows of a tile that it lies inside of, `behind` pixels of the row follow the tile."""
+        valid: list[tuple[int, int]] = []
+        for tap in range(taps):
+            low = max(0, -(-(pad - tap * dilation) // stride) - start) if width is not None else 0
+            high = rows
+            if behind is not None and width is not None:
+                beyond = overhang - (taps - 1 - tap) * dilation  # of the last pixel's tap
+                high = min(rows, rows + behind - max(0, -(-beyond // stride)))
+            valid.append((low, high) if low < high else (0, 0))
+        return tuple(valid)
+
+    def when(predicate: str, number: int, count: Index) -> Index:
+        """`count` where the row has so many pixels, else 0."""
+        return b.select(b.compare(predicate, pixels, number), b.index(count), b.index(0))
+
+    first = 1 if left else 0
+    shortest = first * largest + right
+    least, most = bounds_of(pixels)
+
+    def general(count: Index) -> Index:
+        return count if least >= shortest else when("sge", shortest, count)
+
+    classes: list[TileClass] = []
+    if first:
+        classes.append(TileClass(0, general(1), 0, largest, inside(0, largest, None)))
+    begin = first * largest
+    whole = (pixels - begin - right) // largest
+    rest, start, number = pixels - begin - whole * largest, begin + whole * largest, first + whole
+    classes.append(TileClass(first, general(Extent(whole)), begin, largest, ((0, largest),) * taps))
+    for left_over in range(max(right, 1), right + largest):
+        done, tiles = 0, split(left_over, largest)
+        for index, rows in enumerate(tiles):
+            taken = b.select(b.compare("eq", rest, left_over), b.index(1), b.index(0))
+            valid = inside(begin, rows, left_over - done - rows)
+            classes.append(TileClass(b.add(number, index), general(taken), b.add(start, done), rows, valid))
+            done += rows
+    for short in range(max(least, 1), min(shortest, most + 1)):
+        done = 0
+        for index, rows in enumerate(split(short, largest)):
+            classes.append(TileClass(index, when("eq", short, 1), done, rows, inside(done, rows, short - done - rows)))
+            done += rows
     return classes
 
 

@@ -34,6 +34,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
 from ....dialects.graph.narrow import is_narrow_float, packed_bits
 from ....dialects.graph.values import ints_attr
+from ....dialects.symbolic import Size, bounds_of
 
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()
@@ -121,9 +122,12 @@ class LoopBuilder:
 
     def constant(self, value: float | int | bool, type: Attribute) -> SSAValue:
         """A constant of a scalar or vector type (a splat), made once per function."""
-        key = (repr(value), type)
+        key = (value if isinstance(value, Size) else repr(value), type)
         if key not in self._constants:
-            attribute = _constant_attribute(repr(value), value, type)
+            if isinstance(value, Size):
+                attribute = IntegerAttr(value, cast("IntegerType", type))
+            else:
+                attribute = _constant_attribute(repr(value), value, type)
             op = arith.ConstantOp.create(result_types=[type], properties={"value": attribute})
             first = self.entry.first_op
             if first is None:
@@ -250,8 +254,8 @@ class LoopBuilder:
         unless told not to.
         """
         if isinstance(lower, int) and isinstance(upper, int):
-            trips = max(0, -(-(upper - lower) // step))
-            if trips == 0:
+            trips = -(-(upper - lower) // step)
+            if bounds_of(trips)[1] <= 0:
                 return carried
             if trips == 1:
                 return body(lower, carried) or ()

@@ -13,17 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 from xdsl.ir import Attribute, SSAValue
 
+from ....dialects.symbolic import Size
 from .builder import Index
 
 T = TypeVar("T")
 
 
 class Extent(int):
-    """A size or stride that the code is told when it is called."""
+    """A size or stride that the code is told when it is called. A size of run time is one without being called so."""
+
+    def __new__(cls, value: int) -> Self:
+        return cast("Self", value) if isinstance(value, Size) else super().__new__(cls, value)
 
 
 def extents(values: Sequence[int]) -> tuple[Index, ...]:
@@ -33,7 +37,7 @@ def extents(values: Sequence[int]) -> tuple[Index, ...]:
 
 def lifted(tree: T, give: Callable[[Extent | SSAValue, str], object], name: str = "") -> T:
     """The tree with what `give(leaf, names of the fields that lead to it)` makes of each extent and value, in order."""
-    if isinstance(tree, SSAValue) or (isinstance(tree, Extent) and tree not in (0, 1)):
+    if isinstance(tree, SSAValue | Size) or (isinstance(tree, Extent) and tree not in (0, 1)):
         return cast("T", give(cast("Extent | SSAValue", tree), name))
     if isinstance(tree, Extent):
         return cast("T", int(tree))

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
 from typing import TypeAlias
 
 from typing_extensions import override
 
+from ....dialects.symbolic import common_divisor, larger, smaller, surely_below
 from .builder import Index, LoopBuilder
 
 
@@ -104,8 +104,8 @@ class Expr:
         """The smallest and the largest value that the atoms' bounds allow."""
         low = high = self.constant
         for atom, factor in self.terms:
-            ends = [end * factor for end in atom.bounds]
-            low, high = low + min(ends), high + max(ends)
+            least, most = (end * factor for end in atom.bounds)
+            low, high = low + smaller(least, most), high + larger(least, most)
         return low, high
 
     @property
@@ -175,12 +175,12 @@ class Expr:
         rest = Expr([(atom, factor) for atom, factor in self.terms if factor % by], self.constant)
         shift = rest.bounds[0] // by  # makes the rest non-negative
         rest, whole = rest - shift * by, whole + shift
-        if rest.bounds[1] < by:
+        if surely_below(rest.bounds[1], by):
             return whole, rest
-        for common in sorted({gcd(factor, by) for _, factor in rest.terms} - {1}, reverse=True):
+        for common in sorted({common_divisor(factor, by) for _, factor in rest.terms} - {1}, reverse=True):
             # What moves in steps of `common` apart from what stays within one step.
             fine = Expr([term for term in rest.terms if term[1] % common], rest.constant % common)
-            if fine.bounds[0] >= 0 and fine.bounds[1] < common:
+            if surely_below(-1, fine.bounds[0]) and surely_below(fine.bounds[1], common):
                 steps = [(atom, factor // common) for atom, factor in rest.terms if factor % common == 0]
                 quotient, remainder = Expr(steps, rest.constant // common).divide(by // common)
                 return whole + quotient, remainder * common + fine

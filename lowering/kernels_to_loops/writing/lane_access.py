@@ -10,6 +10,7 @@ from xdsl.dialects import vector as vector_ops
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
+from ....dialects.symbolic import pinned
 from .arithmetic import loaded, signless, stored
 from .builder import LoopBuilder, memref_type
 from .index_expr import Expr, Var
@@ -95,6 +96,8 @@ class LaneAccess:
         b, (_, lanes, valid) = self.b, vector
         if step == 1:
             return b.vload(buffer.line, [place.emit(b)], lanes, valid)
+        valid = pinned(valid)
+        vector = vector._replace(valid=valid)
         if step == -1:
             loaded = b.vload(buffer.line, [(place - (valid - 1)).emit(b)], lanes, valid)
             return self.b.shuffle(loaded, loaded, [max(valid - 1 - lane, 0) for lane in range(lanes)])
@@ -149,7 +152,7 @@ class LaneAccess:
         elif self.interleaved is not None and self.interleaved.count == step:
             self._store_interleaved(value, buffer, place, vector, self.interleaved)
         else:
-            self.scatter(value, buffer, [place + lane * step for lane in range(vector.valid)])
+            self.scatter(value, buffer, [place + lane * step for lane in range(pinned(vector.valid))])
 
     def scatter(self, value: SSAValue, buffer: Line, places: Sequence[Expr]) -> None:
         """Write the first lanes of a vector to some places."""

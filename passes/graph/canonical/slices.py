@@ -12,6 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.values import ints, shape_of
+from ....dialects.symbolic import is_fixed, surely_below
 from ...geometry.shape_maps import inverse, permuted, reshape_groups
 from ..support.pattern_utils import GraphPattern, defining, rewrites
 
@@ -40,11 +41,13 @@ class MergeSlices(GraphPattern):
         starts: list[int] = []
         stops: list[int] = []
         steps: list[int] = []
-        for outer_range, inner_range in zip(op.ranges, inner.ranges, strict=True):
-            taken = inner_range[outer_range.start : outer_range.stop : outer_range.step]
-            starts.append(taken[0])
-            stops.append(taken[-1] + 1)
-            steps.append(taken.step)
+        outer_bounds = zip(ints(op.starts), ints(op.steps), op.counts, strict=True)
+        for (outer_start, outer_step, count), start, step in zip(
+            outer_bounds, ints(inner.starts), ints(inner.steps), strict=True
+        ):
+            starts.append(start + outer_start * step)
+            steps.append(outer_step * step)
+            stops.append(starts[-1] + (count - 1) * steps[-1] + 1)
         rewriter.replace(op, SliceOp(inner.x, starts, stops, steps, location=op.location))
 
 
@@ -58,12 +61,13 @@ class SliceOfConcat(GraphPattern):
         if concat is None or 0 in shape_of(op.result):
             return
         axis = concat.axis.value.data
-        taken = op.ranges[axis]
-        first, last = min(taken[0], taken[-1]), max(taken[0], taken[-1])
+        start, step = ints(op.starts)[axis], ints(op.steps)[axis]
+        ends = (start, start + (op.counts[axis] - 1) * step)
+        first, last = ends if step > 0 else reversed(ends)
         begin = 0
         for operand in concat.inputs:
             end = begin + shape_of(operand)[axis]
-            if begin <= first and last < end:
+            if surely_below(begin - 1, first) and surely_below(last, end):
                 starts, stops = list(ints(op.starts)), list(ints(op.stops))
                 starts[axis] -= begin
                 stops[axis] -= begin
@@ -98,17 +102,18 @@ class SliceBeforeReshape(GraphPattern):
         if reshape is None or 0 in shape_of(op.result):
             return
         old, new = shape_of(reshape.x), shape_of(op.x)
-        cut = {dim for dim, taken in enumerate(op.ranges) if taken != range(new[dim])}
+        bounds = list(zip(ints(op.starts), ints(op.stops), ints(op.steps), strict=True))
+        cut = {dim for dim, each in enumerate(bounds) if each != (0, new[dim], 1)}
         starts, stops, steps = [0] * len(old), list(old), [1] * len(old)
         for group in reshape_groups(old, new) or []:
             here = [dim for dim in group.target if dim in cut]
             if not here:
                 continue
             first, rest = group.target[0], prod(new[dim] for dim in group.target[1:])
-            taken, (source, *others) = op.ranges[first], group.source
-            if here != [first] or others or (rest > 1 and taken.step != 1) or taken.step < 1:
+            (start, stop, step), (source, *others) = bounds[first], group.source
+            if here != [first] or others or (rest != 1 and step != 1) or step < 1:
                 return
-            starts[source], stops[source], steps[source] = taken.start * rest, taken.stop * rest, taken.step
+            starts[source], stops[source], steps[source] = start * rest, stop * rest, step
             cut.remove(first)
         if not cut:
             part = SliceOp(reshape.x, starts, stops, steps, location=op.location)
@@ -123,6 +128,8 @@ class GatherAsSlice(GraphPattern):
     def match_and_rewrite(self, op: GatherOp, rewriter: PatternRewriter, /) -> None:
         indices = self.constants.indices(op)
         if indices is None or indices.ndim > 1 or indices.size == 0:
+            return
+        if (indices < 0).any() and not is_fixed(shape_of(op.x)[op.axis.value.data]):
             return
         shape, axis = shape_of(op.x), op.axis.value.data
         places = np.where(indices < 0, indices + shape[axis], indices).astype(np.int64).reshape(-1)
@@ -142,7 +149,7 @@ class GatherOfEverything(GraphPattern):
     @override
     def match_and_rewrite(self, op: GatherOp | GatherElementsOp | GatherNdOp, rewriter: PatternRewriter, /) -> None:
         shape, elements = shape_of(op.x), prod(shape_of(op.result))
-        if prod(shape) != elements or elements > MAX_ELEMENTS:
+        if prod(shape) != elements or not is_fixed(*shape) or elements > MAX_ELEMENTS:
             return
         indices = self.constants.indices(op)
         if indices is None:

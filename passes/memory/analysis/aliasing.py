@@ -115,7 +115,7 @@ class _Reader:
         number = self.number[value] = len(self.program.storage)
         if of is None:
             self.program.storage.append(len(self.program.nbytes))
-            self.program.nbytes.append(padded(tensor_bytes(type_of(value)), self.alignment))
+            self.program.nbytes.append(padded(int(tensor_bytes(type_of(value))), self.alignment))
             self.program.fixed.append(False)
             self.program.output.append(False)
             self.program.maker.append(-1)
@@ -142,7 +142,7 @@ class _Reader:
             for operand, result in ([] if self.is_disabled(kernel) else interface.inplace_pairs)
             if op.arguments[operand].type == op.res[result].type and result not in views
         )
-        self.task(op, inplace, padded(interface.scratch_bytes(self.threads), self.alignment), views)
+        self.task(op, inplace, padded(int(interface.scratch_bytes(self.threads)), self.alignment), views)
 
     def regions(self, op: Operation) -> None:
         """A loop or a branch, of which nothing is written over what it is given."""

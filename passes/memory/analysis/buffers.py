@@ -28,8 +28,9 @@ from ....dialects.errors import ConfigError, PlanError
 from ....dialects.graph.base import named_location, node_name
 from ....dialects.graph.host_code import ROLE, argument_texts
 from ....dialects.graph.structure import KernelOp
-from ....dialects.graph.values import ints_attr, numpy_dtype
+from ....dialects.graph.values import ints, ints_attr, numpy_dtype
 from ....dialects.kernel_attributes import InterfaceAttr
+from ....dialects.symbolic import Symbol
 from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]
@@ -59,6 +60,20 @@ class Place:
     def bytes(self) -> Box:
         """The bytes of the root that the value names."""
         return self.box.in_bytes(self.itemsize).moved(self.shift)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Offset(Symbol):
+    """Where a buffer lies: an offset in bytes that is another one at other shapes, and the steps that it lives through.
+
+    Buffers that live at one step never share a byte.
+    """
+
+    live: tuple[tuple[int, int], ...] = ()
+
+    def is_apart_from(self, other: Offset) -> bool:
+        """Whether both buffers live at one step."""
+        return any(low < end and start < high for low, high in self.live for start, end in other.live)
 
 
 def interface_of(kernel: KernelOp) -> InterfaceAttr:
@@ -150,6 +165,13 @@ def add_argument(
     return argument
 
 
+def give_role(function: func.FuncOp, number: int, role: str) -> None:
+    """States what an argument of a function is for."""
+    before = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(function.args)
+    given = [*before[:number], DictionaryAttr({ROLE: StringAttr(role)}), *before[number + 1 :]]
+    function.arg_attrs = ArrayAttr(given)
+
+
 def argument_with_role(main: func.FuncOp, role: str) -> BlockArgument | None:
     """The argument of main whose `graph.role` is `role`."""
     for argument, found in zip(main.args, argument_texts(main, ROLE), strict=True):
@@ -190,13 +212,13 @@ def _window(op: Operation, base: Box, shape: Sequence[int]) -> Box | None:
     """The box of a view's result, given that of its source."""
     match op:
         case memref.ReinterpretCastOp() if not (op.offsets or op.sizes or op.strides):
-            offset = op.static_offsets.get_values()[0]
-            return Box(offset, op.static_sizes.get_values(), op.static_strides.get_values())
+            offset = ints(op.static_offsets)[0]
+            return Box(offset, ints(op.static_sizes), ints(op.static_strides))
         case memref.SubviewOp() if not (op.offsets or op.sizes or op.strides):
-            starts = zip(op.static_offsets.get_values(), base.strides, strict=True)
-            steps = zip(op.static_strides.get_values(), base.strides, strict=True)
+            starts = zip(ints(op.static_offsets), base.strides, strict=True)
+            steps = zip(ints(op.static_strides), base.strides, strict=True)
             offset = base.offset + sum(start * stride for start, stride in starts)
-            sizes = op.static_sizes.get_values()
+            sizes = ints(op.static_sizes)
             window = Box(offset, sizes, tuple(step * stride for step, stride in steps))
             return window if sizes == tuple(shape) else reshaped(window, shape)
         case memref.CollapseShapeOp() | memref.ExpandShapeOp():

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
+from ....dialects.symbolic import is_fixed, surely_below, symbols_of
 from ...geometry.boxes import Box
-from .buffers import Places
+from .buffers import Offset, Places
 from .host import Step, read_by, scratch_of, written_by
 
 
@@ -40,4 +41,23 @@ class Touched:
 
 
 def _meet(a: Mapping[SSAValue, Sequence[Box]], b: Mapping[SSAValue, Sequence[Box]]) -> bool:
-    return any(box.overlaps(other) for space, boxes in a.items() if space in b for box in boxes for other in b[space])
+    return any(_overlap(box, other) for space, boxes in a.items() if space in b for box in boxes for other in b[space])
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    """Whether two boxes may share a byte, at any shape where they hang on those."""
+    if all(is_fixed(box.offset, *box.sizes, *box.strides) for box in (a, b)):
+        return a.overlaps(b)
+    (first, *_), (second, *_) = ([*_offsets(box), None] for box in (a, b))
+    if first is not second and first is not None and second is not None:
+        return not first.is_apart_from(second)
+    return not (_ends_before(a, b) or _ends_before(b, a))
+
+
+def _ends_before(a: Box, b: Box) -> bool:
+    end = a.offset + 1 + sum((size - 1) * stride for size, stride in zip(a.sizes, a.strides, strict=True))
+    return surely_below(end - 1, b.offset)
+
+
+def _offsets(box: Box) -> list[Offset]:
+    return [symbol for symbol in symbols_of(box.offset) if isinstance(symbol, Offset)]

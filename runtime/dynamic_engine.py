@@ -1,0 +1,113 @@
+"""DynamicEngine: an engine for many shapes, which compiles where code that it has is not right for one."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from typing_extensions import override
+
+from ..dialects.errors import InvalidInputError
+from .config import EngineConfig
+from .context import ExecutionContext
+from .engine import Engine, ordered_shapes
+from .plan import InferencePlan
+from .shapes import ShapeFamily, Shapes, settled
+from .steps import LOG
+
+if TYPE_CHECKING:
+    from ..passes.statistics import PassStatistics
+    from .device import Array
+    from .storage import Tensor
+
+Build = Callable[[Mapping[str, Sequence[int]]], "tuple[ShapeFamily, PassStatistics]"]
+
+
+class DynamicEngine(Engine):
+    """An engine whose inputs may have any shape of a profile.
+
+    `plan` is the one for the profile's `opt` shapes, or of the first call where there is no profile. Shapes that one
+    compile's code is not right for, such as a size of 1 where it counts on more, make another compile, once: the
+    logger "mini_infer" tells why.
+    """
+
+    def __init__(self, config: EngineConfig, names: tuple[str, ...], build: Build) -> None:
+        """`build` compiles for shapes of the inputs, whose names are `names`; for those of the profile given none."""
+        self.config = config
+        self._names, self._build = names, build
+        self._families: list[ShapeFamily] = []
+        self._family_of: dict[Shapes, ShapeFamily] = {}
+        self._contexts: dict[ShapeFamily, deque[ExecutionContext]] = {}
+        self._lock = threading.Lock()
+        self._first: InferencePlan | None = None
+
+    def start(self) -> None:
+        """Compiles for the shapes that the profile is made for."""
+        family = self._compiled({})
+        shapes = tuple(tuple(settled(spec.shape, int)) for spec in family.base.inputs)
+        self._first = family.plan_for(shapes)
+
+    def _compiled(self, best: Mapping[str, Sequence[int]]) -> ShapeFamily:
+        family, self.statistics = self._build(best)
+        self._families.append(family)
+        self._contexts[family] = deque()
+        return family
+
+    @property
+    @override
+    def plan(self) -> InferencePlan:
+        if self._first is None:
+            raise InvalidInputError("there is no plan before the first call, whose shapes it is for: see plan_for")
+        return self._first
+
+    @property
+    @override
+    def input_names(self) -> tuple[str, ...]:
+        return self._names
+
+    @property
+    def compiles(self) -> int:
+        """How often code was made so far."""
+        return len(self._families)
+
+    @override
+    def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:
+        wanted = ordered_shapes(self._names, shapes)
+        return self._family(wanted).plan_for(wanted)
+
+    def _family(self, shapes: Shapes) -> ShapeFamily:
+        """The plans whose code is right for these shapes; compiles where there is none."""
+        known = self._family_of.get(shapes)
+        if known is not None:
+            return known
+        with self._lock:
+            found = next((family for family in self._families if family.suits(shapes)), None)
+            if found is None:
+                if self._families:
+                    why = " and ".join(str(guard) for guard in self._families[-1].unmet(shapes))
+                    LOG.info("shapes %s: compiled anew, for it doesn't hold that %s", list(map(list, shapes)), why)
+                found = self._compiled(dict(zip(self._names, shapes, strict=True)))
+            if self._first is None:
+                self._first = found.plan_for(shapes)
+            self._family_of[shapes] = found
+            return found
+
+    @override
+    def _run(self, inputs: Sequence[Any]) -> Sequence[Array | Tensor]:
+        if len(inputs) != len(self._names):
+            raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(self._names)}")
+        shapes = tuple(tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for each in inputs)
+        family = self._family(shapes)
+        plan, idle = family.plan_for(shapes), self._contexts[family]
+        try:
+            context = idle.pop()
+            context.use(plan)
+        except IndexError:
+            context = plan.create_execution_context()
+        try:
+            return context.run_ordered(inputs)
+        finally:
+            idle.append(context)

@@ -1,0 +1,63 @@
+"""OptimizationProfile: the shapes that an engine is built for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, cast
+
+from ..dialects.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class OptimizationProfile:
+    """The shapes that inputs may have: from `min` to `max`, with code that is made for `opt`.
+
+        OptimizationProfile(dims={"batch": (1, 4, 16), "tokens": (1, 128, 512)})
+        OptimizationProfile(shapes={"x": ((1, 3, 64, 64), (1, 3, 224, 224), (1, 3, 512, 512))})
+
+    dims: (min, opt, max) of dimensions that have a name in the model, wherever they are.
+    shapes: (min, opt, max) of whole shapes by input name. A dimension that the model states as a number may be a range,
+        too.
+
+    Raises ConfigError for anything else than min <= opt <= max, from 1 on.
+    """
+
+    dims: Mapping[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
+    shapes: Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]] = field(
+        default_factory=dict[str, "tuple[Sequence[int], Sequence[int], Sequence[int]]"]
+    )
+
+    def __post_init__(self) -> None:
+        for name, span in _mapping("dims", self.dims).items():
+            _check_span(f"dimension '{name}'", span)
+        for name, shapes in _mapping("shapes", self.shapes).items():
+            if not _is_three(shapes) or not all(isinstance(each, Sequence) for each in shapes):
+                raise ConfigError(f"profile: input '{name}' needs three shapes (min, opt, max), got {shapes!r}")
+            low, best, high = shapes
+            if not len(low) == len(best) == len(high):
+                raise ConfigError(
+                    f"profile: the shapes of input '{name}' have {len(low)}, {len(best)} and {len(high)} dims"
+                )
+            for axis, span in enumerate(zip(low, best, high, strict=True)):
+                _check_span(f"dimension {axis} of input '{name}'", span)
+
+
+def _mapping(what: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"profile: {what} is {value!r}; it must be a mapping from names")
+    return cast("Mapping[str, Any]", value)
+
+
+def _is_three(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(cast("Sequence[Any]", value)) == 3
+
+
+def _check_span(what: str, span: object) -> None:
+    numbers = cast("Sequence[Any]", span) if _is_three(span) else ()
+    if not numbers or any(isinstance(each, bool) or not isinstance(each, Integral) for each in numbers):
+        raise ConfigError(f"profile: {what} needs three sizes (min, opt, max), got {span!r}")
+    low, best, high = numbers
+    if not 1 <= low <= best <= high:
+        raise ConfigError(f"profile: {what} is from {low} over {best} to {high}; it must be 1 <= min <= opt <= max")
