@@ -151,9 +151,18 @@ class DivOp(BinaryOp):
         return (quotient + inexact_below_zero).astype(a.dtype)
 
 
+def _power(a: Array, exponent: Array) -> Array:
+    """Powers of integers, which wrap around; the exponents may be of a wider type."""
+    result = np.ones(np.broadcast_shapes(a.shape, exponent.shape), a.dtype)
+    while exponent.any():
+        result = np.where(exponent % 2, result * a, result)
+        a, exponent = a * a, exponent // 2
+    return result
+
+
 @irdl_op_definition
 class PowOp(BinaryOp):
-    """a to the b, in the type of a; the exponent may have another type."""
+    """a to the b, in the type of a; the exponent may have another type. 0 to a negative integer is 0."""
 
     name = "graph.pow"
 
@@ -167,8 +176,8 @@ class PowOp(BinaryOp):
     @override
     def compute(self, a: Array, b: Array) -> Array:
         if is_integer_dtype(a) and is_integer_dtype(b):
-            powers = np.power(a, np.maximum(b, 0).astype(a.dtype))
-            return np.where(b < 0, np.power(a.astype(np.float64), b).astype(a.dtype), powers)
+            inverses = np.where(np.abs(a.astype(np.float64)) == 1, np.where(b % 2, a, a * a), 0)
+            return np.where(b < 0, inverses, _power(a, np.maximum(b, 0))).astype(a.dtype)
         if is_integer_dtype(a):
             return np.power(a.astype(np.float64), b).astype(a.dtype)
         return np.power(a, b.astype(a.dtype))

@@ -18,7 +18,7 @@ from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.elementwise import MulOp
 from ...dialects.graph.movement import SliceOp, TransposeOp
 from ...dialects.graph.reduction import ReduceSumOp
-from ...dialects.graph.values import shape_of
+from ...dialects.graph.values import element_type_of_value, shape_of
 from .node import Handler, Node
 
 
@@ -129,7 +129,8 @@ def _contract(node: Node, a: _Term, b: _Term, needed: set[str], sizes: dict[str,
         return _outer(node, a, b, batch + rows + columns)
     left = _matrix(node, _spread(node, a, summed, sizes), batch, rows, summed)
     right = _matrix(node, _spread(node, b, summed, sizes), batch, summed, columns)
-    product = node.emit(MatmulOp(left, right))
+    # Sums of bytes are wider; the result is of the operands' type, and wraps around.
+    product = node.cast(node.emit(MatmulOp(left, right)), element_type_of_value(a.value))
     labels = batch + rows + columns
     full = [_size(a, label) if label in a.labels else _size(b, label) for label in rows + columns]
     return _Term(node.reshape(product, [*shape_of(product)[: len(batch)], *full]), labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from xdsl.dialects.builtin import IntegerType, Signedness
+from xdsl.dialects.builtin import IntegerType, Signedness, f64
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.base import GraphOp
@@ -23,7 +23,7 @@ from ...dialects.graph.reduction import (
     ReduceSumOp,
 )
 from ...dialects.graph.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
-from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
+from ...dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
 from .indexing import positions
 from .node import Handler, Node, in_single
 
@@ -102,6 +102,17 @@ def _log_sum_exp(node: Node, x: SSAValue) -> SSAValue:
     return node.reshape(result, [size for axis, size in enumerate(shape_of(x)) if axis not in axes])
 
 
+def _in_floats(handler: Callable[[Node, SSAValue], SSAValue]) -> Handler:
+    """A handler that computes in floats: for integers in f64, of which the whole part is the result."""
+
+    def floats(node: Node) -> SSAValue:
+        x = node.operand()
+        type = element_type_of_value(x)
+        return node.cast(handler(node, node.widened(x) if is_float(type) else node.cast(x, f64)), type)
+
+    return floats
+
+
 def _arg(make: type[ArgMaxOp] | type[ArgMinOp]) -> Handler:
     def handler(node: Node) -> SSAValue:
         x = node.operand()
@@ -142,10 +153,10 @@ HANDLERS: dict[str, Handler] = {
     "ReduceMin": _extremum(_min),
     "ReduceProd": _plain(_prod),
     "ReduceL1": lambda node: _reduce(node, node.emit(AbsOp(node.operand())), _sum),
-    "ReduceL2": in_single(lambda node, x: node.emit(SqrtOp(_sum_square(node, x)))),
+    "ReduceL2": _in_floats(lambda node, x: node.emit(SqrtOp(_sum_square(node, x)))),
     "ReduceSumSquare": in_single(_sum_square),
-    "ReduceLogSum": in_single(lambda node, x: node.emit(LogOp(_reduce(node, x, _sum)))),
-    "ReduceLogSumExp": in_single(_log_sum_exp),
+    "ReduceLogSum": _in_floats(lambda node, x: node.emit(LogOp(_reduce(node, x, _sum)))),
+    "ReduceLogSumExp": _in_floats(_log_sum_exp),
     "ArgMax": _arg(ArgMaxOp),
     "ArgMin": _arg(ArgMinOp),
     "CumSum": _cumulative(CumsumOp),

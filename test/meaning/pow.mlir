@@ -18,6 +18,10 @@ func.func @main(
     %k: tensor<2x1xi64> {graph.name = "k", graph.value = dense<[[-1], [2]]> : tensor<2x1xi64>},
     %i3: tensor<3xi32> {graph.name = "i3", graph.value = dense<[4, 9, 2]> : tensor<3xi32>},
     %r: tensor<3xf32> {graph.name = "r", graph.value = dense<[0.5, 1.5, -1.0]> : tensor<3xf32>},
+    %o: tensor<6xi32> {graph.name = "o", graph.value =
+      dense<[3, 3, -5, 6, 2, 7]> : tensor<6xi32>},
+    %o2: tensor<6xi64> {graph.name = "o2", graph.value =
+      dense<[64, 1099511627777, 1073741825, 4294967297, 32, 2147483647]> : tensor<6xi64>},
     %d: tensor<2xf64> {graph.name = "d", graph.value = dense<[2.0, 10.0]> : tensor<2xf64>},
     %d2: tensor<2xf64> {graph.name = "d2", graph.value = dense<[0.5, -3.0]> : tensor<2xf64>},
     %h: tensor<2xf16> {graph.name = "h", graph.value = dense<[2.0, 10.0]> : tensor<2xf16>},
@@ -40,6 +44,8 @@ func.func @main(
       dense<[[2.0, 1.0, 0.5, 0.33333334, 0.1]]> : tensor<1x5xf32>},
         tensor<8xi32> {graph.name = "ints", graph.expect =
       dense<[-8, 1, 1, 81, -2147483648, 0, -1, 7]> : tensor<8xi32>},
+        tensor<6xi32> {graph.name = "wrapped", graph.expect =
+      dense<[2038349057, 3, -5, 0, 0, -1227133513]> : tensor<6xi32>},
         tensor<2xi64> {graph.name = "longs", graph.expect =
       dense<[4052555153018976267, -9223372036854775808]> : tensor<2xi64>},
         tensor<2x5xf32> {graph.name = "float_int", graph.expect =
@@ -87,6 +93,10 @@ func.func @main(
   // CHECK: ints: reference, unfused, fused agree
   %ints = graph.pow %i, %i2 : tensor<8xi32>
 
+  // Large exponents wrap around as often as it takes: powers of odd numbers never vanish, those of even ones do.
+  // CHECK: wrapped: reference, unfused, fused agree
+  %wrapped = graph.pow %o, %o2 : (tensor<6xi32>, tensor<6xi64>) -> tensor<6xi32>
+
   // 64 bits.
   // CHECK: longs: reference, unfused, fused agree
   %longs = graph.pow %l, %l2 : tensor<2xi64>
@@ -107,9 +117,9 @@ func.func @main(
   // CHECK: half: reference, unfused, fused agree
   %half = graph.pow %h, %h2 : tensor<2xf16>
 
-  func.return %floats, %edges, %square, %cube, %root, %inverse_root, %inverse, %ints, %longs, %float_int,
+  func.return %floats, %edges, %square, %cube, %root, %inverse_root, %inverse, %ints, %wrapped, %longs, %float_int,
     %int_float, %double, %half
     : tensor<5x5xf32>, tensor<9xf32>, tensor<1x5xf32>, tensor<1x5xf32>, tensor<1x5xf32>, tensor<1x5xf32>,
-      tensor<1x5xf32>, tensor<8xi32>, tensor<2xi64>, tensor<2x5xf32>, tensor<3xi32>, tensor<2xf64>,
+      tensor<1x5xf32>, tensor<8xi32>, tensor<6xi32>, tensor<2xi64>, tensor<2x5xf32>, tensor<3xi32>, tensor<2xf64>,
       tensor<2xf16>
 }

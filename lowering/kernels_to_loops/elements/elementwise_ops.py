@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from math import inf, pi, sqrt
 from typing import cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f32, f64, i1, i8
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -29,14 +29,15 @@ from ..writing.arithmetic import (
     is_unsigned,
     loaded,
     narrowed,
+    number_in,
     signless,
     stored,
     wide_float,
 )
-from ..writing.builder import LoopBuilder
+from ..writing.builder import Index, LoopBuilder
 
 _GELU_IS_ZERO = 40.0  # gelu of minus this is 0; the product of minus infinity and 0 would be NaN
-_EXPONENT_BITS = 6  # larger powers of anything but 0, 1 and -1 overflow every integer type
+_FEW_BITS = 6  # of known exponents: their powers are written out
 
 
 @dataclass(frozen=True)
@@ -213,9 +214,12 @@ def _mod(s: _Site) -> SSAValue:
     if "fmod" in s.op.properties or m.unsigned:
         return rest
     zero = s.zero()
+    is_rest = m.compare("ne", rest, zero)
     signs_differ = m.b.insert(arith.XOrIOp(m.compare("lt", rest, zero), m.compare("lt", s.y, zero)))
-    wrong = m.b.conjunction(m.compare("ne", rest, zero), signs_differ)
-    return m.select(wrong, m.add(rest, s.y), rest)
+    result = m.select(m.b.conjunction(is_rest, signs_differ), m.add(rest, s.y), rest)
+    if not m.is_float:
+        return result
+    return m.select(is_rest, result, m.b.make(math.CopySignOp, zero, s.y))  # a zero has the sign of y, too
 
 
 def _pow(s: _Site) -> SSAValue:
@@ -229,28 +233,44 @@ def _pow(s: _Site) -> SSAValue:
 
 
 def _integer_power(s: _Site, exponent_type: Attribute) -> SSAValue:
-    """Squaring, bit by bit of the exponent; a negative exponent leaves only 1 and -1 other than 0."""
-    m, b = s.m, s.m.b
+    """Squaring, bit by bit of the exponent; a negative exponent leaves only 1 and -1 other than 0.
+
+    Of n bits, the powers of odd numbers repeat after 2^(n - 2), those of even ones are 0 from the n-th on.
+    """
+    m, b, bits = s.m, s.m.b, bits_of(s.m.element)
     power = Arithmetic(b, s.y.type, is_unsigned(exponent_type))
+    known = number_in(s.y)
+    if isinstance(known, int) and 0 <= known < 2**_FEW_BITS:
+        return _known_power(m, s.x, known)
+    one = power.constant(1)
+    steps = min(max(bits - 2, bits.bit_length()), bits_of(power.element) - (not power.unsigned))
 
-    def bit(value: SSAValue, position: int) -> SSAValue:
-        shifted = b.insert(arith.ShRUIOp(value, power.constant(position)))
-        return power.compare("ne", power.binary("and", shifted, power.constant(1)), power.constant(0))
+    def step(_: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        result, square, left = carried
+        odd = power.compare("ne", power.binary("and", left, one), power.constant(0))
+        result = m.select(odd, m.mul(result, square), result)
+        return result, m.mul(square, square), b.make(arith.ShRUIOp, left, one)
 
-    # Past 63 only parity matters: for 1 and -1; anything larger has overflown.
-    limit = power.constant(2**_EXPONENT_BITS - 1)
-    even = power.constant(2**_EXPONENT_BITS - 2)
-    folded = power.add(even, power.binary("and", s.y, power.constant(1)))
-    exponent = power.select(power.compare("gt", s.y, limit), folded, s.y)
-    result, square = s.one(), s.x
-    for position in range(_EXPONENT_BITS):
-        result = m.select(bit(exponent, position), m.mul(result, square), result)
-        square = m.mul(square, square)
+    result = b.loop(0, steps, step, carried=[s.one(), s.x, s.y])[0]
+    even = m.compare("eq", m.binary("and", s.x, s.one()), s.zero())
+    beyond = power.compare("ge", s.y, power.constant(min(bits, 2 ** (bits_of(power.element) - 1) - 1)))
+    result = m.select(b.conjunction(even, beyond), s.zero(), result)
     if power.unsigned:
         return result
     is_unit = m.compare("le", m.abs(s.x), s.one())
-    inverse = m.select(is_unit, m.select(bit(s.y, 0), s.x, m.mul(s.x, s.x)), s.zero())
+    odd = power.compare("ne", power.binary("and", s.y, one), power.constant(0))
+    inverse = m.select(is_unit, m.select(odd, s.x, m.mul(s.x, s.x)), s.zero())
     return m.select(power.compare("lt", s.y, power.constant(0)), inverse, result)
+
+
+def _known_power(m: Arithmetic, x: SSAValue, exponent: int) -> SSAValue:
+    result, square = m.constant(1), x
+    while exponent:
+        if exponent % 2:
+            result = m.mul(result, square)
+        exponent //= 2
+        square = m.mul(square, square) if exponent else square
+    return result
 
 
 def _quantize(s: _Site) -> SSAValue:
