@@ -30,9 +30,9 @@ class AttentionOp(GraphOp):
     """softmax(scale * q k^T + mask) v, for each batch and head.
 
     q [B, H, T, D], k [B, Hk, S, D], v [B, Hk, S, Dv] -> [B, H, T, Dv]; each of the Hk heads of k and v serves
-    H / Hk consecutive heads of q. The mask broadcasts to [B, H, T, S]: floats are added, truth values say
-    which keys are kept. `causal` keeps keys 0..t for row t. A row that keeps no key gives zeros,
-    with `nan_rows` NaN, as a plain softmax does.
+    H / Hk consecutive heads of q. With `softcap` a score x becomes softcap * tanh(x / softcap). The mask broadcasts to
+    [B, H, T, S]: floats are added, truth values say which keys are kept. `causal` keeps keys 0..t for row t. A row
+    that keeps no key gives zeros, with `nan_rows` NaN, as a plain softmax does.
     """
 
     name = "graph.attention"
@@ -42,6 +42,7 @@ class AttentionOp(GraphOp):
     value = operand_def()
     mask = opt_operand_def()
     scale = prop_def(FloatAttr[Float64Type])
+    softcap = opt_prop_def(FloatAttr[Float64Type])
     causal = opt_prop_def(UnitAttr)
     nan_rows = opt_prop_def(UnitAttr)
     result = result_def()
@@ -54,13 +55,15 @@ class AttentionOp(GraphOp):
         mask: SSAValue | Operation | None = None,
         *,
         scale: float,
+        softcap: float = 0.0,
         causal: bool = False,
         nan_rows: bool = False,
         location: LocationAttr | None = None,
     ):
         operands = (query, key, value) if mask is None else (query, key, value, mask)
         flags = {"causal": flag_attr(causal), "nan_rows": flag_attr(nan_rows)}
-        self._build(operands, {"scale": float_attr(scale), **flags}, location)
+        cap = float_attr(softcap) if softcap else None
+        self._build(operands, {"scale": float_attr(scale), "softcap": cap, **flags}, location)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -73,6 +76,7 @@ class AttentionOp(GraphOp):
         require(grouped, f"{q[1]} query heads on {k[1]} key and {v[1]} value heads")
         require(k[2] == v[2], f"{k[2]} keys, but {v[2]} values")
         require(q[3] == k[3], f"queries of {q[3]} elements, but keys of {k[3]}")
+        require(self.softcap is None or self.softcap.value.data > 0, "a softcap must be larger than 0")
         if self.mask is not None:
             if not is_bool(element_type_of_value(self.mask)):
                 require_same_element_type(self.query, self.mask)
@@ -87,6 +91,9 @@ class AttentionOp(GraphOp):
         repeats = query.shape[1] // max(1, key.shape[1])
         key, value = np.repeat(key, repeats, 1), np.repeat(value, repeats, 1)
         scores: Array = np.matmul(query * query.dtype.type(self.scale.value.data), np.swapaxes(key, 2, 3))
+        if self.softcap is not None:
+            cap = query.dtype.type(self.softcap.value.data)
+            scores = cap * np.tanh(scores / cap)
         if len(arrays) == 4:
             mask = arrays[3]
             scores = np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + widened(mask)

@@ -1,6 +1,6 @@
 """Attention and rotary embedding.
 
-Attention that gives its scores, or caps them, is taken apart by ONNX's own definition of the operator.
+Attention that gives its scores is taken apart by ONNX's own definition of the operator.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCORES = 3  # the result that gives the matrix product of query and key
 
 
 def _attention(node: Node) -> Result:
-    if node.wants(_SCORES) or node.number("softcap", 0.0):
+    if node.wants(_SCORES):
         return node.host.function(node)
     flat = len(shape_of(node.operand(_QUERY))) == 3
     query = _heads(node, node.operand(_QUERY), "q_num_heads")
@@ -66,7 +66,7 @@ def _attended(
     scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[3] or 1)
     if shape_of(query)[3] == shape_of(key)[3] == 0:  # all scores are 0: so they are with one element that is 0
         query, key = (node.broadcast(node.scalar(0, each), (*shape_of(each)[:3], 1)) for each in (query, key))
-    attention = AttentionOp(query, key, value, mask, scale=scale, causal=causal)
+    attention = AttentionOp(query, key, value, mask, scale=scale, softcap=node.number("softcap", 0.0), causal=causal)
     if 0 not in (*shape_of(query), *shape_of(key)):
         return node.emit(attention)
     shape = shape_of(attention.result)  # no result, or sums of nothing

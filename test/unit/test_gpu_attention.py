@@ -67,6 +67,8 @@ SIZES = [
     attention((2, 2), 5, 100, 33, 47, causal=True),
     attention((3, 1), 20, 40, 8, 24, causal=True),
     attention((2, 2), 40, 20, 8, 8, causal=True),
+    attention((2, 2), 16, 32, 8, 8, softcap=0.7),
+    attention((4, 2), 5, 19, 12, 8, softcap=0.7, causal=True),
     by_tokens((6, 2), 20, 5, True),
     by_tokens((4, 4), 17, 16),
 ]
@@ -135,7 +137,8 @@ def test_tensor_units(precision: str) -> None:
     target = GpuAttr.of(precision=precision)
     mask = np.where(Random.random((20, 37)) < 0.5, 0, -np.inf).astype(np.float32)
     mask[3] = -np.inf
-    cases = [*SIZES[::3], attention((4, 2), 20, 37, 8, 8, mask=mask)]
+    capped = attention((2, 2), 16, 32, 8, 8, softcap=0.7)
+    cases = [*SIZES[::3], attention((4, 2), 20, 37, 8, 8, mask=mask), capped]
     for number, (body, arrays) in enumerate(cases):
         tiles = TENSOR_TILES[number % len(TENSOR_TILES)]
         check("attention", body, *arrays, given=tiles, target=target, tolerance=ROUNDED[precision])

@@ -230,6 +230,7 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (attention, [f(1, 3, 3, 8), *ATTENTION[1:]], "3 query heads on 2 key and 2 value heads"),
     (attention, [*ATTENTION[:2], f(1, 2, 4, 6)], "5 keys, but 4 values"),
     (attention, [f(1, 4, 3, 7), *ATTENTION[1:]], "queries of 7 elements, but keys of 8"),
+    (partial(attention, softcap=-1.0), ATTENTION, "a softcap must be larger than 0"),
     (attention, [*ATTENTION, b(3, 4)], "a mask of shape [3, 4] doesn't broadcast to [1, 4, 3, 5]"),
     (attention, [*ATTENTION, half(3, 5)], "operands have different element types, f32 and f16"),
     (lstm, [f(5, 2), *LSTM[1:]], "the sequence needs three dimensions, got 2"),

@@ -68,6 +68,13 @@ def test_values_of_another_type(narrow: Any) -> None:
         assert_close(each.astype(np.float32), other, 1e-3)
 
 
+def test_softcap() -> None:
+    for mask, causal in product(masks(KEYS)[:3], (0, 1)):
+        case = Case("Attention", [QUERY, KEY, VALUE, mask], 24, {"softcap": 0.8, "is_causal": causal})
+        assert kinds(imported(one_node(case)[0])[0]).count("attention") == 1
+        check(case)
+
+
 def test_a_step_behind_its_past_needs_no_mask() -> None:
     case = Case("Attention", [QUERY[:, :, :1], KEY[:, :, :1], VALUE[:, :, :1], None, *PAST], 24, {"is_causal": 1})
     assert sorted(kinds(imported(one_node(case)[0])[0])) == ["attention", "concat", "concat"]
@@ -79,6 +86,7 @@ def test_a_step_behind_its_past_needs_no_mask() -> None:
     [
         ([None, *PAST, LENGTHS], {}, 24, "nonpad_kv_seqlen is not for keys behind a past"),
         ([None, PAST[0]], {}, 23, "past keys and past values are given together"),
+        ([], {"softcap": -1.0}, 23, "a softcap must be larger than 0"),
         ([], {"left_window_size": -2}, 25, "windows of -2 keys to the left and -1 to the right"),
         ([random(ROWS, 3)], {}, 23, r"a mask of shape \[3, 3\] for 5 keys"),
         ([random(ROWS, 6)], {}, 24, r"a mask of shape \[3, 6\] doesn't broadcast"),

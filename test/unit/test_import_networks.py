@@ -42,7 +42,6 @@ def test_attention(operands: Sequence[Array], attributes: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("operands", "attributes", "opset", "results"),
     [
-        ([Q, K, V], {"softcap": 2.0}, 23, 1),
         ([Q, K, V], {"qk_matmul_output_mode": 1}, 23, 4),
         ([Q, K, V, None, random(2, 2, 3, 6), random(2, 2, 3, 3)], {"is_causal": 1}, 24, 3),
         ([Q, K, V, None, random(2, 2, 3, 6), random(2, 2, 3, 3)], {}, 23, 3),

@@ -32,6 +32,7 @@ def attention(
     mask_shape: tuple[int, ...] | None = None,
     mask_type: Any = np.float32,
     causal: bool = False,
+    softcap: float = 0.0,
     dtype: Any = np.float32,
 ) -> Case:
     """[2, heads, rows, depth or width], with (query heads, key heads); the mask is random unless given."""
@@ -42,7 +43,7 @@ def attention(
             given = m.input(*(mask_shape or ()), data=mask, dtype=mask_type)
         q = m.input(2, heads[0], queries, depth, dtype=dtype)
         k, v = m.input(2, heads[1], keys, depth, dtype=dtype), m.input(2, heads[1], keys, width, dtype=dtype)
-        return m(AttentionOp(q, k, v, given, scale=depth**-0.5, causal=causal))
+        return m(AttentionOp(q, k, v, given, scale=depth**-0.5, softcap=softcap, causal=causal))
 
     return case
 
@@ -76,6 +77,7 @@ SIZES = [
 ]
 PLAIN = [attention((2, 2), *sizes) for sizes in SIZES]
 CAUSAL = [attention((2, 1), *sizes, causal=True) for sizes in [*SIZES, (40, 20, 8, 8), (20, 40, 8, 8)]]
+CAPPED = [attention((2, 1), *SIZES[number], softcap=0.7, causal=number % 2 == 0) for number in (0, 3, 4)]
 MASKS = [
     *((37,), (20, 1), (20, 37), (1, 37), (1, 1, 1, 37), (2, 1, 1, 37), (1, 4, 20, 37)),
     *((2, 4, 20, 37), (4, 1, 1), (4, 20, 1), (2, 1, 20, 37), (1,), ()),
@@ -83,7 +85,14 @@ MASKS = [
 FLOAT_MASKS = [attention((4, 2), 20, 37, 8, 8, mask_shape=shape) for shape in MASKS]
 BOOL_MASKS = [attention((4, 2), 20, 37, 8, 8, mask_shape=shape, mask_type=np.bool_, causal=True) for shape in MASKS]
 HEADS = [by_tokens((6, keys), 20, size, causal) for keys, size, causal in ((1, 8, False), (2, 5, True), (6, 16, False))]
-GROUPS = {"plain": PLAIN, "causal": CAUSAL, "float masks": FLOAT_MASKS, "bool masks": BOOL_MASKS, "heads": HEADS}
+GROUPS = {
+    "plain": PLAIN,
+    "causal": CAUSAL,
+    "float masks": FLOAT_MASKS,
+    "bool masks": BOOL_MASKS,
+    "heads": HEADS,
+    "capped": CAPPED,
+}
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -168,7 +168,8 @@ class AttentionBlock:
     @property
     def is_masked(self) -> bool:
         """Whether there are scores that don't count as they are."""
-        return self.mask is not None or self.root.causal is not None or self.sizes.keys % self.tile_keys != 0
+        masked = self.mask is not None or self.root.causal is not None or self.sizes.keys % self.tile_keys != 0
+        return masked or self.root.softcap is not None
 
     def mask_of(self, row: Row) -> SSAValue | None:
         """A row's mask, by key."""
@@ -178,8 +179,11 @@ class AttentionBlock:
         return self.b.view(self.mask.buffer, at, [self.sizes.keys], self.mask.strides[3:])
 
     def masked(self, score: SSAValue, row: Row, mask: SSAValue | None, key: Index) -> SSAValue:
-        """A score with the mask, and minus infinity for a key that the row doesn't have."""
+        """A score, capped and with the mask, and minus infinity for a key that the row doesn't have."""
         b, m, keys = self.b, self.m, self.sizes.keys
+        if self.root.softcap is not None:
+            cap = self.root.softcap.value.data
+            score = m.mul(m.unary("tanh", m.mul(score, m.constant(1 / cap))), m.constant(cap))
         nothing = m.constant(-inf)
         ragged = keys % self.tile_keys != 0
         if mask is not None and self.root.mask is not None:

@@ -154,6 +154,7 @@ class _Writer:
                 keys=s.keys,
                 lanes=self.nr,
                 scale=self.root.scale.value.data,
+                softcap=None if self.root.softcap is None else self.root.softcap.value.data,
                 causal=self.root.causal is not None,
                 nan_rows=self.root.nan_rows is not None,
                 mask=arguments[3] if mask is not None else None,

@@ -18,7 +18,7 @@ Body = Callable[[Index, Sequence[SSAValue], bool], Sequence[SSAValue]]
 
 @dataclass
 class ScoreRows:
-    """Writes weights = softmax(scale * scores + mask) for some rows, in place.
+    """Writes weights = softmax(scale * scores + mask) for some rows, in place; with `softcap` of capped scores.
 
     Rows are padded to whole vectors of `lanes`; keys behind `keys`, those the mask rejects and, when causal, those
     behind the row's own position get weight 0. A row that keeps no key becomes zeros, with `nan_rows` NaN.
@@ -29,6 +29,7 @@ class ScoreRows:
     keys: int
     lanes: int
     scale: float
+    softcap: float | None
     causal: bool
     nan_rows: bool
     mask: SSAValue | None  # [rows, keys]
@@ -46,7 +47,7 @@ class ScoreRows:
             limit: Index = b.min(self.keys, b.add(b.add(first, i), 1)) if self.causal else self.keys
 
             def largest(at: Index, carried: Sequence[SSAValue], whole: bool) -> Sequence[SSAValue]:
-                value = wide.mul(b.vload(self.scores, [i, at], self.lanes), wide.constant(self.scale))
+                value = self._scaled(wide, b.vload(self.scores, [i, at], self.lanes))
                 if self.mask is not None:
                     value = self._masked(wide, value, i, at, None if whole else limit)
                 if not whole:
@@ -77,6 +78,12 @@ class ScoreRows:
             b.loop(0, padded, weights, step=self.lanes)
 
         b.loop(0, rows, row)
+
+    def _scaled(self, wide: Arithmetic, score: SSAValue) -> SSAValue:
+        cap = self.softcap
+        if cap is None:
+            return wide.mul(score, wide.constant(self.scale))
+        return wide.mul(wide.unary("tanh", wide.mul(score, wide.constant(self.scale / cap))), wide.constant(cap))
 
     def _sweep(self, body: Body, carried: Sequence[SSAValue], uniform: bool) -> Sequence[SSAValue]:
         """Run `body(at, carried, whole)` over the row: whole vectors first, the last one apart unless `uniform`."""
