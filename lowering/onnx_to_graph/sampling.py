@@ -19,7 +19,7 @@ from ...dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from ...dialects.graph.sampling import PADDINGS, SampleOp
 from ...dialects.graph.values import Array, element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
 from .movement import slice_axis
-from .node import Handler, Node
+from .node import Handler, Node, in_single
 from .windows import Window, check_rank, read_kernel, read_window
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
@@ -45,6 +45,30 @@ def _grid_sample(node: Node) -> SSAValue:
         positions = node.emit(SubOp(positions, node.scalar(1, grid)))
     positions = node.emit(MulOp(positions, node.scalar(0.5, grid)))
     return node.emit(SampleOp(x, positions, _MODES[mode], padding, corners=corners))
+
+
+def _affine_grid(node: Node, theta: SSAValue) -> SSAValue:
+    """theta [N, d, d + 1] times each element's position, the last dimension first, then a 1: [N, spatial..., d].
+
+    Positions are in [-1, 1] as GridSample has them; an only element with align_corners is at -1.
+    """
+    size = node.ints_operand(1)
+    batch, *sizes = size[:1] + size[2:]
+    rank = len(sizes)
+    if rank not in (2, 3) or shape_of(theta) != (batch, rank, rank + 1) or min(size) < 0:
+        raise node.invalid(f"theta of shape {shape_of(theta)} for a size {size}")
+    corners = node.flag("align_corners")
+    spread = (batch, *[1] * rank, rank)
+    columns = [node.reshape(slice_axis(node, theta, 2, axis, axis + 1), spread) for axis in range(rank + 1)]
+    total = columns[rank]
+    for column, axis in zip(columns, reversed(range(rank)), strict=False):
+        count = sizes[axis]
+        steps = 2 * np.arange(count) / max(count - 1, 1) if corners else (2 * np.arange(count) + 1) / max(count, 1)
+        along = [1] * (rank + 1)
+        along[axis] = count
+        at = node.array((steps - 1).reshape(along).astype(numpy_dtype(element_type_of_value(theta))))
+        total = node.emit(AddOp(total, node.emit(MulOp(column, at))))
+    return total
 
 
 def _deform_conv(node: Node) -> SSAValue:
@@ -147,6 +171,7 @@ def _max_roi_pool(node: Node) -> SSAValue:
 
 HANDLERS: dict[str, Handler] = {
     "GridSample": _grid_sample,
+    "AffineGrid": in_single(_affine_grid),
     "DeformConv": _deform_conv,
     "Col2Im": _col2im,
     "RoiAlign": _roi_align,

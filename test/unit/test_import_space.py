@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -111,6 +112,19 @@ def test_grid_sample_of_other_types() -> None:
     assert found.dtype == np.float16
     wide = Case("GridSample", [each.astype(np.float32) for each in inputs.values()], 22)
     assert_close(found.astype(np.float32), reference(*one_node(wide))[0], 2e-3)
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("size", [(2, 3, 4, 5), (1, 1, 1, 3), (2, 1, 3, 1, 4), (2, 1, 2, 2, 2)])
+def test_affine_grid(size: tuple[int, ...], corners: int) -> None:
+    batch, _, *sizes = size
+    theta = random(batch, len(sizes), len(sizes) + 1)
+    case = Case("AffineGrid", [theta, ints(*size)], 20, {"align_corners": corners}, known=[1])
+    with np.errstate(all="ignore"):
+        check(case)
+    (wanted,) = reference(*one_node(case))
+    found = computed(*one_node(replace(case, operands=[theta.astype(np.float16), ints(*size)])))["y0"]
+    assert_close(found, wanted.astype(np.float16), 2e-3)
 
 
 DEFORMED: list[tuple[tuple[int, ...], dict[str, Any]]] = [
@@ -254,6 +268,8 @@ def test_unsupported(case: Case, message: str) -> None:
             r"offsets of shape .* instead of \(2, 8, 6, 5\)",
         ),
         (Case("DeformConv", [IMAGE, KERNEL, OFFSET, None, random(2, 3, 6, 5)], 19), "a mask of shape"),
+        (Case("AffineGrid", [random(2, 2, 3), ints(1, 1, 4, 4)], 20, known=[1]), "theta of shape .* for a size"),
+        (Case("AffineGrid", [random(1, 1, 2), ints(1, 1, 4)], 20, known=[1]), "theta of shape .* for a size"),
         (Case("RoiAlign", [IMAGE, ROIS, OF[:2]], 16), r"regions of shape \[5, 4\] for indices of shape \[2\]"),
         (Case("RoiAlign", [IMAGE, ROIS, OF], 16, {COORDINATES: "x"}), "coordinate_transformation_mode x is unknown"),
         (Case("RoiAlign", [IMAGE, ROIS, OF], 16, {"mode": "min"}), 'mode is "avg" or "max", got "min"'),
