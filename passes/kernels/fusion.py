@@ -162,7 +162,7 @@ def _widened_beside(group: Group, op: Operation, root: Operation, taken: set[Ope
         return found
     for operand in op.operands:
         chain: list[Operation] = []
-        value = operand
+        narrowest, taking, value = _item_bytes(operand), 0, operand  # bytes, and how many ops it takes from there
         while (
             isinstance(owner := value.owner, ElementwiseOp)
             and owner.parent is root.parent
@@ -172,10 +172,11 @@ def _widened_beside(group: Group, op: Operation, root: Operation, taken: set[Ope
             and shape_of(owner.operands[0]) == shape_of(value) == shape_of(root.results[0])
             and len(chain) < LONGEST_CHAIN
         ):
-            chain.insert(0, owner)
+            chain.append(owner)
             value = owner.operands[0]
-        if chain and _item_bytes(value) < _item_bytes(operand):
-            found += chain
+            if _item_bytes(value) < narrowest:
+                narrowest, taking = _item_bytes(value), len(chain)
+        found += reversed(chain[:taking])
     return found
 
 

@@ -8,15 +8,37 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
+from ....dialects.graph.activation import ClipOp
 from ....dialects.graph.conversion import CastOp
 from ....dialects.graph.elementwise import AddOp, DivOp, MulOp
-from ....dialects.graph.quantization import DequantizeOp, QuantizeOp
-from ....dialects.graph.unary import ReluOp
+from ....dialects.graph.quantization import DequantizeOp, QuantizeOp, integer_range
+from ....dialects.graph.unary import ReluOp, RoundOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from .pattern_utils import GraphPattern, defining, rewrites, with_operands
-from .quantized import Writer, is_positive
+from .pattern_utils import GraphPattern, only_use, rewrites, with_operands
+from .quantized import Writer, integer, is_positive, same_parameter
 
 _DEEPEST = 8  # ops between a product and the quantize behind it
+
+
+def _sums(value: SSAValue) -> CastOp | None:
+    """The sums of integers that a value is times constants, perhaps rounded: it is finite then."""
+    match value.owner:
+        case CastOp() as op:
+            return op if element_type_of_value(op.x) == i32 else None
+        case MulOp() | DivOp() | RoundOp() | ClipOp() as op:
+            return _sums(op.operands[0])
+        case DequantizeOp() as op:
+            return None if (inner := _rounded_sums(op)) is None else _sums(inner.x)
+        case _:
+            return None
+
+
+def _rounded_sums(op: DequantizeOp) -> QuantizeOp | None:
+    """The quantize of sums, in between of which and `op` there is nothing."""
+    inner = only_use(op.x, QuantizeOp)
+    if inner is None or _sums(inner.x) is None:
+        return None
+    return inner if element_type_of_value(op.result) == element_type_of_value(inner.x) else None
 
 
 class ScaleIntoProduct(GraphPattern):
@@ -46,8 +68,7 @@ class ScaleIntoProduct(GraphPattern):
             case _ if depth == 0 or not value.has_one_use():
                 return None
             case MulOp() as op if known(op.rhs):
-                sums = defining(op.lhs, CastOp)
-                return sums is not None and element_type_of_value(sums.x) == i32
+                return _sums(op.lhs) is not None
             case AddOp() as op:
                 parts = [self._holds_sums(part, depth - 1) for part in op.operands]
                 return None if None in parts else any(parts)
@@ -68,4 +89,33 @@ class ScaleIntoProduct(GraphPattern):
                 return writer.emit(DivOp(value, scale))
 
 
-SCALES: tuple[type[GraphPattern], ...] = (ScaleIntoProduct,)
+class RoundedProduct(GraphPattern):
+    """dequantize(quantize(x, s, z), t, z) of a product -> clip(round(x / s)) * t, without the way through integers"""
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: DequantizeOp, rewriter: PatternRewriter, /) -> None:
+        inner = _rounded_sums(op)
+        if inner is None or self._waits(op):
+            return
+        zero = integer(self.constants, inner.zero_point)
+        if zero is None or not same_parameter(self.constants, inner.zero_point, op.zero_point):
+            return
+        low, high = integer_range(inner.to)
+        writer = Writer(self.constants, op.location)
+        steps = inner.x
+        if not self.constants.is_scalar(inner.scale, 1):
+            steps = writer.emit(DivOp(steps, inner.scale))
+        steps = writer.emit(ClipOp(writer.emit(RoundOp(steps)), low - zero, high - zero))
+        writer.emit(MulOp(steps, op.scale))
+        rewriter.replace(op, writer.ops)
+
+    def _waits(self, op: DequantizeOp) -> bool:
+        """Whether another product, which comes first, is what this one is added to: its kernel reads bytes then."""
+        users = [use.operation for use in op.result.uses]
+        others = [_sums(operand) for user in users if isinstance(user, AddOp) for operand in user.operands]
+        own = _sums(op.result)
+        return any(other and own and other.is_before_in_block(own) for other in others)
+
+
+SCALES: tuple[type[GraphPattern], ...] = (ScaleIntoProduct, RoundedProduct)

@@ -142,3 +142,33 @@ func.func @signed(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
   %d = graph.dequantize %q, %s, %z : (tensor<4xi8>, tensor<f32>, tensor<i8>) -> tensor<4xf32>
   func.return %d : tensor<4xf32>
 }
+
+// -----
+
+// What is rounded for an addition stays in floats; of two products that are added the later one is kept as bytes.
+// CHECK-LABEL: @added
+// CHECK:         %[[A:.*]] = graph.matmul %x, %w
+// CHECK:         %[[ROUND:.*]] = graph.round
+// CHECK-NEXT:    %[[CLIP:.*]] = graph.clip %[[ROUND]] {min = -3.000000e+00 : f64, max = 2.520000e+02 : f64}
+// CHECK:         %[[B:.*]] = graph.matmul %y, %w
+// CHECK:         %[[Q:.*]] = graph.quantize
+// CHECK-DAG:     graph.dequantize %[[Q]]
+// CHECK-DAG:     graph.mul %[[CLIP]]
+// CHECK:         graph.add
+func.func @added(%x: tensor<2x8xui8>, %y: tensor<2x8xui8>) -> tensor<2x4xui8> {
+  %s = graph.constant dense<0.5> : tensor<f32>
+  %z = graph.constant dense<3> : tensor<ui8>
+  %w = graph.constant dense<1> : tensor<8x4xi8>
+  %dx = graph.dequantize %x, %s : (tensor<2x8xui8>, tensor<f32>) -> tensor<2x8xf32>
+  %dy = graph.dequantize %y, %s : (tensor<2x8xui8>, tensor<f32>) -> tensor<2x8xf32>
+  %dw = graph.dequantize %w, %s : (tensor<8x4xi8>, tensor<f32>) -> tensor<8x4xf32>
+  %a = graph.matmul %dx, %dw : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %qa = graph.quantize %a, %s, %z {to = ui8} : (tensor<2x4xf32>, tensor<f32>, tensor<ui8>) -> tensor<2x4xui8>
+  %da = graph.dequantize %qa, %s, %z : (tensor<2x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x4xf32>
+  %b = graph.matmul %dy, %dw : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %qb = graph.quantize %b, %s, %z {to = ui8} : (tensor<2x4xf32>, tensor<f32>, tensor<ui8>) -> tensor<2x4xui8>
+  %db = graph.dequantize %qb, %s, %z : (tensor<2x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<2x4xf32>
+  %c = graph.add %da, %db : tensor<2x4xf32>
+  %q = graph.quantize %c, %s {to = ui8} : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xui8>
+  func.return %q : tensor<2x4xui8>
+}
