@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
-from math import gcd
+from math import gcd, lcm
 from typing import Any, Self, TypeAlias, cast
 
 from typing_extensions import override
@@ -38,6 +38,20 @@ class Symbol:
     @override
     def __repr__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InputSymbol(Symbol):
+    """A dimension of an input that is `unit` times the symbol, from `span[0]` to `span[1]`."""
+
+    unit: int = 1
+    span: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, name: str, low: int, high: int, unit: int = 1) -> InputSymbol:
+        """A dimension in [low, high]; `unit` must divide it, or the code is not for it."""
+        called = name if unit == 1 else f"{name} / {unit}"
+        return cls(called, -(-low // unit), high // unit, unit, (low, high))
 
 
 @dataclass(frozen=True)
@@ -346,6 +360,23 @@ def larger(a: int, b: int) -> int:
 def common_divisor(a: int, b: int) -> int:
     """A number that divides both at all shapes: the greatest where they are numbers."""
     return gcd(*(factor for size in (a, b) for _, factor in terms_of(size)))
+
+
+def units_of(guards: Guards) -> dict[str, int]:
+    """By what dimensions must be divisible for equations between quotients of them to hold, by name.
+
+    A model that halves a picture and doubles it again counts on it. With such units all of that is plain products.
+    """
+    units: dict[str, int] = {}
+    for guard in guards.noted.values():
+        if guard.kind == "zero" and guard.holds:
+            for monomial, _ in guard.size.terms:
+                for atom in monomial:
+                    by = _constant(atom.divisor) if isinstance(atom, Quotient) else 1
+                    of = symbols_of(_made(0, atom.dividend)) if isinstance(atom, Quotient) else set[Symbol]()
+                    for symbol in of if len(of) == 1 and by > 1 else ():
+                        units[symbol.name] = lcm(units.get(symbol.name, 1), by)
+    return units
 
 
 # Making sizes.

@@ -39,18 +39,28 @@ if TYPE_CHECKING:
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
 
-def ranges_of(config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None) -> Ranges | None:
-    """The shapes that a configuration asks for; code is made for `best` ones where they are given."""
+def ranges_of(
+    config: EngineConfig,
+    best: Mapping[str, Sequence[int]] | None = None,
+    units: Mapping[str, int] | None = None,
+) -> Ranges | None:
+    """The shapes that a configuration asks for; code is made for `best` ones where they are given.
+
+    Dimensions are multiples of their `units`.
+    """
     if not config.is_dynamic:
         return None
     from ..lowering.onnx_to_graph.inputs import Ranges
 
     profile = config.profile or OptimizationProfile()
-    return Ranges(profile.dims, profile.shapes, best or {}, LARGEST if config.enable_dynamic_shapes else 0)
+    return Ranges(profile.dims, profile.shapes, best or {}, units or {}, LARGEST if config.enable_dynamic_shapes else 0)
 
 
 def import_model(
-    model: ModelSource, config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None
+    model: ModelSource,
+    config: EngineConfig,
+    best: Mapping[str, Sequence[int]] | None = None,
+    units: Mapping[str, int] | None = None,
 ) -> tuple[ModuleOp, MiniContext]:
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
     if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
@@ -70,7 +80,7 @@ def import_model(
 
     ctx = MiniContext()
     with timed(ctx, "import"):
-        ranges = ranges_of(config, best)
+        ranges = ranges_of(config, best, units)
         given = config.dims, config.shapes, config.specialize
         return import_onnx(model, dims=given[0], shapes=given[1], specialize=given[2], ranges=ranges, ctx=ctx), ctx
 

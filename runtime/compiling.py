@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.symbolic import Guards
+from ..dialects.symbolic import Guards, units_of
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PATHS, Observer, collection_paused, parse_passes
 from ..passes.memory.report.memory_report import MemoryPlan
@@ -71,6 +71,9 @@ def build_dynamic(
         steps = Steps(("import", *pass_names(config), "machine code"), progress)
         with collection_paused(), memory_for("compiling the model"), guards.collecting():
             module, ctx = import_model(model, config, best)
+            if units := units_of(guards):
+                guards.noted.clear()
+                module, ctx = import_model(model, config, best, units)
             steps.next()
             with compilers_for(module, config) as compilers:
                 base = build_plan(module, ctx, config, steps, compilers=compilers)

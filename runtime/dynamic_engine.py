@@ -87,7 +87,7 @@ class DynamicEngine(Engine):
             found = next((family for family in self._families if family.suits(shapes)), None)
             if found is None:
                 if self._families:
-                    why = " and ".join(str(guard) for guard in self._families[-1].unmet(shapes))
+                    why = " and ".join(self._families[-1].unmet(shapes))
                     LOG.info("shapes %s: compiled anew, for it doesn't hold that %s", list(map(list, shapes)), why)
                 found = self._compiled(dict(zip(self._names, shapes, strict=True)))
             if self._first is None:

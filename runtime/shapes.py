@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
-from ..dialects.symbolic import Guard, Guards, Size, Symbol, size_of, symbols_of, terms_of, value_at
+from ..dialects.symbolic import Guards, InputSymbol, Size, Symbol, symbols_of, value_at
 from ..passes.planning import Plan, Problem, solve
 from .specs import TensorSpec
 
@@ -76,22 +76,21 @@ class ShapeFamily:
             if len(shape) != len(spec.shape):
                 raise InvalidInputError(f"input '{spec.name}' has shape {list(shape)} instead of {_text(spec)}")
             for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
-                symbols = symbols_of(size)
-                if len(symbols) != 1:
-                    continue
-                (symbol,) = symbols
-                if symbol in values or terms_of(size) != terms_of(size_of(symbol, 0)):
-                    continue
-                if not symbol.low <= given <= symbol.high:
-                    raise InvalidInputError(
-                        f"input '{spec.name}': dimension {axis} ({symbol.name}) is {given}, but must be from "
-                        f"{symbol.low} to {symbol.high}"
-                    )
-                values[symbol] = given
+                for symbol in symbols_of(size):
+                    if symbol in values or not isinstance(symbol, InputSymbol):
+                        continue
+                    low, high = symbol.span
+                    if not low <= given <= high:
+                        raise InvalidInputError(
+                            f"input '{spec.name}': dimension {axis} is {given}, but must be from {low} to {high}"
+                        )
+                    values[symbol] = given // symbol.unit
         for spec, shape in zip(specs, shapes, strict=True):
             for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
                 wanted = value_at(size, values)
-                if wanted != given:
+                if wanted != given and not any(
+                    _unit(symbol) > 1 and given % _unit(symbol) for symbol in symbols_of(size)
+                ):
                     of = f" ({size})" if isinstance(size, Size) else ""
                     raise InvalidInputError(f"input '{spec.name}': dimension {axis}{of} is {given} instead of {wanted}")
         return values
@@ -100,10 +99,15 @@ class ShapeFamily:
         """Whether the code is right for these shapes."""
         return not self.unmet(shapes)
 
-    def unmet(self, shapes: Shapes) -> list[Guard]:
+    def unmet(self, shapes: Shapes) -> list[str]:
         """What the code takes for granted that doesn't hold for these shapes."""
         values = self.values_of(shapes)
-        return [guard for guard in self.guards.noted.values() if not guard.is_met(values)]
+        broken = [str(guard) for guard in self.guards.noted.values() if not guard.is_met(values)]
+        for spec, shape in zip(self.base.inputs, shapes, strict=True):
+            for size, given in zip(spec.shape, shape, strict=True):
+                if value_at(size, values) != given:
+                    broken += [f"{given} is a multiple of {_unit(symbol)}" for symbol in symbols_of(size)]
+        return broken
 
     def plan_for(self, shapes: Shapes) -> InferencePlan:
         """The plan for these shapes of the inputs, in order; kept for the next time."""
@@ -175,6 +179,10 @@ def _report(report: Callable[[], MemoryPlan], plan: Plan, number: Callable[[int]
         binding_step=plan.bound.step,
         exhausted=plan.exhausted,
     )
+
+
+def _unit(symbol: Symbol) -> int:
+    return symbol.unit if isinstance(symbol, InputSymbol) else 1
 
 
 def _text(spec: TensorSpec) -> str:

@@ -324,7 +324,7 @@ class ConvTransposeOp(ContractionOp):
         window = self.window
         full = self._full_spatial(spatial_shape(x, layout))
         spatial = [size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)]
-        require(min(spatial) >= 1, "the pads cut off the whole result")
+        require(all(size >= 1 for size in spatial), "the pads cut off the whole result")
         return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[1] * groups, spatial, layout))]
 
     @override

@@ -69,7 +69,10 @@ class RegionOp(IndexedOp, ABC):
         require_same_element_type(self.x, self.rois)
         x, indices, regions, shape = shape_of(self.x), shape_of(self.indices), shape_of(self.rois), ints(self.shape)
         require(len(x) == 4, f"needs [batch, channels, height, width], got {list(x)}")
-        require(len(shape) == 2 and min(shape) >= 1, f"a result needs a height and a width, got {list(shape)}")
+        require(
+            len(shape) == 2 and all(size >= 1 for size in shape),
+            f"a result needs a height and a width, got {list(shape)}",
+        )
         good = len(indices) == 1 and regions == (*indices, 4)
         require(good, f"regions of shape {list(regions)} for indices of shape {list(indices)}")
         self.require_indexed()

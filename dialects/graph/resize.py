@@ -124,7 +124,7 @@ class ResizeOp(MovementOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         old, new, scales = shape_of(self.x), ints(self.shape), self.scales.get_values()
         require(len(old) == len(new) == len(scales), f"needs a size and a scale for each of {len(old)} axes")
-        require(min(new, default=0) >= 0 and min(scales, default=1) > 0, "sizes and scales must be positive")
+        require(all(size >= 0 for size in new) and min(scales, default=1) > 0, "sizes and scales must be positive")
         require(self.mode.data in MODES, f'mode is one of {", ".join(MODES)}, got "{self.mode.data}"')
         coordinate = self.coordinate.data
         require(coordinate in COORDINATES, f'coordinate is one of {", ".join(COORDINATES)}, got "{coordinate}"')

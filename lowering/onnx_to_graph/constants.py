@@ -37,7 +37,7 @@ def _constant(node: Node) -> SSAValue:
 
 def _constant_of_shape(node: Node) -> SSAValue:
     shape = node.ints_operand(0)
-    if min(shape, default=0) < 0:
+    if any(size < 0 for size in shape):
         raise node.invalid(f"shape {shape} has a negative dimension")
     if not node.has("value"):
         return node.broadcast(node.scalar(0, f32), shape)

@@ -15,7 +15,7 @@ from onnx import GraphProto, TensorShapeProto, ValueInfoProto
 
 from ...dialects.errors import InvalidInputError, UnsupportedError
 from ...dialects.graph.values import AnyTensor, Array, numpy_dtype
-from ...dialects.symbolic import Symbol, is_fixed, size_of
+from ...dialects.symbolic import InputSymbol, is_fixed, size_of
 from .model_file import load_model
 from .types import element_type, tensor_of
 
@@ -80,6 +80,8 @@ class Ranges:
     """Of whole inputs; what the model states as a number may be a range, too."""
     best: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
     """Shapes that code is made for, in place of the second ones."""
+    units: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Numbers that dimensions are multiples of, where code may count on it."""
     open: int = 0
     """The largest size of dynamic dimensions that nothing else is said of; 0: they must be bound."""
 
@@ -113,7 +115,10 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
             low, wanted, high = span
             called = dimension if isinstance(dimension, str) and dimension else f"{name}.{axis}"
             if called not in known:
-                known[called] = (low, high), size_of(Symbol(called, low, high), wanted if now is None else now)
+                size, unit = wanted if now is None else now, ranges.units.get(called, 1)
+                unit = unit if size % unit == 0 else 1
+                symbol = InputSymbol.of(called, low, high, unit)
+                known[called] = (low, high), size_of(symbol, size // unit) * unit
             if known[called][0] != (low, high):
                 raise InvalidInputError(
                     f"input {name}: dimension {called} is from {low} to {high}, elsewhere from {known[called][0]}"

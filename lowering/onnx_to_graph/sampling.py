@@ -55,7 +55,7 @@ def _affine_grid(node: Node, theta: SSAValue) -> SSAValue:
     size = node.ints_operand(1)
     batch, *sizes = size[:1] + size[2:]
     rank = len(sizes)
-    if rank not in (2, 3) or shape_of(theta) != (batch, rank, rank + 1) or min(size) < 0:
+    if rank not in (2, 3) or shape_of(theta) != (batch, rank, rank + 1) or any(each < 0 for each in size):
         raise node.invalid(f"theta of shape {shape_of(theta)} for a size {size}")
     corners = node.flag("align_corners")
     spread = (batch, *[1] * rank, rank)
@@ -128,7 +128,7 @@ def _col2im(node: Node) -> SSAValue:
     x, shape, kernel = node.operand(0), node.ints_operand(1), node.ints_operand(2)
     if is_bool(element_type_of_value(x)):
         raise node.unsupported("truth values can't be added up")
-    if len(shape) != len(kernel) or min(shape, default=1) < 1:
+    if len(shape) != len(kernel) or any(each < 1 for each in shape):
         raise node.invalid(f"image_shape {shape} and block_shape {kernel} don't fit together")
     window = read_window(node, shape, kernel)
     return node.emit(Col2ImOp(x, shape, kernel, strides=window.strides, pads=window.pads, dilations=window.dilations))

@@ -58,7 +58,7 @@ class CpuFusionRules(FusionRules):
 
     @override
     def takes_prologue(self, root: Operation) -> bool:
-        if is_byte(element_type_of_value(root.operands[0])):
+        if root.operands and is_byte(element_type_of_value(root.operands[0])):
             return False
         if isinstance(root, ConvOp) and panels.fits(root):
             geometry = conv_geometry(root)
