@@ -14,6 +14,7 @@ from ...dialects.graph.movement import PadOp
 from ...dialects.graph.reduction import ArgMaxOp
 from ...dialects.graph.unary import AbsOp, NegOp
 from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.symbolic import pinned
 from .movement import slice_axis
 from .node import Handler, Node
 
@@ -25,9 +26,10 @@ def _det(node: Node) -> SSAValue:
     *batch, rows, columns = shape_of(x) if len(shape_of(x)) >= 2 else (0, 0, 1)
     if rows != columns:
         raise node.invalid(f"the determinant of a tensor of shape {list(shape_of(x))}, whose matrices are not square")
+    rows = pinned(rows)
     if rows > _LARGEST:
         raise node.unsupported(f"the determinant of {rows} rows, which are more than {_LARGEST}")
-    left = node.reshape(node.cast(x, f64), (prod(batch), rows, columns))
+    left = node.reshape(node.cast(x, f64), (prod(batch), rows, rows))
     result = node.broadcast(node.scalar(1, f64), (prod(batch),))
     for _ in range(rows):
         pivot, left = _step(node, left)

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import MulOp
-from ...dialects.graph.movement import SliceOp, TransposeOp
+from ...dialects.graph.elementwise import EqualOp, MulOp, WhereOp
+from ...dialects.graph.movement import TransposeOp
 from ...dialects.graph.reduction import ReduceSumOp
 from ...dialects.graph.values import element_type_of_value, shape_of
+from .indexing import positions
 from .node import Handler, Node
 
 
@@ -80,26 +81,24 @@ def _parse(node: Node, values: Sequence[SSAValue]) -> tuple[list[str], str]:
 
 
 def _diagonal(node: Node, term: _Term) -> _Term:
-    """Of dimensions with the same label, the elements at equal places: every (size + 1)-th where they lie side by side.
+    """Of dimensions with the same label, the elements at equal places: the others as 0, summed over one of them.
 
     A dimension of size 1 stands for one of any size.
     """
     value, labels = term.value, term.labels
     while repeated := next((label for label in labels if labels.count(label) > 1), None):
         first, second = [axis for axis, label in enumerate(labels) if label == repeated][:2]
-        others = [axis for axis in range(len(labels)) if axis not in (first, second)]
-        value = _arrange(node, _Term(value, string.ascii_letters[: len(labels)]), _letters([*others, first, second]))
-        *outer, rows, columns = shape_of(value)
-        size = max(rows, columns) if 1 in (rows, columns) else rows
-        value = node.reshape(node.broadcast(value, (*outer, size, size)), (*outer, size * size))
-        starts, steps = [0] * (len(outer) + 1), [1] * len(outer)
-        value = node.emit(SliceOp(value, starts, shape_of(value), [*steps, size + 1]))
-        labels = "".join(labels[axis] for axis in others) + repeated
+        shape = list(shape_of(value))
+        size = shape[first] = shape[second] = shape[second] if shape[first] == 1 else shape[first]
+        row, column = (
+            node.reshape(positions(node, size), [size if at == axis else 1 for at in range(len(shape))])
+            for axis in (first, second)
+        )
+        equal = node.emit(EqualOp(row, column))
+        value = node.emit(WhereOp(equal, node.broadcast(value, shape), node.scalar(0, value)))
+        value = node.emit(ReduceSumOp(value, [second], keepdims=False))
+        labels = labels[:second] + labels[second + 1 :]
     return _Term(value, labels)
-
-
-def _letters(axes: Sequence[int]) -> str:
-    return "".join(string.ascii_letters[axis] for axis in axes)
 
 
 def _sum_out(node: Node, term: _Term, needed: set[str]) -> _Term:

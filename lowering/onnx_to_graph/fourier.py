@@ -20,6 +20,7 @@ from ...dialects.graph.indexing import GatherOp
 from ...dialects.graph.movement import ConcatOp, PadOp, TransposeOp
 from ...dialects.graph.unary import NegOp
 from ...dialects.graph.values import Array, element_type_of_value, shape_of
+from ...dialects.symbolic import pinned
 from .movement import slice_axis
 from .node import Handler, Node
 from .types import element_type
@@ -145,7 +146,7 @@ def _dft(node: Node) -> SSAValue:
     axis = node.axis(1, rank) if node.opset < 20 else node.normal_axis(int(node.scalar_operand(2, -2)), rank)
     if axis == rank - 1:
         raise node.invalid("the last dimension holds the parts of numbers, and can't be transformed")
-    size = shape_of(x)[axis]
+    size = pinned(shape_of(x)[axis])  # the tables are made for it
     length = int(node.scalar_operand(1, 2 * (size - 1) if inverse and onesided else size))
     if length < 1:
         raise node.invalid(f"there is no transform of {length} elements")
@@ -167,8 +168,8 @@ def _stft(node: Node) -> SSAValue:
     x, window = node.operand(0), node.optional(2)
     if len(shape_of(x)) != 3:
         raise node.invalid(f"the signal has a batch, a length and the parts of numbers, got {list(shape_of(x))}")
-    size, step = shape_of(x)[1], int(node.scalar_operand(1, 0))
-    length = int(node.scalar_operand(3, size if window is None else shape_of(window)[0]))
+    size, step = pinned(shape_of(x)[1]), int(node.scalar_operand(1, 0))
+    length = int(node.scalar_operand(3, size if window is None else pinned(shape_of(window)[0])))
     if step < 1 or not 1 <= length <= size:
         raise node.invalid(f"there are no frames of {length} elements, {step} apart, in {size}")
     if window is not None and shape_of(window) != (length,):

@@ -76,3 +76,22 @@ def test_bands_beyond_the_spectrum() -> None:
     arrays = [np.array(each, np.int64 if at < 3 else np.float32) for at, each in enumerate((8, 16, 8192, 0, 9000))]
     with pytest.raises(mi.InvalidModelError, match=r"\(MelWeightMatrix\): the bands reach beyond the spectrum"):
         mi.compile(_model("MelWeightMatrix", arrays, known=True))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "shapes", "attributes"),
+    [
+        ("Det", [(2, 3, 3), (5, 3, 3)], {}),
+        ("DFT", [(2, 20, 1), (3, 70, 1)], {}),
+        ("Einsum", [(2, 3, 3), (4, 5, 5)], {"equation": "bii->bi"}),
+    ],
+)
+def test_at_shapes_of_run_time(op_type: str, shapes: list[tuple[int, ...]], attributes: dict[str, Any]) -> None:
+    model = _model(op_type, [np.zeros(shapes[0], np.float32)], **attributes)
+    for axis, name in ((0, "b"), (1, "n"), (2, "n"))[: 3 if op_type == "Einsum" else 2 if op_type == "DFT" else 1]:
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    engine = mi.compile(model, enable_dynamic_shapes=True)
+    for shape in shapes:
+        x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+        (wanted,) = cast("Any", ReferenceEvaluator(model)).run(None, {"x0": x})
+        np.testing.assert_allclose(engine(x), wanted, rtol=1e-4, atol=1e-4)
