@@ -271,6 +271,41 @@ def attention(g: Growth) -> None:
     g.add("MatMul", g.add("Softmax", scores, axis=-1 if g.opset >= 13 else q.rank - 1), v)
 
 
+def attention_operator(g: Growth) -> None:
+    """Attention as one operator: heads that share keys, a past or a cache with lengths, masks, capped scores."""
+    q = g.floats(4)
+    g.schema("Attention")
+    if 0 in q.shape:
+        raise Misfit
+    batch, heads, rows, size = q.shape
+    groups = g.choose([count for count in (1, 2, 3, heads) if heads % count == 0])
+    keys, width, before = g.choose([1, 3, 8, 17]), g.choose([1, 4, 8]), g.choose([0, 0, 2])
+    k, v = (g.weight([batch, groups, keys, each], q.array.dtype) for each in (size, width))
+    past = [g.weight([batch, groups, before, each], q.array.dtype) if before else None for each in (size, width)]
+    shape, mask = g.choose([[rows, before + keys], [batch, 1, rows, before + keys], [before + keys]]), None
+    if g.chance(0.5):
+        mask = g.constant(g.numbers(shape, np.bool_)) if g.chance(0.5) else g.weight(shape, q.array.dtype)
+    operands = [q, k, v, mask, *past]
+    if g.opset >= 24 and not before and g.chance(0.4):
+        operands.append(g.constant(g.random.integers(0, keys + 1, batch).astype(np.int64)))
+    cap, causal = g.choose([None, None, 1.5]), g.integer(0, 2)
+    g.add("Attention", *operands, results=3 if before else 1, softcap=cap, is_causal=causal)
+
+
+def cache(g: Growth) -> None:
+    """A cache of keys or values that a piece is written into, each batch entry's from a place of its own on."""
+    x = g.floats(least=2)
+    if 0 in x.shape:
+        raise Misfit
+    axis = g.integer(1, x.rank)
+    count = g.integer(1, x.shape[axis] + 1)
+    piece = g.weight([*x.shape[:axis], count, *x.shape[axis + 1 :]], x.array.dtype)
+    mode = g.choose(["linear", "circular"])
+    most = x.shape[axis] - count + 1 if mode == "linear" else 2 * x.shape[axis]
+    first = g.constant(g.random.integers(0, most, x.shape[0]).astype(np.int64)) if g.chance(0.8) else None
+    g.add("TensorScatter", x, piece, first, moves=True, axis=axis, mode=mode)
+
+
 def recurrence(g: Growth) -> None:
     x = g.floats(3)
     if 0 in x.shape:
@@ -316,6 +351,8 @@ MAKERS: Mapping[Maker, int] = {
     layer_norm: 3,
     other_norm: 2,
     residual: 2,
+    attention_operator: 2,
+    cache: 1,
     attention: 2,
     recurrence: 1,
     quantized: 1,
