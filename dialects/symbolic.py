@@ -63,7 +63,7 @@ class Quotient:
 
     @override
     def __repr__(self) -> str:
-        return f"({_text(self.dividend)} floordiv {_text(self.divisor)})"
+        return f"({_bracketed(self.dividend)} floordiv {_bracketed(self.divisor)})"
 
 
 Atom: TypeAlias = "Symbol | Quotient"
@@ -235,7 +235,10 @@ class Guard:
 
     def is_met(self, values: Mapping[Symbol, int]) -> bool:
         """Whether it is so at other shapes."""
-        value = value_at(self.size, values)
+        try:
+            value = value_at(self.size, values)
+        except ZeroDivisionError:  # then the guard of the divisor's own doesn't hold
+            return False
         return (value > 0 if self.kind == "positive" else value == 0) == self.holds
 
     @override
@@ -435,9 +438,13 @@ def _rank(atom: Atom) -> int:
 
 
 def _quotient(a: int, b: int) -> int:
-    """floor(a / b) of sizes, b positive."""
-    if not isinstance(b, Size) and b <= 0:
-        return int(a) // b if not isinstance(a, Size) else -(a // -b) if a % -b == 0 else pinned(a) // b
+    """floor(a / b) of sizes; which sign the divisor has may be a guess, with a guard."""
+    if is_fixed(a, b):
+        return int(a) // int(b)
+    if not b:
+        raise ZeroDivisionError(f"{a} is divided by 0")
+    if not b > 0:
+        return _quotient(-a, -b)
     value, dividend, divisor = int(a) // int(b), terms_of(a), terms_of(b)
     whole: Terms = frozenset()
     rest: Terms = frozenset()
@@ -452,7 +459,8 @@ def _quotient(a: int, b: int) -> int:
     if rest:
         low, high = bounds(rest)
         if high <= 0:  # floor(-a / b) is -ceil(a / b)
-            return _made(value, whole) - _quotient(_made(0, _scaled(rest, -1)) + b - 1, b)
+            up = _quotient(_made(0, _scaled(rest, -1)) + b - 1, b)
+            return _made(value, _sum(whole, _scaled(terms_of(up), -1)))
         if low >= 0 and bounds(_sum(divisor, _scaled(rest, -1)))[0] > 0:
             return _made(value, whole)  # 0 <= rest < b
         if not isinstance(b, Size):
@@ -667,6 +675,11 @@ def symbols_of(size: int) -> set[Symbol]:
     if isinstance(size, Size):
         visit(size.terms)
     return found
+
+
+def _bracketed(terms: Terms) -> str:
+    text = _text(terms)
+    return f"({text})" if " " in text else text
 
 
 def _text(terms: Terms) -> str:

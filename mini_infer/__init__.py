@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .runtime.config import EngineConfig
     from .runtime.engine import Engine
     from .runtime.plan import InferencePlan
+    from .runtime.profile import OptimizationProfile
     from .runtime.steps import Progress
     from .runtime.storage import Storage, Tensor
     from .tools.allocating import allocate
@@ -52,6 +53,7 @@ _HOME = {
     "InvalidModelError": "dialects.errors",
     "MemoryPlan": "passes.memory.report.memory_plan",
     "MiniInferError": "dialects.errors",
+    "OptimizationProfile": "runtime.profile",
     "OutOfMemoryError": "dialects.errors",
     "PlanError": "dialects.errors",
     "Progress": "runtime.steps",
@@ -81,6 +83,7 @@ __all__ = [
     "InvalidModelError",
     "MemoryPlan",
     "MiniInferError",
+    "OptimizationProfile",
     "OutOfMemoryError",
     "PlanError",
     "Progress",
