@@ -57,7 +57,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "//": operator.floordiv,
+    "//": lambda a, b: a // b,
     "%": operator.mod,
     "min": smaller,
     "max": larger,
