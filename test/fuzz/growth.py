@@ -96,6 +96,13 @@ def widened(node: NodeProto) -> NodeProto:
         if attribute.HasField("t") and attribute.t.data_type in WIDE:
             array = numpy_helper.to_array(attribute.t)
             attribute.t.CopyFrom(numpy_helper.from_array(array.astype(np.float64), attribute.t.name))
+        if attribute.HasField("g"):
+            inner = [widened(each) for each in attribute.g.node]
+            del attribute.g.node[:]
+            attribute.g.node.extend(inner)
+            for value in (*attribute.g.input, *attribute.g.output):
+                if value.type.tensor_type.elem_type in WIDE:
+                    value.type.tensor_type.elem_type = TensorProto.DOUBLE
     return wide
 
 
@@ -104,9 +111,8 @@ def wide_array(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype in FLOATS else array
 
 
-def evaluated(node: NodeProto, opset: int, arrays: dict[str, Array]) -> list[Array]:
+def evaluated(node: NodeProto, opset: int, inputs: dict[str, Array]) -> list[Array]:
     """A node's results by onnx.reference; Misfit where their shapes are not those that ONNX infers."""
-    inputs = {name: array for name, array in arrays.items() if name in node.input}
     graph = helper.make_graph(
         [node],
         "one",
@@ -267,8 +273,17 @@ class Growth:
             raise Misfit
         return schema
 
-    def add(self, op_type: str, *operands: Value | None, results: int = 1, moves: bool = False, **given: Any) -> Value:
-        """Adds a node and gives its first result. `moves`: it computes nothing, or nothing that is rounded.
+    def add(
+        self,
+        op_type: str,
+        *operands: Value | None,
+        results: int = 1,
+        moves: bool = False,
+        reads: Sequence[Value] = (),
+        **given: Any,
+    ) -> Value:
+        """Adds a node and gives its first result. `moves`: it computes nothing, or nothing that is rounded. `reads`:
+        what its graphs take from outside.
 
         Attributes that are None are left out.
         """
@@ -279,8 +294,9 @@ class Growth:
         made = [f"v{self._names + index}" for index in range(results)]
         attributes = {key: value for key, value in given.items() if value is not None}
         node = helper.make_node(op_type, names, made, f"{op_type}_{len(self.nodes)}", **attributes)
-        exact = all(value.exact for value in operands if value is not None)
-        found = self._evaluated(node, [value for value in operands if value is not None])
+        taken = [value for value in (*operands, *reads) if value is not None]
+        exact = all(value.exact for value in taken)
+        found = self._evaluated(node, taken)
         values = [
             Value(name, array, wide, exact and (moves or array.dtype not in FLOATS))
             for name, (array, wide) in zip(made, found, strict=True)
@@ -289,7 +305,7 @@ class Growth:
             self._check(value, exact)
         self.nodes.append(node)
         self._names += results
-        self._read.update(names)
+        self._read.update(value.name for value in taken)
         self.values += values
         self._known.update({value.name: value for value in values})
         return values[0]

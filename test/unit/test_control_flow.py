@@ -75,6 +75,24 @@ def test_branches_in_branches_read_what_lies_outside() -> None:
     judge(model_of(text), *({"x": x * s, "limit": np.array(t, np.float32)} for s, t in ((1, 0), (-1, -9), (1, 9))))
 
 
+def test_what_a_branch_makes_lives_through_a_loop_that_reads_it() -> None:
+    text = """
+    g (float[4,8] x, bool c, int64 n) => (float[4,8] y) {
+      a, b = If (c) <
+        then_branch = t () => (float[4,8] p, float[4,8] q) { p = Sub(x, x)  q = Max(x, x) },
+        else_branch = e () => (float[4,8] r, float[4,8] s) { r = Tanh(x)  s = Mul(x, x) }
+      >
+      y = Loop (n, , a) <
+        body = l (int64 i, bool on, float[4,8] before) => (bool go, float[4,8] after) {
+          go = Identity(on)
+          negative = Neg(b)
+          after = Mul(negative, x)
+        }
+      >
+    }"""
+    judge(model_of(text), *({"x": numbers(4, 8), "c": np.array(c), "n": np.array(2)} for c in (True, False)))
+
+
 def test_branches_whose_types_differ_are_refused() -> None:
     text = BRANCHES.replace("r = Mul(a, x)", "r = ReduceSum <keepdims = 0> (a)")
     what = r"If_1 \(If\): the condition, as result 0 is tensor<4x6xf32> of the then_branch and tensor<f32> of the else"

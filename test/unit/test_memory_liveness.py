@@ -99,6 +99,14 @@ def test_a_branch_does_not_end_what_the_other_branch_needs() -> None:
     assert found == {"a": Lifetime(0, 4)}
 
 
+def test_what_both_branches_make_has_no_gap_between_them() -> None:
+    """Where the first branch is taken, what it made counts behind the other one."""
+    branch = "scf.if %if {\n" + call("x", "a") + "} else {\n" + call("x", "y") + call("x", "a") + "}\n"
+    assert lifetimes(alloc("a") + branch + call("a", "y"))["a"] == Lifetime(0, 4)
+    branch = "scf.if %if {\n" + call("x", "y") + call("x", "a") + "}\n"
+    assert lifetimes(alloc("a") + call("x", "a") + branch + call("a", "y"))["a"] == Lifetime(0, 4)
+
+
 def test_what_branches_hand_on_is_one_group() -> None:
     branch = "%r = scf.if %if -> (memref<8xf32>) {\n" + call("x", "a") + "scf.yield %a : memref<8xf32>\n} else {\n"
     branch += call("x", "b") + "scf.yield %b : memref<8xf32>\n}\n"

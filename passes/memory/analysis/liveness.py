@@ -105,7 +105,7 @@ class _Walk:
             self.hand_on(op.results, _yielded(region.block))
             # What a branch overwrites is still needed where the other branch is taken.
             for uses in self.uses.values():
-                uses.gaps = [gap for gap in uses.gaps if gap[1] < start or gap[0] >= start]
+                uses.gaps = [gap for gap in uses.gaps if gap[1] < start or gap[0] > start]
 
     def loop(self, op: Loop) -> None:
         start = self.step
