@@ -42,6 +42,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "split-concat": "mini_infer.passes.graph.split_concat:SplitConcat",
         "split-conv-transpose": "mini_infer.passes.graph.split_conv_transpose:SplitConvTranspose",
         "flip-signs": "mini_infer.passes.graph.flip_signs:FlipSigns",
+        "recompose-block-weight": "mini_infer.passes.graph.recompose_block_weight:RecomposeBlockWeight",
         "widen-products": "mini_infer.passes.graph.widen_products:WidenProducts",
         "merge-products": "mini_infer.passes.graph.merge_products:MergeProducts",
         "form-kernels": "mini_infer.passes.kernels.form_kernels:FormKernels",

@@ -5,6 +5,7 @@ from xdsl.ir import Dialect
 from .activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from .attention import AttentionOp
 from .blobs import BlobAttr
+from .block_weight import BlockWeightOp
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp
 from .conversion import BitcastOp, CastOp, UnpackBitsOp
 from .elementwise import (
@@ -151,6 +152,7 @@ Graph = Dialect(
         QuantizeOp,
         DequantizeOp,
         UnpackBitsOp,
+        BlockWeightOp,
         MatmulOp,
         ConvOp,
         ConvTransposeOp,

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp
+from ...dialects.graph.block_weight import BlockWeightOp
 from ...dialects.graph.contraction import ConvOp, MatmulOp
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.host_code import users_in
@@ -89,7 +90,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
             if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool):
                 group.ops.append(pool)
                 group.members.add(pool)
-            _take_cast_of_weight(group, op, rules, taken)
+            _take_narrow_weight(group, op, rules, taken)
         taken.update(group.ops)
         groups.append(group)
 
@@ -217,20 +218,18 @@ def _take_prologue(group: Group, root: Operation, taken: set[Operation]) -> None
         group.members.add(op)
 
 
-def _take_cast_of_weight(group: Group, root: Operation, rules: FusionRules, taken: set[Operation]) -> None:
-    """The cast of a weight of narrower elements that only the root reads."""
+def _take_narrow_weight(group: Group, root: Operation, rules: FusionRules, taken: set[Operation]) -> None:
+    """What makes of a weight of narrower elements those that the root computes with, for it alone."""
     if not isinstance(root, MatmulOp | ConvOp):
         return
-    weight = root.operands[1]
-    if not isinstance(cast := weight.owner, CastOp) or cast in taken or not weight.has_one_use():
+    wide = root.operands[1]
+    owner = wide.owner
+    if not isinstance(owner, CastOp | BlockWeightOp) or owner in taken or not wide.has_one_use():
         return
-    if (
-        weight_of(weight) is not None
-        and _item_bytes(cast.operands[0]) < _item_bytes(weight)
-        and rules.widens_weights(root)
-    ):
-        group.ops.insert(0, cast)
-        group.members.add(cast)
+    narrow = weight_of(wide)
+    if narrow is not None and _item_bytes(narrow) < _item_bytes(wide) and rules.widens_weights(root):
+        group.ops.insert(0, owner)
+        group.members.add(owner)
 
 
 def _only_pool(group: Group, taken: set[Operation]) -> MaxPoolOp | None:

@@ -9,14 +9,15 @@ from abc import ABC, abstractmethod
 
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.graph.block_weight import BlockWeightOp
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.structure import WeightOp
 from ...dialects.graph.windows import MaxPoolOp
 
 
 def weight_of(value: SSAValue) -> SSAValue | None:
-    """The weight that a contraction's operand is, perhaps cast; None where it is none."""
-    if isinstance(value.owner, CastOp):
+    """The weight that a contraction's operand is, perhaps widened; None where it is none."""
+    if isinstance(value.owner, CastOp | BlockWeightOp):
         value = value.owner.operands[0]
     return value if isinstance(value.owner, WeightOp) else None
 

@@ -150,7 +150,12 @@ def test_depthwise_panels() -> None:
         ("conv_panels", (2, 1, 9, 4), (5, 1, 3, 3), "5 output channels in 2 groups"),
         ("conv_panels", (2, 1, 9, 4), (6, 9), "conv_panels hold a convolution's weight, not shape [6, 9]"),
         ("depthwise", (2, 9, 4), (8, 2, 3, 3), "depthwise panels hold one channel per kernel"),
-        ("pears", (2, 5, 4), (5, 7), 'kind is one of panels, conv_panels, depthwise, filters, got "pears"'),
+        (
+            "pears",
+            (2, 5, 4),
+            (5, 7),
+            'filters, byte_panels, byte_conv_panels, got "pears"',
+        ),
     ],
 )
 def test_packed_weights_that_dont_fit(kind: str, packed: tuple[int, ...], shape: tuple[int, ...], fact: str) -> None:

@@ -11,8 +11,10 @@ from graph_runs import Model, Target, check
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
+from mini_infer.dialects.graph.block_weight import BlockWeightOp
 from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.conversion import CastOp
+from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.unary import ReluOp
 from mini_infer.dialects.graph.windows import MaxPoolOp
 
@@ -50,3 +52,32 @@ def test_weights_are_widened_in_tiles(dtype: Any) -> None:
     for run in check(cases, Target(bits=256, l2=1 << 16), Target(bits=512, threads=2, l2=1 << 16)):
         assert len(run.names) == len(cases), run.names
         assert set(run.schedules) == {"panels", "depthwise"}
+
+
+def blocks_of(m: Model, rows: int, depth: int, bits: int, block: int, *, zeros: bool) -> SSAValue:
+    count = -(-depth // block)
+    weight = m.weight(data=m.random(rows, count * block * bits // 8, scale=1e6).astype(np.int64).astype(np.uint8))
+    scale = m.weight(rows, count, scale=0.1)
+    zero = (
+        m.weight(data=(m.random(rows, count, scale=1e3).astype(np.int64) % 2**bits).astype(np.uint8)) if zeros else None
+    )
+    return m(BlockWeightOp(weight, scale, zero, bits=bits, block=block, depth=depth, middle=0 if zeros else 8))
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_blocks_are_unpacked_a_panel_at_a_time(bits: int) -> None:
+    def vector(m: Model) -> SSAValue:
+        return m(MatmulOp(m.input(1, 64), blocks_of(m, 33, 64, bits, 16, zeros=True), transpose_b=True))
+
+    def matrix(m: Model) -> SSAValue:
+        weight = blocks_of(m, 9, 90, bits, 32, zeros=False)
+        return m(AddOp(m(MatmulOp(m.input(2, 3, 40, 90), weight, transpose_b=True)), m.weight(9)))
+
+    def behind(m: Model) -> SSAValue:
+        x = m(ReluOp(m.input(2, 5, 32)))
+        return m(MatmulOp(x, blocks_of(m, 40, 32, bits, 16, zeros=True), transpose_b=True))
+
+    for run in check(
+        [vector, matrix, behind], Target(bits=256), Target(bits=512, threads=3), Target(bits=128, threads=2)
+    ):
+        assert sorted(run.schedules) == ["map", *["panels"] * 3]

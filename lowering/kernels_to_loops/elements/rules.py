@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.structure import KernelOp
 from ..writing.builder import LoopBuilder
+from .block_rules import BLOCK_RULES
 from .convolution_rules import CONVOLUTION_RULES
 from .movement_rules import MOVEMENT_RULES
 from .reduction_rules import REDUCTION_RULES
@@ -20,6 +21,7 @@ _RULES: dict[str, Rule] = {
     **MOVEMENT_RULES,
     **REDUCTION_RULES,
     **WINDOW_RULES,
+    **BLOCK_RULES,
     **CONVOLUTION_RULES,
     **SAMPLING_RULES,
     **REGION_RULES,

@@ -121,7 +121,8 @@ def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, ro
     depth, depth_stride = view.sizes[depth_axis], view.strides[depth_axis]
     a = [0] * (rank - len(strides)) + strides[:-2] + [strides[row_axis]]
     # A right-hand side with matrices of its own per batch is walked in the outer loop, else batches are rows.
-    batch = [0] * (rank - 2) if form.unpack is not None else rhs_batch_strides(k, root, rank)
+    packed = form.unpack is not None or form.blocks is not None
+    batch = [0] * (rank - 2) if packed else rhs_batch_strides(k, root, rank)
     outer = [axis for axis in range(rank - 2) if batch[axis] != 0 and out_shape[axis] != 1]
     inner = [axis for axis in range(rank - 1) if axis not in outer]
     operands = epilogue.operands

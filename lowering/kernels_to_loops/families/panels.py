@@ -9,8 +9,9 @@ the left and right border have functions of their own that leave out the taps ou
         tiles(a, panel, bias, epilogue operands, out, how many, and every stride)
 
 A right-hand side that is not a weight is packed a panel at a time into the thread's scratch; then an item is a
-(right-hand side, panel) and the rows are an inner loop. What is fused in front of the left-hand side, and a pool
-behind a convolution, have loops of their own: see prologue_contraction.py and pooled_contraction.py.
+(right-hand side, panel) and the rows are an inner loop. So it is with weights of few bits: see block_weights.py. What
+is fused in front of the left-hand side, and a pool behind a convolution, have loops of their own: see
+prologue_contraction.py and pooled_contraction.py.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from xdsl.ir import SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.packing import UnpackOp
 from ....dialects.graph.values import shape_of
 from ....dialects.kernel_attributes import InterfaceAttr
 from ....passes.kernels.forms.contraction import ContractionForm, contraction_form
@@ -31,6 +33,7 @@ from ..tiles.byte_panels import pack_bytes
 from ..tiles.fused_ops import FusedOps
 from ..tiles.steps import ByteDot
 from ..writing.builder import Index
+from .block_weights import write_with_blocks
 from .contraction_nest import argument_buffer, nest_of, rhs_batch_strides
 from .pooled_contraction import write_pooled
 from .prologue_contraction import write_with_prologue
@@ -41,7 +44,9 @@ def lower(k: KernelInstance, rows_first: bool = False) -> None:
     """Write the kernel's loops; `rows_first` where a row of pixels goes through all panels before the next one."""
     form = contraction_form(k.kernel)
     interface = k.kernel.interface
-    if isinstance(interface, InterfaceAttr) and interface.packed.data and form.unpack is None:
+    weights = [form.unpack] if form.blocks is None else [operand.owner for operand in form.blocks.operands]
+    packed = all(isinstance(each, UnpackOp) for each in weights)
+    if isinstance(interface, InterfaceAttr) and interface.packed.data and not packed:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
     epilogue = FusedOps.of(k, form, k.schedule_as(Panels).inline)
     if form.pool is not None:
@@ -50,7 +55,9 @@ def lower(k: KernelInstance, rows_first: bool = False) -> None:
         write_with_prologue(k, form, epilogue)
     else:
         tiling = Tiling.of(k, form, nest_of(k, form, epilogue, k.schedule_as(Panels).mr))
-        if form.unpack is not None:
+        if form.blocks is not None:
+            write_with_blocks(k, tiling, form, epilogue, form.blocks)
+        elif form.unpack is not None:
             weight = k.buffers.index(argument_buffer(k, form.rhs))
 
             def write(k: KernelInstance, tiling: Tiling) -> None:

@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import ElementwiseOp, describe
+from ....dialects.graph.block_weight import BlockWeightOp
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.conversion import CastOp
 from ....dialects.graph.packing import UnpackOp
@@ -28,7 +29,7 @@ class ContractionForm:
 
     `rhs` is the convolution's weight or the right-hand side, perhaps a view; where `unpack` is not None, the kernel
     argument that holds its panels. Its elements may be narrower than the root's, for which the body casts them. `bias`
-    is the convolution's bias.
+    is the convolution's bias. `blocks` makes the right-hand side of few bits, a panel at a time.
     """
 
     root: MatmulOp | ConvOp
@@ -39,6 +40,7 @@ class ContractionForm:
     prologue: tuple[Operation, ...]
     epilogue: tuple[Operation, ...]
     pool: MaxPoolOp | None
+    blocks: BlockWeightOp | None = None
 
     @property
     def stored(self) -> SSAValue:
@@ -70,7 +72,8 @@ def contraction_form(kernel: KernelOp) -> ContractionForm:
     bias = root.bias if isinstance(root, ConvOp) else None
     rhs = unpack.packed if unpack is not None else weight
     pooled = pool if isinstance(pool, MaxPoolOp) else None
-    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled)
+    blocks = rhs.owner if isinstance(rhs.owner, BlockWeightOp) and rhs.owner.parent is root.parent else None
+    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 
 from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
+from .....dialects.graph.block_weight import BlockWeightOp
 from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.recurrence import RecurrenceOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
@@ -58,7 +59,9 @@ class CpuFusionRules(FusionRules):
 
     @override
     def takes_prologue(self, root: Operation) -> bool:
-        if root.operands and is_byte(element_type_of_value(root.operands[0])):
+        if not isinstance(root, MatmulOp | ConvOp) or is_byte(element_type_of_value(root.operands[0])):
+            return False
+        if isinstance(root.operands[1].owner, BlockWeightOp):
             return False
         if isinstance(root, ConvOp) and panels.fits(root):
             geometry = conv_geometry(root)
