@@ -81,7 +81,7 @@ def _roi_align(op: Operation) -> int:
 
 def _sample(op: Operation) -> int:
     assert isinstance(op, SampleOp)
-    axes = len(shape_of(op.x)) - 2
+    axes = len(op.sizes)
     return prod(shape_of(op.result)) * (op.neighbours**axes + 8 * axes)  # and about so many for each position
 
 

@@ -24,6 +24,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 
 from .base import require, require_float, require_same_element_type
 from .indexing import IndexedOp
+from .spatial import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 from .values import (
     AnyTensor,
     Array,
@@ -48,6 +49,8 @@ FARTHEST = 2.0**30
 class RegionOp(IndexedOp, ABC):
     """x [B, C, H, W] in regions `rois` [R, 4] of samples that `indices` [R] name: [R, C, *shape].
 
+    In layout "NHWC" x and the result have C last.
+
     A region is a corner and the opposite one, each the column before the row; `scale` times that counts elements of x.
     It is cut into bins of equal size, one for each element of the result.
     """
@@ -57,11 +60,17 @@ class RegionOp(IndexedOp, ABC):
     rois = operand_def()
     shape = prop_def(DenseArrayBase[IntegerType])
     scale = prop_def(FloatAttr[Float64Type])
+    layout = prop_def(StringAttr)
     result = result_def()
 
     @override
     def indexed(self) -> tuple[int, ...]:
         return shape_of(self.x)[:1]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The height and the width of x."""
+        return spatial_shape(shape_of(self.x), self.layout.data)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -76,18 +85,19 @@ class RegionOp(IndexedOp, ABC):
         good = len(indices) == 1 and regions == (*indices, 4)
         require(good, f"regions of shape {list(regions)} for indices of shape {list(indices)}")
         self.require_indexed()
-        require(0 not in x[2:] or 0 in indices, "regions of a picture that has no elements")
-        return [tensor(element_type_of_value(self.x), (*indices, x[1], *shape))]
+        require(0 not in self.sizes or 0 in indices, "regions of a picture that has no elements")
+        channels = x[channel_axis(self.layout.data, 4)]
+        return [tensor(element_type_of_value(self.x), full_shape(indices[0], channels, shape, self.layout.data))]
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         self.check_indices(arrays[1])
-        x, regions = widened(arrays[0]), widened(arrays[2])
-        result = np.zeros(shape_of(self.result), x.dtype)
+        x, regions = channels_first(widened(arrays[0]), self.layout.data), widened(arrays[2])
+        result = np.zeros((len(regions), x.shape[1], *ints(self.shape)), x.dtype)
         with np.errstate(all="ignore"):
             for region, (index, corners) in enumerate(zip(arrays[1].astype(np.int64), regions, strict=True)):
                 result[region] = self.region(x[index], corners)
-        return (result.astype(arrays[0].dtype),)
+        return (from_channels_first(result, self.layout.data).astype(arrays[0].dtype),)
 
     @abstractmethod
     def region(self, picture: Array, corners: Array) -> Array:
@@ -121,11 +131,13 @@ class RoiAlignOp(RegionOp):
         samples: int = 0,
         mode: str = "avg",
         half_pixel: bool = True,
+        layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
         properties = {
             "shape": ints_attr(shape),
             "scale": float_attr(scale),
+            "layout": string_attr(layout),
             "samples": int_attr(samples),
             "mode": string_attr(mode),
             "half_pixel": flag_attr(half_pixel),
@@ -184,9 +196,11 @@ class RoiPoolOp(RegionOp):
         shape: Sequence[int],
         *,
         scale: float = 1.0,
+        layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
-        self._build((x, indices, rois), {"shape": ints_attr(shape), "scale": float_attr(scale)}, location)
+        properties = {"shape": ints_attr(shape), "scale": float_attr(scale), "layout": string_attr(layout)}
+        self._build((x, indices, rois), properties, location)
 
     @override
     def region(self, picture: Array, corners: Array) -> Array:

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from .base import ReductionOp, require, require_float
+from .spatial import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 from .values import (
     AnyTensor,
     Array,
@@ -33,7 +34,7 @@ MOST_AXES = 3  # neighbours are 4 to the power of that
 
 @irdl_op_definition
 class SampleOp(ReductionOp):
-    """x [B, C, spatial...] at positions [B, O..., d]: [B, C, O...].
+    """x [B, C, spatial...] at positions [B, O..., d]: [B, C, O...]; in layout "NHWC" x and the result have C last.
 
     A position has a number for each of the d spatial dimensions, the last dimension first, in elements of x: 0 is the
     centre of the first one. In mode "nearest" it is rounded, halves to even; in "linear" and "cubic" 2 or 4 neighbours
@@ -52,6 +53,7 @@ class SampleOp(ReductionOp):
     mode = prop_def(StringAttr)
     padding = prop_def(StringAttr)
     corners = opt_prop_def(UnitAttr)
+    layout = prop_def(StringAttr)
     result = result_def()
 
     def __init__(
@@ -62,9 +64,15 @@ class SampleOp(ReductionOp):
         padding: str = "zeros",
         *,
         corners: bool = False,
+        layout: str = "NCHW",
         location: LocationAttr | None = None,
     ):
-        properties = {"mode": string_attr(mode), "padding": string_attr(padding), "corners": flag_attr(corners)}
+        properties = {
+            "mode": string_attr(mode),
+            "padding": string_attr(padding),
+            "corners": flag_attr(corners),
+            "layout": string_attr(layout),
+        }
         self._build((x, positions), properties, location)
 
     @override
@@ -73,17 +81,22 @@ class SampleOp(ReductionOp):
         require_float(self.positions, "positions")
         require(mode in SAMPLINGS, f'mode is one of {", ".join(SAMPLINGS)}, got "{mode}"')
         require(self.padding.data in PADDINGS, f'padding is one of {", ".join(PADDINGS)}, got "{self.padding.data}"')
-        batch, channels, *sizes = x if len(x) >= 2 else (0, 0)
+        sizes = self.sizes if len(x) > 2 else ()
         axes = len(sizes)
         require(1 <= axes <= MOST_AXES, f"needs 1 to {MOST_AXES} spatial dimensions, got {axes}")
         samples, *places, entries = positions if len(positions) >= 2 else (0, 0)
         require(entries == axes, f"positions of shape {list(positions)}, but a position has {axes} entries")
-        require(samples == batch, f"{batch} samples, but positions for {samples}")
-        result = (batch, channels, *places)
+        require(x[:1] == (samples,), f"{shape_of(self.x)[0]} samples, but positions for {samples}")
+        result = full_shape(samples, x[channel_axis(self.layout.data, len(x))], places, self.layout.data)
         require(0 not in sizes or 0 in result, "positions in a dimension that has no elements")
         if mode != "nearest":
             require(is_float(element_type_of_value(self.x)), "only floats can be weighed")
         return [tensor(element_type_of_value(self.x), result)]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The spatial sizes of x."""
+        return spatial_shape(shape_of(self.x), self.layout.data)
 
     @property
     def neighbours(self) -> int:
@@ -100,7 +113,7 @@ class SampleOp(ReductionOp):
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        x, positions = arrays[0], widened(arrays[1])
+        x, positions = channels_first(arrays[0], self.layout.data), widened(arrays[1])
         if 0 in shape_of(self.result):
             return (np.zeros(shape_of(self.result), x.dtype),)
         computed = x if self.mode.data == "nearest" else widened(x)
@@ -112,7 +125,7 @@ class SampleOp(ReductionOp):
             value = np.where(np.logical_and.reduce(inside)[..., None], computed[(batch, slice(None), *places)], 0)
             weight = np.prod(weights, axis=0)[..., None].astype(computed.dtype)
             result = value if self.mode.data == "nearest" else result + value * weight
-        return (np.ascontiguousarray(np.moveaxis(result, -1, 1)).astype(x.dtype),)
+        return (from_channels_first(np.moveaxis(result, -1, 1), self.layout.data).astype(x.dtype),)
 
     def _taps(self, p: Array, size: int) -> tuple[list[Array], list[Array], list[Array]]:
         """The neighbours of positions along an axis: where they are, whether that is inside, and their weights."""

@@ -12,7 +12,9 @@ from mini_infer.dialects.graph.elementwise import AddOp, MulOp, PreluOp
 from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp
 from mini_infer.dialects.graph.reduction import ArgMaxOp, ReduceMaxOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.sampling import SampleOp
 from mini_infer.dialects.graph.structure import ConstantOp, WeightOp
 from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp
 from mini_infer.dialects.graph.values import shape_of
@@ -44,6 +46,24 @@ def test_only_the_borders_are_transposed(space: tuple[int, ...]) -> None:
     assert left["transpose"] == 2
     assert g.only(LrnOp).layout.data == g.only(ConvTransposeOp).layout.data == "NHWC"
     assert pass_statistics(g.ctx).of_pass("channels-last")["conv"] == 2
+
+
+def test_samplings_follow() -> None:
+    g = Graph((2, 3, 7, 6), (2, 5, 3, 2), (4, 4))
+    x = conv(g, g.inputs[0], 4, 3)
+    x = g(SampleOp, x, g.inputs[1])
+    x = g(RoiAlignOp, x, np.array([0, 1, 1, 0]), g.inputs[2], shape=(3, 3))
+    x = g(RoiPoolOp, x, np.array([0, 1, 2, 3]), g.inputs[2], shape=(4, 4))
+    left = same_after(g, PASSES, conv(g, x, 3))
+    assert left["transpose"] == 2
+    assert g.only(SampleOp).layout.data == g.only(RoiAlignOp).layout.data == g.only(RoiPoolOp).layout.data == "NHWC"
+
+
+def test_samplings_alone_stay_as_they_are() -> None:
+    g = Graph((2, 3, 7, 6), (2, 5, 2))
+    flat = g(ReshapeOp, g(SampleOp, g.inputs[0], g.inputs[1]), (2, 3, 5, 1))
+    assert same_after(g, PASSES, conv(g, flat, 3))["sample"] == 1
+    assert g.only(SampleOp).layout.data == "NCHW"
 
 
 def test_one_channel_needs_no_transpose() -> None:

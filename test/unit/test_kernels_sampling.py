@@ -91,6 +91,28 @@ def test_one_neighbour_that_is_not_finite_is_not_seen_from_outside() -> None:
     check("windows", lambda w: w(SampleOp(w[0], w[1], "nearest")), x, positions)
 
 
+@pytest.mark.parametrize("channels", [3, 21])
+def test_channels_last(channels: int) -> None:
+    """Lanes run along the channels, so what is alike for all of them is computed once."""
+    x = Random.standard_normal((2, 5, 6, channels)).astype(np.float32)
+    positions = positions_of((5, 6), (4, 3))
+    ways = [("linear", "zeros"), ("linear", "reflection"), ("cubic", "border"), ("nearest", "zeros")]
+    check(
+        "windows",
+        lambda w: [w(SampleOp(w[0], w[1], *way, layout="NHWC")) for way in ways],
+        x,
+        positions,
+        tolerance=2e-5,
+    )
+
+    def regions(w: Any) -> Any:
+        last: dict[str, Any] = {"scale": 0.8, "layout": "NHWC"}
+        aligned = [w(RoiAlignOp(w[0], w[1], w[2], (2, 3), mode=mode, **last)) for mode in ("avg", "max")]
+        return [*aligned, w(RoiPoolOp(w[0], w[1], w[2], (2, 3), **last))]
+
+    check("map", regions, x, OF, np.round(ROIS * 2) / 2, tolerance=2e-5, threads=2)
+
+
 ROIS = np.concatenate([Random.uniform(-4, 12, (12, 4)), [[3, 4, 2, 1], [2, 2, 2, 2], [0, 0, 5, 6]]]).astype(np.float32)
 ROIS[:8, 2:] = ROIS[:8, :2] + Random.uniform(0.1, 6, (8, 2))
 OF = Random.integers(-2, 2, len(ROIS))

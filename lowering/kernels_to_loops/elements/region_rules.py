@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 from math import inf
 
 from xdsl.dialects import arith
@@ -24,7 +25,7 @@ from ..writing.lane_access import NotVectorisable
 from ..writing.reductions import Reduction
 from .movement_rules import wrapped
 from .reduction_rules import wide
-from .sampling_rules import clamped, whole
+from .sampling_rules import clamped, full_index, whole, without_channel
 from .values import Rule, Values
 
 Idx = tuple[Expr, ...]
@@ -40,12 +41,12 @@ class _Side:
     v: Values
     op: RegionOp
     axis: int
-    index: Idx
+    outer: Idx  # region and bin
 
     @property
     def size(self) -> int:
         """Elements of x along the axis."""
-        return shape_of(self.op.x)[2 + self.axis]
+        return self.op.sizes[self.axis]
 
     @property
     def bins(self) -> int:
@@ -61,7 +62,7 @@ class _Side:
         """Where the region begins and ends, in elements of x."""
         found: list[SSAValue] = []
         for corner in (0, 1):
-            end = wide(self.v, self.op.rois, [self.index[0], Expr.of(2 * corner + 1 - self.axis)])
+            end = wide(self.v, self.op.rois, [self.outer[0], Expr.of(2 * corner + 1 - self.axis)])
             if isinstance(end.type, VectorType):
                 raise NotVectorisable
             found.append(self.m.mul(end, self.m.constant(self.op.scale.value.data)))
@@ -69,7 +70,7 @@ class _Side:
 
     def bin(self) -> SSAValue:
         """The number of the bin."""
-        return self.v.number_as(self.index[2 + self.axis], self.m.type)
+        return self.v.number_as(self.outer[1 + self.axis], self.m.type)
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,10 @@ def _roi_align(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, RoiAlignOp)
     element = element_type_of_value(op.x)
     sample = wrapped(v, op.indices, [index[0]], shape_of(op.x)[0])
-    rows, columns = (_Points.of(_Side(v, op, axis, index), op) for axis in (0, 1))
-    m = rows.side.m
+    outer = without_channel(index, op.layout.data)
+    rows, columns = (_Points.of(_Side(v, op, axis, outer), op) for axis in (0, 1))
+    position = rows.side.m
+    m = Arithmetic(v.b, v.spread(position.constant(0)).type)
     largest = op.mode.data == "max"
     reduction = Reduction(v.b, "max" if largest else "sum", element)
 
@@ -152,10 +155,13 @@ def _roi_align(v: Values, op: Operation, index: Idx) -> SSAValue:
 
         def point(j: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
             counts, beside = columns.neighbours(j)
-            parts = [m.mul(wide(v, op.x, [sample, index[1], y, x]), m.mul(u, w)) for y, u in above for x, w in beside]
+            parts: list[SSAValue] = []
+            for (y, u), (x, w) in product(above, beside):
+                near = v.alike([wide(v, op.x, full_index(index, [y, x], op.layout.data, sample)), position.mul(u, w)])
+                parts.append(m.mul(*near))
             value = reduce(m.max if largest else m.add, parts)
             value = m.select(v.b.conjunction(row_counts, counts), value, m.constant(0))
-            return [reduction.combine(carried[0], value)]
+            return [reduction.combine(carried[0], v.spread(value))]
 
         return v.carry_between(columns.low, columns.high, MOST_SAMPLES, carried, point)
 
@@ -165,15 +171,16 @@ def _roi_align(v: Values, op: Operation, index: Idx) -> SSAValue:
         start = m.select(v.b.conjunction(rows.has_all(), columns.has_all()), m.constant(-inf), start)
     total = v.carry_between(rows.low, rows.high, MOST_SAMPLES, [start], row)[0]
     if not largest:
-        total = m.div(total, m.max(m.mul(rows.count, columns.count), m.constant(1)))
-    return convert(v.b, total, m.type, element)
+        count = position.max(position.mul(rows.count, columns.count), position.constant(1))
+        total = m.div(total, v.spread(count))
+    return convert(v.b, total, position.type, element)
 
 
 def _roi_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, RoiPoolOp)
     element = element_type_of_value(op.x)
     sample = wrapped(v, op.indices, [index[0]], shape_of(op.x)[0])
-    sides = [_Side(v, op, axis, index) for axis in (0, 1)]
+    sides = [_Side(v, op, axis, without_channel(index, op.layout.data)) for axis in (0, 1)]
     bounds = [_bin(side) for side in sides]
     reduction = Reduction(v.b, "max", element)
 
@@ -185,15 +192,16 @@ def _roi_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
 
         def element_at(j: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
             x = inside(1, bounds[1][0], j)
-            return [reduction.combine(carried[0], wide(v, op.x, [sample, index[1], y, x]))]
+            value = wide(v, op.x, full_index(index, [y, x], op.layout.data, sample))
+            return [reduction.combine(carried[0], v.spread(value))]
 
         return v.carry_between(0, bounds[1][1], sides[1].size, carried, element_at)
 
-    largest = v.carry_between(0, bounds[0][1], sides[0].size, [reduction.start()], row)[0]
-    m = sides[0].m
+    largest = v.carry_between(0, bounds[0][1], sides[0].size, [v.spread(reduction.start())], row)[0]
+    m = Arithmetic(v.b, largest.type)
     empty = [v.b.compare("sle", count, 0) for _, count in bounds]
     largest = m.select(v.b.insert(arith.OrIOp(empty[0], empty[1])), m.constant(0), largest)
-    return convert(v.b, largest, m.type, element)
+    return convert(v.b, largest, wide_float(element), element)
 
 
 def _bin(side: _Side) -> tuple[Index, Index]:

@@ -6,7 +6,7 @@ taken out afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -15,7 +15,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import FPToSIOp, IndexCastOp
 from ....dialects.graph.sampling import CUBIC_A, SampleOp
-from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.spatial import channel_axis
+from ....dialects.graph.values import element_type_of_value
 from ..writing.arithmetic import Arithmetic, convert, signless, wide_float
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr
@@ -30,11 +31,12 @@ def _sample(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, SampleOp)
     element = element_type_of_value(op.x)
     computed = signless(element) if op.mode.data == "nearest" else wide_float(element)
-    axes = [_Axis(v, op, axis, index) for axis in range(len(shape_of(op.x)) - 2)]
+    outer = without_channel(index, op.layout.data)
+    axes = [_Axis(v, op, axis, outer) for axis in range(len(op.sizes))]
 
     def summed(places: list[Expr], inside: list[SSAValue]) -> SSAValue:
         if len(places) == len(axes):
-            value = convert(v.b, v.at(op.x, [*index[:2], *places]), element, computed)
+            value = convert(v.b, v.at(op.x, full_index(index, places, op.layout.data)), element, computed)
             if not inside:
                 return value
             within = reduce(v.b.conjunction, inside)
@@ -50,6 +52,18 @@ def _sample(v: Values, op: Operation, index: Idx) -> SSAValue:
         return reduce(m.add, map(m.mul, values, weights))
 
     return convert(v.b, summed([], []), computed, element)
+
+
+def without_channel(index: Idx, layout: str) -> Idx:
+    """The batch and the place of an index in a layout."""
+    axis = channel_axis(layout, len(index))
+    return (*index[:axis], *index[axis + 1 :])
+
+
+def full_index(index: Idx, places: Sequence[Expr], layout: str, sample: Expr | None = None) -> list[Expr]:
+    """An index in a layout at other places, and perhaps of another sample."""
+    batch, channel = index[0] if sample is None else sample, index[channel_axis(layout, len(index))]
+    return [batch, channel, *places] if layout == "NCHW" else [batch, *places, channel]
 
 
 def clamped(m: Arithmetic, p: SSAValue, low: float, high: float) -> SSAValue:
@@ -71,12 +85,12 @@ class _Axis:
     v: Values
     op: SampleOp
     axis: int
-    index: Idx
+    outer: Idx  # batch and place
 
     @property
     def size(self) -> int:
         """Elements of x along the axis."""
-        return shape_of(self.op.x)[2 + self.axis]
+        return self.op.sizes[self.axis]
 
     @property
     def type(self) -> Attribute:
@@ -89,7 +103,7 @@ class _Axis:
         return Arithmetic(self.v.b, self.type, contract=False)
 
     def _once(self, what: object, write: Callable[[], SSAValue]) -> SSAValue:
-        return self.v.once((what, self.op, self.axis, self.index[0], self.index[2:]), write)
+        return self.v.once((what, self.op, self.axis, self.outer), write)
 
     def position(self) -> SSAValue:
         """The position: mirrored where that is asked for, and not far outside."""
@@ -97,8 +111,8 @@ class _Axis:
 
     def _position(self) -> SSAValue:
         m, size = self.m, self.size
-        entry = len(shape_of(self.op.x)) - 3 - self.axis
-        p = wide(self.v, self.op.positions, [self.index[0], *self.index[2:], Expr.of(entry)])
+        entry = len(self.op.sizes) - 1 - self.axis
+        p = wide(self.v, self.op.positions, [*self.outer, Expr.of(entry)])
         if isinstance(p.type, VectorType):
             raise NotVectorisable
         if self.op.mode.data == "nearest":

@@ -17,7 +17,9 @@ from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.normalization import BatchNormOp
 from ....dialects.graph.reduction import ArgMaxOp, ArgMinOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from ....dialects.graph.resize import ResizeOp
+from ....dialects.graph.sampling import SampleOp
 from ....dialects.graph.values import floats_attr, int_attr, ints, ints_attr, shape_of, string_attr
 from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from ...geometry.shape_maps import (
@@ -34,7 +36,9 @@ from ...geometry.shape_maps import (
 from .layouts import HeldValues
 from .pattern_utils import with_operands
 
-WithLayout: TypeAlias = ConvOp | ConvTransposeOp | MaxPoolOp | AvgPoolOp | LrnOp | BatchNormOp
+WithLayout: TypeAlias = (
+    ConvOp | ConvTransposeOp | MaxPoolOp | AvgPoolOp | LrnOp | BatchNormOp | SampleOp | RoiAlignOp | RoiPoolOp
+)
 AlongAxis: TypeAlias = SoftmaxOp | LogSoftmaxOp | CumulativeOp
 
 
@@ -53,6 +57,8 @@ def rebuild(op: GraphOp, held: HeldValues) -> bool:
             return _transpose(op, held)
         case ReshapeOp():
             return _reshape(op, held)
+        case SampleOp() | RoiAlignOp() | RoiPoolOp():
+            return _with_layout(op, held)
         case ReduceOp() | ArgMaxOp() | ArgMinOp():
             return _reduce(op, held)
         case SoftmaxOp() | LogSoftmaxOp() | CumulativeOp():
@@ -77,7 +83,7 @@ def _with_layout(op: WithLayout, held: HeldValues) -> bool:
     permutation = channels_last(rank)
     others = [held.get(operand, identity(len(shape_of(operand)))) for operand in op.operands[1:]]
     new = with_operands(op, [held.get(op.x, permutation), *others], layout=string_attr("NHWC"))
-    held.hold(op.result, held.insert(new), permutation)
+    held.hold(op.result, held.insert(new), channels_last(len(shape_of(op.result))))
     return True
 
 
