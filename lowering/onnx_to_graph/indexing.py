@@ -17,6 +17,7 @@ from ...dialects.graph.indexing import (
     ScatterElementsOp,
     ScatterNdOp,
 )
+from ...dialects.graph.movement import ConcatOp
 from ...dialects.graph.selection import TopKOp
 from ...dialects.graph.sizes import IotaOp
 from ...dialects.graph.values import element_type_of_value, shape_of
@@ -139,12 +140,14 @@ def _reverse_sequence(node: Node) -> SSAValue:
         raise node.invalid(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
 
     def along(value: SSAValue, axis: int) -> SSAValue:
-        return node.reshape(value, [shape_of(value)[0] if index == axis else 1 for index in range(rank)])
+        return node.reshape(value, [shape_of(x)[axis], 1] if axis == 0 else [1, shape_of(x)[axis]])
 
     place, length = along(positions(node, shape_of(x)[time]), time), along(lengths, batch)
     mirrored = node.emit(SubOp(node.emit(SubOp(length, node.scalar(1, i64))), place))
     source = node.emit(WhereOp(node.emit(LessOp(place, length)), mirrored, place))
-    return node.emit(GatherElementsOp(x, node.broadcast(source, shape_of(x)), time))
+    own = node.broadcast(along(positions(node, shape_of(x)[batch]), batch), shape_of(source))
+    indices = [node.reshape(each, (*shape_of(source), 1)) for each in ((source, own) if time == 0 else (own, source))]
+    return node.emit(GatherNdOp(x, node.emit(ConcatOp(indices, 2))))
 
 
 HANDLERS: dict[str, Handler] = {

@@ -149,6 +149,14 @@ def test_indices(case: Case) -> None:
     check(case)
 
 
+def test_sequences_are_reversed_as_slices() -> None:
+    """An index for each step of each sequence, not for each element of it."""
+    x = random(4, 3, 50)
+    found = kinds(imported(one_node(Case("ReverseSequence", [x, ints(1, 4, 2)], 10))[0])[0])
+    assert "gather_nd" in found and "gather_elements" not in found
+    check(Case("ReverseSequence", [x, ints(1, 4, 2)], 10))
+
+
 @pytest.mark.parametrize(
     ("case", "message"),
     [
