@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import numpy as np
 from fuzz.growth import Case, Growth, Misfit
-from fuzz.makers import control, elementwise, movement, networks
+from fuzz.makers import control, elementwise, movement, networks, numbers
 
-MAKERS = {**elementwise.MAKERS, **movement.MAKERS, **networks.MAKERS, **control.MAKERS}
+MAKERS = {**elementwise.MAKERS, **movement.MAKERS, **networks.MAKERS, **control.MAKERS, **numbers.MAKERS}
 OTHER_TYPES = (np.int64, np.int32, np.bool_, np.uint8, np.int8)
 
 

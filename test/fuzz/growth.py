@@ -19,6 +19,7 @@ import numpy as np
 from fuzz.reference import evaluate
 from onnx import ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper, shape_inference
 
+from mini_infer.dialects.graph.narrow import narrow_types
 from mini_infer.dialects.graph.values import Array
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -337,7 +338,7 @@ class Growth:
     def _check(self, value: Value, exact: bool) -> None:
         """Misfit for a result that is no basis for what follows."""
         array, wide = value.array, value.wide
-        if array.dtype.kind not in "fiub" and array.dtype != BFLOAT16:
+        if array.dtype.kind not in "fiub" and array.dtype != BFLOAT16 and not (exact and array.dtype in narrow_types()):
             raise Misfit
         if array.size > LARGEST or array.ndim > 6:
             raise Misfit
@@ -377,4 +378,4 @@ def _described(name: str, array: Array) -> Any:
 
 def _type_name(dtype: np.dtype[Any]) -> str:
     known = {"float32": "float", "float64": "double"}
-    return known.get(dtype.name, dtype.name)
+    return known.get(dtype.name, dtype.name.replace("_", ""))
