@@ -20,15 +20,13 @@ from ....dialects.graph.elementwise import (
     GreaterOp,
     LessEqualOp,
     LessOp,
-    MulOp,
     SubOp,
     WhereOp,
 )
 from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
-from ....dialects.graph.reduction import SoftmaxOp
-from ....dialects.graph.unary import TanhOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
+from ....dialects.symbolic import pinned
 from ..attention import rotated
 from ..movement import slice_axis
 from ..node import Handler, Node
@@ -53,7 +51,7 @@ def _from_heads(node: Node, value: SSAValue) -> SSAValue:
 
 def _arange(node: Node, count: int, *shape: int) -> SSAValue:
     node.reserve(count)
-    return node.array(np.arange(count, dtype=np.int64).reshape(shape or (count,)))
+    return node.array(np.arange(pinned(count), dtype=np.int64).reshape(shape or (count,)))
 
 
 def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAValue:
@@ -120,21 +118,8 @@ class _Scores:
 
     def attended(self, query: SSAValue, key: SSAValue, value: SSAValue, softcap: float = 0.0) -> SSAValue:
         """The result, [B, T, H * D]; with `softcap` no score is larger than that."""
-        node = self.node
-        if not softcap:
-            return _from_heads(node, node.emit(AttentionOp(query, key, value, self.added, scale=self.scale())))
-        batch, heads, rows, size = shape_of(query)
-        groups = shape_of(key)[1]
-        stacked = (batch, groups, heads // groups * rows)  # the heads that share keys are rows of one product
-        query = node.emit(MulOp(query, node.scalar(self.scale() / softcap, query)))
-        scores = node.emit(MatmulOp(node.reshape(query, (*stacked, size)), key, transpose_b=True))
-        scores = node.emit(MulOp(node.emit(TanhOp(scores)), node.scalar(softcap, scores)))
-        scores = node.reshape(scores, (batch, heads, rows, self.keys))
-        if self.added is not None:
-            scores = node.emit(AddOp(scores, self.added))
-        weights = node.reshape(node.emit(SoftmaxOp(scores, 3)), (*stacked, self.keys))
-        result = node.emit(MatmulOp(weights, value))
-        return _from_heads(node, node.reshape(result, (batch, heads, rows, shape_of(value)[3])))
+        operands = (query, key, value, self.added)
+        return _from_heads(self.node, self.node.emit(AttentionOp(*operands, scale=self.scale(), softcap=softcap)))
 
 
 def _refuse(node: Node, operands: dict[int, str], attributes: tuple[str, ...], results: dict[int, str]) -> None:

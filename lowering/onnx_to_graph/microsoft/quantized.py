@@ -6,8 +6,8 @@ Each operand is three: numbers, scale and zero point, of which the last may be a
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
-import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, f32
 from xdsl.ir import SSAValue
 
@@ -62,8 +62,7 @@ def _softmax(node: Node, x: SSAValue) -> SSAValue:
     axis = node.axis(-1 if opset >= 13 else 1, len(shape))
     if opset >= 13:
         return node.emit(SoftmaxOp(x, axis))
-    rows = int(np.prod(shape[:axis], dtype=np.int64))
-    flat = node.reshape(x, (rows, int(np.prod(shape[axis:], dtype=np.int64))))
+    flat = node.reshape(x, (prod(shape[:axis]), prod(shape[axis:])))
     return node.reshape(node.emit(SoftmaxOp(flat, 1)), shape)
 
 

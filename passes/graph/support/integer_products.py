@@ -21,6 +21,7 @@ from ....dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
 from ....dialects.graph.movement import PadOp, TransposeOp
 from ....dialects.graph.quantization import DequantizeOp, integer_range
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
+from ....dialects.symbolic import is_fixed
 from .pattern_utils import GraphPattern, defining, rewrites
 from .quantized import Levels, Writer, integer, levels_of, summed
 
@@ -68,6 +69,8 @@ def matmul_sums(op: MatmulOp, a: Levels, b: Levels, writer: Writer) -> SSAValue 
         factor = sums(b, flags[1], -2)
         if zb is not None:
             depth = shape_of(a.numbers)[-2 if flags[0] else -1]
+            if not is_fixed(depth):
+                return None
             count = writer.array(np.array(depth, np.int32))
             factor = writer.emit(SubOp(factor, writer.emit(MulOp(zb, count))))
         result = writer.emit(SubOp(result, writer.emit(MulOp(za, factor))))
@@ -96,6 +99,8 @@ def conv_sums(op: ConvOp, x: Levels, weight: Levels, bias: SSAValue | None, writ
     numbers, pads, pad_value = x.numbers, list(ints(op.pads)), integer(writer.constants, zx)
     rank = len(shape_of(numbers))
     if any(pads) and pad_value is None:
+        if not is_fixed(*shape_of(numbers)[2:]):
+            return None
         numbers, pads, pad_value = _padded(x, pads, writer), [0] * len(pads), 0
     low, high = integer_range(element_type_of_value(numbers))
     if pad_value is not None and not low <= pad_value <= high:
