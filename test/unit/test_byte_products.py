@@ -83,13 +83,25 @@ CONVOLUTIONS = [
     *(conv((1, 9, 4), 8, (3,), t, padding=5, pads=[1, 1]) for t in SIGNS[1:3]),
     *(conv((1, 4, 5, 6), 6, (3, 3), t, padding=5, pads=[1] * 4, layout="NCHW") for t in SIGNS[2:]),
     *(conv((1, 8, 9, 12), 12, (3, 3), t, padding=3, pads=[1] * 4, groups=12) for t in SIGNS),
+    conv((2, 14, 13, 20), 20, (5, 5), SIGNS[2], padding=100, pads=[2] * 4, groups=20, strides=[2, 2]),
+    conv((1, 5, 9, 40), 40, (3, 3), SIGNS[1], pads=[1] * 4, groups=40, bias=False),
 ]
 
 
 @pytest.mark.parametrize("cases", [PRODUCTS, CONVOLUTIONS], ids=["products", "convolutions"])
 def test_code_has_exact_sums(cases: list[Case]) -> None:
-    check(cases, Target(bits=256, threads=2))  # sums of two products of 16 bits on x86
-    spread(cases, [Target(bits=128), Target(bits=512)])  # as many in smaller vectors, and multiplications
+    """Sums of two products of 16 bits on x86, in vectors of two sizes, and multiplications."""
+    runs = spread(cases, [Target(bits=256, threads=2), Target(bits=128), Target(bits=512)])
+    schedules = [each for run in runs for each in run.schedules]
+    assert schedules.count("depthwise") == (6 if cases is CONVOLUTIONS else 0)
+    assert schedules.count("direct") == (2 if cases is CONVOLUTIONS else 0)  # channels first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", [PRODUCTS, CONVOLUTIONS], ids=["products", "convolutions"])
+@pytest.mark.parametrize("target", [Target(bits=256), Target(bits=512), Target(bits=128)])
+def test_all_code_has_exact_sums(cases: list[Case], target: Target) -> None:
+    check(cases, target)
 
 
 def requantized(m: Model, sums: SSAValue, bits: Attribute, beside: SSAValue | None = None) -> SSAValue:

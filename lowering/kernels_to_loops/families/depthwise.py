@@ -8,7 +8,8 @@
 
 Tiles are cut so that the sums, the filter and one input fit the registers. Those at the border of the picture have
 functions of their own, without the taps that fall outside; so there is no padded copy. Tiles of one row visit the
-filter row by row, in a loop over those rows that lie inside the picture: one code for all rows of the picture.
+filter row by row, in a loop over those rows that lie inside the picture: one code for all rows of the picture. Bytes
+are widened to 32 bits as they are loaded.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import ConvOp
+from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, by_class, tile_classes
-from ..writing.arithmetic import convert, loaded, stored
+from ..writing.arithmetic import Arithmetic, convert, loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import aligned_strides, argument_buffer
 
@@ -100,6 +102,7 @@ class _Writer:
         x: SSAValue,
     ) -> None:
         self.k, self.b, self.epilogue = k, k.b, epilogue
+        self.sums, self.padding = element_type_of_value(root.result), root.padding
         self.g: ConvGeometry = conv_geometry(root)
         options = k.schedule_as(Depthwise)
         self.lanes, self.chunks = options.lanes, options.chunks
@@ -162,7 +165,7 @@ class _Writer:
 
             b.loop(0, told.tiles, tile)
 
-        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, self.epilogue.key)
+        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, self.padding, self.epilogue.key)
         stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
         self.k.common.call(b, stem, key, told, write)
 
@@ -193,7 +196,8 @@ class _Patch:
     def __init__(self, of: _Writer, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
         g = of.g
         self.b, self.g, self.lanes, self.whole, self.patch, self.epilogue = b, g, of.lanes, of.whole, patch, of.epilogue
-        self.filter_rows = told.filter_rows
+        self.filter_rows, self.padding = told.filter_rows, of.padding
+        self.m = Arithmetic(b, VectorType(of.sums, [of.lanes]))
         taps = g.kernel[0] * g.kernel[1]
         self.weight = b.view(told.filter, 0, [told.last, taps, of.lanes], [taps * of.lanes, of.lanes, 1])
         self.channels = told.channels
@@ -221,8 +225,10 @@ class _Patch:
         b, lanes, patch, out = self.b, self.lanes, self.patch, self.out
         channel = b.mul(block, lanes)
         valid = None if self.whole else b.min(b.sub(self.channels, channel), lanes)
-        type = VectorType(memref_type(self.source).element_type, [lanes])
-        start = b.constant(0.0, type) if self.bias is None else b.vload(self.bias, [channel], lanes, valid)
+        type = self.m.element
+        start = self.m.constant(0) if self.bias is None else b.vload(self.bias, [channel], lanes, valid)
+        if self.padding:
+            start = self.m.add(start, self._all_padding(block))
         sums = (self._looped_sums if self.filter_rows else self._sums)(block, channel, valid, start)
         fixed: dict[SSAValue, SSAValue] = {}
 
@@ -252,7 +258,7 @@ class _Patch:
             return
         # Sums wait for the second pass where the result goes, unless they are of another type.
         size = [patch.rows.rows, patch.columns.rows]
-        there, at = (out, channel) if type.element_type == element else (b.alloca(type.element_type, [*size, lanes]), 0)
+        there, at = (out, channel) if type == element else (b.alloca(type, [*size, lanes]), 0)
         for (y, x), value in sums.items():
             b.vstore(value, there, [y, x, at], valid)
 
@@ -265,7 +271,7 @@ class _Patch:
         self, block: Index, channel: Index, valid: Index | None, start: SSAValue
     ) -> dict[tuple[int, int], SSAValue]:
         """The tile's sums, each input pixel loaded once."""
-        b, g, lanes, patch = self.b, self.g, self.lanes, self.patch
+        g, patch = self.g, self.patch
         height, width = patch.rows.rows, patch.columns.rows
         sums = {(y, x): start for y in range(height) for x in range(width)}
         filters: dict[tuple[int, int], SSAValue] = {}
@@ -283,24 +289,42 @@ class _Patch:
                             )
                             uses.setdefault(pixel, []).append((y, x, kh, kw))
         for pixel in sorted(uses):
-            value = b.vload(self.source, [*pixel, channel], lanes, valid)
+            value = self._pixel([*pixel, channel], valid)
             for y, x, kh, kw in uses[pixel]:
                 if (kh, kw) not in filters:
                     filters[kh, kw] = self._filter(block, kh * g.kernel[1] + kw)
-                sums[y, x] = b.fma(value, filters[kh, kw], sums[y, x])
+                sums[y, x] = self._fused(value, filters[kh, kw], sums[y, x])
         return sums
 
     def _filter(self, block: Index, tap: Index) -> SSAValue:
         """A tap of each channel, which may be narrower in memory."""
         element = memref_type(self.weight).element_type
         there = loaded(self.b, self.b.vload(self.weight, [block, tap, 0], self.lanes))
-        return convert(self.b, there, element, memref_type(self.source).element_type)
+        return convert(self.b, there, element, self.m.element)
+
+    def _pixel(self, at: Sequence[Index], valid: Index | None) -> SSAValue:
+        """A pixel of each channel, less what the picture is padded with."""
+        element = memref_type(self.source).element_type
+        there = loaded(self.b, self.b.vload(self.source, at, self.lanes, valid))
+        value = convert(self.b, there, element, self.m.element)
+        return self.m.sub(value, self.m.constant(self.padding)) if self.padding else value
+
+    def _all_padding(self, block: Index) -> SSAValue:
+        """The sums where everything is padding: taps inside of the picture add what they have more."""
+        total = self.m.constant(0)
+        for tap in range(self.g.kernel[0] * self.g.kernel[1]):
+            total = self.m.add(total, self._filter(block, tap))
+        return self.m.mul(total, self.m.constant(self.padding))
+
+    def _fused(self, pixel: SSAValue, filter: SSAValue, total: SSAValue) -> SSAValue:
+        """total + pixel * filter"""
+        return self.b.fma(pixel, filter, total) if self.m.is_float else self.m.add(total, self.m.mul(pixel, filter))
 
     def _looped_sums(
         self, block: Index, channel: Index, valid: Index | None, start: SSAValue
     ) -> dict[tuple[int, int], SSAValue]:
         """The sums of a tile of one row: in each row of the filter, each input pixel is loaded once."""
-        b, g, lanes, patch = self.b, self.g, self.lanes, self.patch
+        b, g, patch = self.b, self.g, self.patch
         uses: dict[int, list[tuple[int, int]]] = {}
         for x in range(patch.columns.rows):
             for kw, (low, high) in enumerate(patch.columns.taps):
@@ -311,11 +335,11 @@ class _Patch:
             sums = list(carried)
             filters: dict[int, SSAValue] = {}
             for pixel in sorted(uses):
-                value = b.vload(self.source, [b.mul(kh, g.dilation[0]), pixel, channel], lanes, valid)
+                value = self._pixel([b.mul(kh, g.dilation[0]), pixel, channel], valid)
                 for x, kw in uses[pixel]:
                     if kw not in filters:
                         filters[kw] = self._filter(block, b.add(b.mul(kh, g.kernel[1]), kw))
-                    sums[x] = b.fma(value, filters[kw], sums[x])
+                    sums[x] = self._fused(value, filters[kw], sums[x])
             return sums
 
         first, last = self.filter_rows
