@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from ....dialects.graph.contraction import MatmulOp
 from ....dialects.graph.conversion import UnpackBitsOp
 from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
+from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.quantization import DequantizeOp
 from ....dialects.graph.values import element_type_of_value, is_float, shape_of
 from ..movement import slice_axis
@@ -70,4 +71,40 @@ def _matmul(node: Node) -> SSAValue:
     return product if bias is None else node.emit(AddOp(product, bias))
 
 
-HANDLERS: dict[str, Handler] = {"com.microsoft.MatMulNBits": _matmul}
+def _gather(node: Node) -> SSAValue:
+    """Rows of a table in blocks along its last axis: gathered as they are stored, and dequantised then.
+
+    Numbers of less than 8 bits stand in bytes, or have a type of their own, whose zero point is 0 where it is left out.
+    """
+    table, places, scales, zero = node.operand(0), node.operand(1), node.operand(2), node.optional(3)
+    rank = len(shape_of(table))
+    axes = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")
+    if rank != 2 or axes != (0, 1):
+        raise node.unsupported(f"a table of {rank} axes, gathered along {axes[0]} and in blocks along {axes[1]}")
+    packed = element_type_of_value(table) == _unsigned(8)
+    bits, block = node.integer("bits", 4), node.integer("block_size", 128)
+    if packed and bits not in _WIDTHS:
+        raise node.invalid(f"numbers of {bits} bits")
+    blocks, outer = shape_of(scales)[1], shape_of(places)
+    rows = node.emit(GatherOp(table, places, 0))
+    if packed:
+        rows = _unpacked(node, rows, bits, (*outer, shape_of(table)[1] * 8 // bits))
+    size = shape_of(rows)[-1]
+    if size != blocks * block:
+        raise node.unsupported(f"rows of {size} numbers in {blocks} blocks of {block}")
+    if zero is not None:
+        zero = node.emit(GatherOp(zero, places, 0))
+        if packed:
+            zero = _unpacked(node, zero, bits, (*outer, shape_of(zero)[-1] * 8 // bits))
+        zero = node.reshape(slice_axis(node, zero, len(outer), 0, blocks), (*outer, blocks, 1))
+    elif packed:
+        zero = _zero_points(node, None, bits, 1, 1)
+    scale = node.reshape(node.emit(GatherOp(scales, places, 0)), (*outer, blocks, 1))
+    wide = node.emit(DequantizeOp(node.reshape(rows, (*outer, blocks, block)), scale, zero))
+    return node.reshape(wide, (*outer, size))
+
+
+HANDLERS: dict[str, Handler] = {
+    "com.microsoft.MatMulNBits": _matmul,
+    "com.microsoft.GatherBlockQuantized": _gather,
+}
