@@ -57,14 +57,17 @@ class PreparedModel(BackendRep):
         Raises InvalidInputError as an engine does, and, where something is left to compile, all that `compile` raises.
         """
         arrays = self._by_name(inputs)
+        engine = self.engine_for(arrays)
+        outputs = engine({name: arrays[name] for name in engine.input_names})
+        return tuple(outputs.values())
+
+    def engine_for(self, arrays: Mapping[str, Array]) -> Engine:
+        """What runs the model on arrays of such shapes, and with such values where they must be known."""
         while True:
             try:
-                engine = self._engine(arrays)
+                return self._engine(arrays)
             except UnknownValueError as error:
                 self._ask_for(error)
-            else:
-                outputs = engine({name: arrays[name] for name in engine.input_names})
-                return tuple(outputs.values())
 
     def _by_name(self, inputs: Any) -> dict[str, Array]:
         if not isinstance(inputs, Mapping):

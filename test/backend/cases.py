@@ -11,7 +11,7 @@ import re
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -59,11 +59,22 @@ def load(name: str) -> Case:
     kind = names()[name]
     if kind == "node":
         with zipfile.ZipFile(_kept()) as kept:
-            model, data, rtol, atol = pickle.loads(kept.read(name))
-        return Case(name, kind, ModelProto.FromString(model), data, rtol, atol)
+            return _node(kept, name)
     case = next(case for case in _stored(kind) if case.name == name)
     model, data = _real(case) if kind == "real" else _from_folder(Path(case.model_dir))
     return Case(name, kind, model, data, case.rtol, case.atol)
+
+
+def nodes() -> Iterator[Case]:
+    """The cases of single nodes, and of what they are expanded to."""
+    with zipfile.ZipFile(_kept()) as kept:
+        for name in sorted(kept.namelist()):
+            yield _node(kept, name)
+
+
+def _node(kept: zipfile.ZipFile, name: str) -> Case:
+    model, data, rtol, atol = pickle.loads(kept.read(name))
+    return Case(name, "node", ModelProto.FromString(model), data, rtol, atol)
 
 
 @cache

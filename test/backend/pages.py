@@ -1,0 +1,99 @@
+"""docs/operators.md and docs/types.md, as `PYTHONPATH=.:test python -m backend.pages` writes them, or one of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from backend.support import foreign, number_of, operators, plain, tried
+from onnx import defs
+
+from mini_infer.dialects.errors import UnsupportedError
+from mini_infer.dialects.graph.values import numpy_dtype
+from mini_infer.lowering.onnx_to_graph.check import OLDEST_OPSET
+from mini_infer.lowering.onnx_to_graph.types import element_type
+
+DOCS = Path(__file__).parents[2] / "docs"
+COMMAND = "PYTHONPATH=.:test .venv/bin/python -m backend.pages"
+HOW = {"handler": "yes", "definition": "yes, by ONNX's definition"}
+
+
+def operators_page() -> str:
+    """The text of operators.md."""
+    known = operators()
+    supported = [operator for operator in known.values() if operator.how in HOW]
+    lines = [
+        "# Operators",
+        "",
+        f"Of the {len(known)} operators that ONNX has in opset {defs.onnx_opset_version()}, {len(supported)} are "
+        f"supported, from opset {OLDEST_OPSET} on. The numbers are of cases of ONNX's own suite that are about the "
+        "operator alone: those that pass, of how many. [types.md](types.md) tells of element types.",
+        f"This page is made by `{COMMAND} operators`; a test holds it to what the compiler does.",
+        "",
+        "| operator | changed in opset | supported | cases | what is refused, and why |",
+        "|---|---|---|---|---|",
+    ]
+    for name, operator in sorted(known.items()):
+        how = HOW.get(operator.how, "no")
+        cases = f"{len(operator.passed)} / {len(operator.passed) + len(operator.refused)}"
+        opsets = ", ".join(map(str, operator.opsets))
+        reasons = [operator.how] if how == "no" else dict.fromkeys(map(plain, operator.refused.values()))
+        lines.append(f"| {name} | {opsets} | {how} | {cases} | {'; '.join(reasons).replace('|', '/')} |")
+    lines += ["", "## Operators of others", "", "Those of ONNX Runtime and its tools that are supported:", ""]
+    for domain, names in sorted(foreign().items()):
+        lines.append(f"- {domain or 'without a domain, as in files of older exporters'}: {', '.join(names)}")
+    others = sorted({schema.domain for schema in defs.get_all_schemas()} - {"", *foreign()})
+    lines += ["", f"Not supported are those of {', '.join(others)}.", ""]
+    return "\n".join(lines)
+
+
+def types_page() -> str:
+    """The text of types.md: every operator is compiled in every type, which takes minutes."""
+    known = {name: operator for name, operator in operators().items() if operator.passed}
+    types = {name: tried(operator) for name, operator in known.items()}
+    lines = [
+        "# Element types",
+        "",
+        "What can be computed in each of ONNX's element types: of the operators that ONNX allows it for, as the type "
+        "of their first operand, those that compile with it; then those that do not, and why. Operators of which no "
+        "case of ONNX's suite passes alone are left out; [operators.md](operators.md) has all.",
+        f"This page is made by `{COMMAND} types`; a test holds it to what the compiler does.",
+        "",
+    ]
+    every = dict.fromkeys(type for operator in known.values() for type in operator.types)
+    for type in sorted(every, key=number_of):
+        lines += [f"## {type}", "", _stored(type), ""]
+        if not _is_stored(type):
+            continue
+        given = {name: found[type] for name, found in types.items() if type in found}
+        if done := sorted(name for name, reason in given.items() if not reason):
+            lines += [f"{len(done)} of {len(given)} operators: {', '.join(done)}.", ""]
+        reasons: dict[str, list[str]] = {}
+        for name, reason in sorted(given.items()):
+            if reason:
+                reasons.setdefault(reason, []).append(name)
+        if reasons:
+            lines += [*(f"- not {', '.join(names)}: {reason}" for reason, names in sorted(reasons.items())), ""]
+    return "\n".join(lines)
+
+
+def _is_stored(type: str) -> bool:
+    try:
+        element_type(number_of(type), type)
+    except UnsupportedError:
+        return False
+    return True
+
+
+def _stored(type: str) -> str:
+    if not _is_stored(type):
+        return "No tensor of this type is supported."
+    element = element_type(number_of(type), type)
+    return f"`{element}` in the graph dialect, numpy's `{numpy_dtype(element)}`, {numpy_dtype(element).itemsize} bytes."
+
+
+PAGES = {"operators": operators_page, "types": types_page}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PAGES:
+        (DOCS / f"{name}.md").write_text(PAGES[name](), encoding="utf-8")
