@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.activation import EluOp, HardSigmoidOp
@@ -23,6 +24,7 @@ from ...dialects.graph.unary import (
     SqrtOp,
     TanhOp,
 )
+from ...dialects.graph.values import element_type_of_value, is_float
 from .node import Handler, Node, in_single
 
 _EXP_ALONE = 20.0  # beyond, e^-x is below the rounding of e^x in double precision
@@ -70,12 +72,14 @@ def _thresholded_relu(node: Node) -> SSAValue:
 
 
 def _shrink(node: Node) -> SSAValue:
-    x = node.operand()
+    """x + bias below -lambd, x - bias above lambd, else 0; both are floats, whatever x is."""
+    given = node.operand()
+    x = given if is_float(element_type_of_value(given)) else node.cast(given, f64)
     bias, limit = node.scalar(node.number("bias", 0.0), x), node.number("lambd", 0.5)
     high = node.emit(GreaterOp(x, node.scalar(limit, x)))
     low = node.emit(LessOp(x, node.scalar(-limit, x)))
     middle = node.emit(WhereOp(high, node.emit(SubOp(x, bias)), node.scalar(0, x)))
-    return node.emit(WhereOp(low, node.emit(AddOp(x, bias)), middle))
+    return node.cast(node.emit(WhereOp(low, node.emit(AddOp(x, bias)), middle)), element_type_of_value(given))
 
 
 def _large_cosh(node: Node, size: SSAValue) -> SSAValue:

@@ -89,7 +89,13 @@ def _stored(type: str) -> str:
     if not _is_stored(type):
         return "No tensor of this type is supported."
     element = element_type(number_of(type), type)
-    return f"`{element}` in the graph dialect, numpy's `{numpy_dtype(element)}`, {numpy_dtype(element).itemsize} bytes."
+    return (
+        f"`{element}` in the graph dialect, numpy's `{numpy_dtype(element)}`, {_bytes(numpy_dtype(element).itemsize)}."
+    )
+
+
+def _bytes(count: int) -> str:
+    return "1 byte" if count == 1 else f"{count} bytes"
 
 
 PAGES = {"operators": operators_page, "types": types_page}

@@ -63,6 +63,8 @@ def test_unary_of_positive_numbers(op_type: str) -> None:
         Case("HardSigmoid", [X], 6, {"alpha": 0.4, "beta": 0.3}),
         Case("LeakyRelu", [X], 6, {"alpha": 0.3}),
         Case("Shrink", [X], 9, {"bias": 0.2, "lambd": 0.7}),
+        Case("Shrink", [np.arange(-5, 6, dtype=np.int8)], 9, {"bias": 1.5, "lambd": 2.5}),
+        Case("Shrink", [np.arange(9, dtype=np.uint8)], 9, {"bias": 1.5, "lambd": 1.0}),
         Case("ThresholdedRelu", [X], 10, {"alpha": 0.4}),
         Case("Swish", [X], 24, {"alpha": 1.0}),
         Case("Swish", [X], 24, {"alpha": 0.5}),
