@@ -2,7 +2,7 @@
 
     for each row in this thread's share:
         heap = the first `count` places            the last in order at its top
-        for each further element:
+        for each further element, some at a time:
             if it comes before the top: it takes the top's place
         the top of what is left goes to the end, again and again
 
@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
@@ -50,6 +52,10 @@ def lower(k: KernelInstance) -> None:
     k.items(total, row)
 
 
+AT_ONCE = 16
+"""Elements that are compared with the top together: a few registers."""
+
+
 @dataclass(frozen=True)
 class _Heap:
     """Places of a row's elements: `count` of them from `first` on, `step` apart. None comes after the one above it."""
@@ -83,7 +89,18 @@ class _Heap:
 
             return b.when(self.order.is_ahead(found.number, last), enter, lambda: [last])
 
-        b.loop(count, self.order.size, look, carried=[self._entry(0).number])
+        def look_at_some(start: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            """Most have nothing that comes before the top: that is asked of all of them at once."""
+            found = [self.order.element(b.add(start, i)).number for i in range(AT_ONCE)]
+            ahead = [self.order.is_ahead(number, carried[0]) for number in found]
+            some = reduce(lambda one, other: b.make(arith.OrIOp, one, other), ahead)
+            return b.when(
+                some, lambda: b.loop(start, b.add(start, AT_ONCE), look, carried=carried), lambda: list(carried)
+            )
+
+        whole = count + (self.order.size - count) // AT_ONCE * AT_ONCE
+        carried = b.loop(count, whole, look_at_some, step=AT_ONCE, carried=[self._entry(0).number])
+        b.loop(whole, self.order.size, look, carried=carried)
 
     def sort(self) -> None:
         """Brings the heap into order, the first element first."""
