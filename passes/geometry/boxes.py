@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import TypeAlias
 
-from ...dialects.symbolic import larger
+from ...dialects.symbolic import is_fixed, surely_below
 
 Dims: TypeAlias = "tuple[tuple[int, int], ...]"
 """(size, stride) pairs without sizes of 1, the largest stride first, merged where two are one."""
@@ -98,19 +98,22 @@ def _extent(dims: Dims) -> int:
 
 def _meet(shift: int, a: Dims, b: Dims) -> bool:
     """Whether a box of dims `a` at 0 and one of dims `b` at `shift` share an element."""
-    if shift >= _extent(a) or -shift >= _extent(b):
+    if surely_below(_extent(a) - 1, shift) or surely_below(_extent(b) - 1, -shift):
         return False
     if not a and not b:
         return True
-    pitch = max(dims[0][1] for dims in (a, b) if dims)
+    pitch = max((dims[0][1] for dims in (a, b) if dims), key=int)
     rows_a, inner_a = (a[0][0], a[1:]) if a and a[0][1] == pitch else (1, a)
     rows_b, inner_b = (b[0][0], b[1:]) if b and b[0][1] == pitch else (1, b)
     width_a, width_b = _extent(inner_a), _extent(inner_b)
-    if width_a > pitch or width_b > pitch:
+    if not (surely_below(width_a - 1, pitch) and surely_below(width_b - 1, pitch)):
         return True
     # Row i of `a` and row i + k of `b` lie shift + k * pitch apart; few k bring them close enough to meet.
-    first = max(1 - rows_a, -((shift + width_b - 1) // pitch))
-    last = min(rows_b - 1, (width_a - 1 - shift) // pitch)
+    first, last = -((shift + width_b - 1) // pitch), (width_a - 1 - shift) // pitch
+    if not is_fixed(first, last):
+        return True
+    if is_fixed(rows_a, rows_b):  # else k for rows that there may not be do no harm
+        first, last = max(1 - rows_a, first), min(rows_b - 1, last)
     return any(_meet(shift + k * pitch, inner_a, inner_b) for k in range(first, last + 1))
 
 
@@ -142,7 +145,8 @@ def placed(view: Box, home: Box) -> Box | None:
             strides.append(0)
             continue
         # Axes go from the largest stride to the smallest: the first that is not larger carries the step.
-        found = next((i for i, axis in enumerate(axes) if stride >= axis[1]), None)
+        # Which one is tried may hang on the present sizes; that it carries the step holds for all.
+        found = next((i for i, axis in enumerate(axes) if int(stride) >= int(axis[1])), None)
         if found is None or stride % axes[found][1]:
             return None
         step = stride // axes[found][1]
@@ -160,7 +164,8 @@ def with_unit_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int
     for axis in range(len(result) - 1, -1, -1):
         if sizes[axis] == 1:
             result[axis] = following
-        following = larger(following, result[axis] * sizes[axis])
+        reached = result[axis] * sizes[axis]
+        following = reached if int(reached) > int(following) else following  # no step is ever made by it
     return tuple(result)
 
 

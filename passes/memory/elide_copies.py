@@ -171,9 +171,9 @@ class _Reader:
         local: list[int] = []
         for move, (source, target) in zip(moves, sides, strict=True):
             reads, writes = call.ins[move.operand], call.outs[move.result]
-            if move.target.count < self.places[writes].box.count:
+            if move.target.count != self.places[writes].box.count:
                 rank = 2
-            elif move.source.count < self.places[reads].box.count:
+            elif move.source.count != self.places[reads].box.count:
                 rank = max(rank, 1)
             numbered[self.number] = move
             if all(home_block(self.places[value].root, self.main) is call.parent for value in (reads, writes)):

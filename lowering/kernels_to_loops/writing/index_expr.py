@@ -172,14 +172,14 @@ class Expr:
         if by == 1:
             return self, Expr()
         whole = Expr([(atom, factor // by) for atom, factor in self.terms if factor % by == 0])
-        rest = Expr([(atom, factor) for atom, factor in self.terms if factor % by], self.constant)
+        rest = Expr([(atom, factor) for atom, factor in self.terms if factor % by != 0], self.constant)
         shift = rest.bounds[0] // by  # makes the rest non-negative
         rest, whole = rest - shift * by, whole + shift
         if surely_below(rest.bounds[1], by):
             return whole, rest
         for common in sorted({common_divisor(factor, by) for _, factor in rest.terms} - {1}, reverse=True):
             # What moves in steps of `common` apart from what stays within one step.
-            fine = Expr([term for term in rest.terms if term[1] % common], rest.constant % common)
+            fine = Expr([term for term in rest.terms if term[1] % common != 0], rest.constant % common)
             if surely_below(-1, fine.bounds[0]) and surely_below(fine.bounds[1], common):
                 steps = [(atom, factor // common) for atom, factor in rest.terms if factor % common == 0]
                 quotient, remainder = Expr(steps, rest.constant // common).divide(by // common)
