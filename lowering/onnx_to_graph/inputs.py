@@ -5,7 +5,7 @@ Inputs that a compile is specialised for are values, and no inputs any more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -124,7 +124,7 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
                     f"input {name}: dimension {called} is from {low} to {high}, elsewhere from {known[called][0]}"
                 )
             sizes.append(known[called][1])
-        if None not in sizes and not is_fixed(*(size for size in sizes if size is not None)):
+        if None not in sizes and (whole or not is_fixed(*(size for size in sizes if size is not None))):
             shapes[name] = [size for size in sizes if size is not None]
     if unknown := sorted(set(ranges.dims) - names):
         there = ", ".join(sorted(names - {""})) or "none"
@@ -151,12 +151,17 @@ def _span(
 
 
 def input_types(
-    graph: GraphProto, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], values: Mapping[str, Array]
+    graph: GraphProto,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, Sequence[int]],
+    values: Mapping[str, Array],
+    free: Container[str] = (),
 ) -> dict[str, AnyTensor]:
     """The type of each input that has no value and is not an initialiser, in the model's order.
 
     `dims` gives sizes to dynamic dimensions by their names in the model, `shapes` gives whole input shapes.
-    A size that a shape, or a value's shape, gives to a named dimension holds for every other input too.
+    A size that a shape, or a value's shape, gives to a named dimension holds for every other input too. The shapes of
+    `free` inputs may differ from the numbers that the model states.
     """
     weights = {initializer.name for initializer in graph.initializer} - set(values)
     inputs = {value.name: value for value in graph.input if value.name not in weights}
@@ -168,7 +173,7 @@ def input_types(
             )
     shapes = {**shapes, **{name: value.shape for name, value in values.items()}}
     declared = {name: _declared(value, shapes.get(name)) for name, value in inputs.items()}
-    sizes = _sizes(declared, dims, shapes, values)
+    sizes = _sizes(declared, dims, shapes, values, free)
     types: dict[str, AnyTensor] = {}
     for name, value in inputs.items():
         if name in values:
@@ -206,6 +211,7 @@ def _sizes(
     dims: Mapping[str, int],
     shapes: Mapping[str, Sequence[int]],
     values: Mapping[str, Array],
+    free: Container[str],
 ) -> dict[str, int]:
     """Named dynamic dimensions and their sizes; raises InvalidInputError for contradictions."""
     names = {dimension for shape in declared.values() for dimension in shape if isinstance(dimension, str)}
@@ -222,7 +228,7 @@ def _sizes(
             raise InvalidInputError(f"input {name} has {len(declared[name])} dimensions, {option} gives {list(given)}")
         for axis, (dimension, size) in enumerate(zip(declared[name], given, strict=True)):
             wanted = sizes.setdefault(dimension, size) if isinstance(dimension, str) and dimension else dimension
-            if not is_fixed(size):
+            if not is_fixed(size) or (name in free and isinstance(dimension, int)):
                 continue
             if wanted not in ("", size) or size < 0:
                 raise InvalidInputError(f"input {name}: dimension {axis} is {wanted}, but {option} gives {size}")

@@ -55,7 +55,7 @@ def import_module(
     values = input_values(graph, specialize)
     if ranges is not None:
         shapes = {**shapes, **ranged_shapes(graph, ranges, dims)}
-    inputs = input_types(graph, dims, shapes, values)
+    inputs = input_types(graph, dims, shapes, values, ranges.shapes if ranges is not None else ())
 
     block = Block(arg_types=list(inputs.values()))
     arguments = dict(zip(inputs, block.args, strict=True))
@@ -70,7 +70,7 @@ def import_module(
 
     results = [scope.value(value.name, f"output {value.name}") for value in graph.output]
     for value, result in zip(graph.output, results, strict=True):
-        _check_output(value, result, emitter.bounds_of(result))
+        _check_output(value, result, emitter.bounds_of(result), free=ranges is not None and bool(ranges.shapes))
         emitter.place(result)
     named = _named([value.name for value in graph.output])
     for count, cuts in _counts(results, emitter).items():
@@ -98,8 +98,11 @@ def _counts(results: Sequence[SSAValue], emitter: Emitter) -> dict[SSAValue, lis
     return found
 
 
-def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds) -> None:
-    """Compares an output with what the model states: a wrong type is an error, a wrong shape a warning."""
+def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds, *, free: bool) -> None:
+    """Compares an output with what the model states: a wrong type is an error, a wrong shape a warning.
+
+    With `free`, inputs may have other shapes than stated, and so have outputs.
+    """
     if value.type.WhichOneof("value") != "tensor_type":
         return
     stated = value.type.tensor_type
@@ -107,7 +110,7 @@ def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds) -> No
         wanted = element_type(stated.elem_type, f"output {value.name}")
         if element_type_of_value(result) != wanted:
             raise InvalidModelError(f"output {value.name} should be {wanted}, but is {element_type_of_value(result)}")
-    if not stated.HasField("shape"):
+    if free or not stated.HasField("shape"):
         return
     shape = [-1 if axis in bounds else size for axis, size in enumerate(shape_of(result))]
     sizes = [entry.dim_value if entry.HasField("dim_value") else -1 for entry in stated.shape.dim]
