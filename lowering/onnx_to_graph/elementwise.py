@@ -58,8 +58,8 @@ from ...dialects.graph.unary import (
     TanhOp,
     TanOp,
 )
-from ...dialects.graph.values import element_type_of_value, is_float, shape_of
-from .node import Handler, Node
+from ...dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
+from .node import Handler, Node, Result
 from .types import element_type
 
 # The largest whole number up to which every whole number is a float64: `graph.clip` states limits as float64.
@@ -72,6 +72,18 @@ def _unary(make: Callable[[SSAValue], GraphOp]) -> Handler:
 
 def _binary(make: Callable[[SSAValue, SSAValue], GraphOp]) -> Handler:
     return lambda node: node.emit(make(node.operand(0), _second(node)))
+
+
+def _logical(handler: Handler) -> Handler:
+    """Of truth values: the ops take bits of integers, too."""
+
+    def logical(node: Node) -> Result:
+        for operand in node.operands():
+            if not is_bool(element_type_of_value(operand)):
+                raise node.invalid(f"takes truth values, got {element_type_of_value(operand)}")
+        return handler(node)
+
+    return logical
 
 
 def _second(node: Node) -> SSAValue:
@@ -201,7 +213,7 @@ HANDLERS: dict[str, Handler] = {
     "IsNaN": _unary(IsNanOp),
     "Log": _unary(LogOp),
     "Neg": _unary(NegOp),
-    "Not": _unary(NotOp),
+    "Not": _logical(_unary(NotOp)),
     "BitwiseNot": _unary(NotOp),
     "Reciprocal": _unary(ReciprocalOp),
     "Relu": _unary(ReluOp),
@@ -235,9 +247,9 @@ HANDLERS: dict[str, Handler] = {
     "LessOrEqual": _binary(LessEqualOp),
     "Greater": _binary(GreaterOp),
     "GreaterOrEqual": _binary(GreaterEqualOp),
-    "And": _binary(AndOp),
-    "Or": _binary(OrOp),
-    "Xor": _binary(XorOp),
+    "And": _logical(_binary(AndOp)),
+    "Or": _logical(_binary(OrOp)),
+    "Xor": _logical(_binary(XorOp)),
     "BitShift": _bit_shift,
     "BitwiseAnd": _binary(AndOp),
     "BitwiseOr": _binary(OrOp),
