@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -198,3 +199,21 @@ def test_conditions_and_boxes_of_other_shapes_are_invalid() -> None:
     ):
         with pytest.raises(InvalidModelError, match=message):
             mi.compile(model_of(text))
+
+
+@pytest.mark.parametrize(
+    ("type", "cut"), [("tensor<f32>", "[0, 0]"), ("tensor<i64>", "[0, 1]"), ("tensor<i64>", "[1, 0]")]
+)
+def test_a_count_cuts_a_result_that_is_there(type: str, cut: str, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.mlir"
+    path.write_text(
+        f"""builtin.module attributes {{mini_infer.level = "graph"}} {{
+          func.func @main(%x: tensor<4xf32>, %n: {type}) -> (tensor<4xf32>, {type} {{graph.counts = [{cut}]}}) {{
+            %y = graph.relu %x : tensor<4xf32>
+            %m = graph.abs %n : {type}
+            func.return %y, %m : tensor<4xf32>, {type}
+          }}
+        }}"""
+    )
+    with pytest.raises(InvalidModelError, match="@main: 'output1' is no count of results that are there"):
+        mi.compile(path, threads=1)
