@@ -190,9 +190,13 @@ def _byte_dot(root: MatmulOp | ConvOp, target: CpuAttr) -> str:
 
 
 def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
-    """Registers that a tile needs beside its sums: for two columns of the panel and one row, and all in two halves."""
-    halved = is_byte(element_type_of_value(root.operands[0])) and _byte_dot(root, target) in ("", "pmaddwd")
-    return 8 if halved else 3
+    """Registers that a tile needs beside its sums: for two columns of the panel and one row.
+
+    For bytes without an instruction of their own they are all in two halves; with ARM's, LLVM reads several rows ahead,
+    and with fewer registers it keeps sums on the stack.
+    """
+    bytes = is_byte(element_type_of_value(root.operands[0]))
+    return 8 if bytes and _byte_dot(root, target) != "vpdpbusd" else 3
 
 
 def _packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[int, Packing]:
