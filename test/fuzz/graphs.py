@@ -6,9 +6,10 @@ from contextlib import suppress
 
 import numpy as np
 from fuzz.growth import Case, Growth, Misfit
-from fuzz.makers import control, elementwise, movement, networks, numbers
+from fuzz.makers import control, elementwise, movement, networks, numbers, space
 
-MAKERS = {**elementwise.MAKERS, **movement.MAKERS, **networks.MAKERS, **control.MAKERS, **numbers.MAKERS}
+FAMILIES = (elementwise, movement, networks, control, numbers, space)
+MAKERS = {maker: weight for family in FAMILIES for maker, weight in family.MAKERS.items()}
 OTHER_TYPES = (np.int64, np.int32, np.bool_, np.uint8, np.int8)
 
 
