@@ -144,7 +144,7 @@ class Size(int):
 
     @override
     def __rmul__(self, other: Any) -> Any:
-        return self * other if _is_int(other) else other * int(self)
+        return self * other if _is_int(other) else other * pinned(self)
 
     @override
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
@@ -153,7 +153,11 @@ class Size(int):
             for _ in range(other):
                 result = result * self
             return result
-        return int(self) ** other
+        return pinned(self) ** pinned(other)
+
+    @override
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return other ** pinned(self)
 
     @override
     def __floordiv__(self, other: int) -> int:
@@ -178,6 +182,36 @@ class Size(int):
     @override
     def __rdivmod__(self, other: int) -> tuple[int, int]:
         return other // self, other % self
+
+    # What is no polynomial is right for the value now only, which is noted.
+
+    @override
+    def __float__(self) -> float:
+        return float(pinned(self))
+
+    @override
+    def __truediv__(self, other: int) -> float:
+        return pinned(self) / pinned(other) if _is_int(other) else NotImplemented
+
+    @override
+    def __rtruediv__(self, other: int) -> float:
+        return other / pinned(self) if _is_int(other) else NotImplemented
+
+    @override
+    def __lshift__(self, other: int) -> int:
+        return self * 2 ** pinned(other)
+
+    @override
+    def __rshift__(self, other: int) -> int:
+        return self // 2 ** pinned(other)
+
+    @override
+    def __and__(self, other: int) -> int:
+        return pinned(self) & pinned(other)
+
+    @override
+    def bit_length(self) -> int:
+        return pinned(self).bit_length()
 
     # comparisons
 

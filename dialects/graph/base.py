@@ -169,7 +169,8 @@ def _common(sizes: Iterable[int]) -> int:
 def broadcasts_to(shape: Sequence[int], target: Sequence[int]) -> bool:
     """Whether numpy can broadcast `shape` to exactly `target`."""
     leading = len(target) - len(shape)
-    return leading >= 0 and all(size in (1, wanted) for size, wanted in zip(shape, target[leading:], strict=True))
+    pairs = zip(shape, target[max(leading, 0) :], strict=False)
+    return leading >= 0 and all(size == 1 or equal(size, wanted) or equal(size, 1) for size, wanted in pairs)
 
 
 def require(condition: bool, fact: str) -> None:

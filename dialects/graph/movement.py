@@ -54,7 +54,7 @@ class ReshapeOp(MovementOp):
     def infer_types(self) -> Sequence[AnyTensor]:
         old, new = shape_of(self.x), ints(self.shape)
         require(all(size >= 0 for size in new), f"shape {list(new)} has a negative size")
-        require(prod(old) == prod(new), f"{prod(old)} elements of shape {list(old)} don't fill shape {list(new)}")
+        require(equal(prod(old), prod(new)), f"{prod(old)} elements of shape {list(old)} don't fill shape {list(new)}")
         return [tensor(element_type_of_value(self.x), new)]
 
     @override

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ..symbolic import is_fixed
 from .base import MovementOp, require
 from .values import (
     AnyTensor,
@@ -105,7 +106,7 @@ class ResizeOp(MovementOp):
         """Absent scales are the ratios of the sizes."""
         if scales is None:
             sizes = shape_of(SSAValue.get(x))
-            scales = [new / old if old else 1.0 for new, old in zip(shape, sizes, strict=True)]
+            scales = [_ratio(new, old) if old else 1.0 for new, old in zip(shape, sizes, strict=True)]
         properties = {
             "shape": ints_attr(shape),
             "scales": floats_attr(scales),
@@ -227,3 +228,9 @@ class ResizeOp(MovementOp):
             limits = np.iinfo(x.dtype)
             computed = np.clip(np.rint(computed), limits.min, limits.max)
         return (computed.astype(x.dtype),)
+
+
+def _ratio(new: int, old: int) -> float:
+    """What one size is of another; of run time, too, where that is a whole number."""
+    whole = new // old
+    return float(whole) if new % old == 0 and is_fixed(whole) else new / old

@@ -18,11 +18,12 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidInputError
-from ...dialects.graph.base import GraphOp
+from ...dialects.graph.base import ElementwiseOp, GraphOp
 from ...dialects.graph.blobs import BlobStore
+from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.conversion import CastOp, UnpackBitsOp
 from ...dialects.graph.evaluation import is_cheap
-from ...dialects.graph.movement import ReshapeOp
+from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.narrow import packed, packed_bits
 from ...dialects.graph.quantization import DequantizeOp
 from ...dialects.graph.sizes import SizesOp
@@ -37,7 +38,7 @@ from ...dialects.graph.values import (
     tensor,
     type_of,
 )
-from ...dialects.symbolic import is_fixed
+from ...dialects.symbolic import is_fixed, now, pinned
 from .bounded import BoundError, Bounds, result_bounds
 from .size_arithmetic import evaluated_sizes
 
@@ -160,12 +161,52 @@ class Emitter:
             op.erase()
             return values
         op.location = location
+        self._narrow(op, location)
         for operand in op.operands:
             self.place(operand)
         self.block.add_op(op)
         if any(operand in self._bounds for operand in op.operands) and (found := result_bounds(op, self._bounds)):
             self._bounds[op.results[0]] = found
         return op.results
+
+    def _narrow(self, op: GraphOp, location: LocationAttr) -> None:
+        """Says of operands that are broadcast along a size of run time, which was found to be 1, that it is 1."""
+        if not isinstance(op, ElementwiseOp | BroadcastToOp | MatmulOp):
+            return
+        result = shape_of(op.results[0])
+        for index, operand in enumerate(op.operands):
+            shape = list(shape_of(operand))
+            first = len(result) - len(shape)
+            for axis in range(len(shape) - 2 * isinstance(op, MatmulOp)):
+                if not is_fixed(shape[axis]) and now(shape[axis]) == 1 and now(result[first + axis]) != 1:
+                    shape[axis] = 1
+            if tuple(shape) != tuple(shape_of(operand)):
+                op.operands[index] = self.emit(ReshapeOp(operand, shape, location), location)[0]
+
+    def now(self, value: SSAValue) -> Array | None:
+        """What a value is at present that hangs on sizes only: it is right for these sizes only, which is noted."""
+        sizes: set[int] = set()
+        found = self._computed(value, sizes)
+        if found is not None:
+            for size in sizes:
+                pinned(size)
+        return found
+
+    def _computed(self, value: SSAValue, sizes: set[int]) -> Array | None:
+        """The value, and the sizes that it was computed from; None where it hangs on more."""
+        known, op = self.known(value), value.owner
+        if known is not None:
+            sizes.update(size for size in known.flat if not is_fixed(size)) if known.dtype == object else None
+            return known.astype(numpy_dtype(element_type_of_value(value)))
+        if (
+            not isinstance(op, GraphOp)
+            or not is_cheap(op)
+            or any(_elements(each) > FOLD_ELEMENTS for each in op.results)
+        ):
+            return None
+        arrays = [self._computed(operand, sizes) for operand in op.operands]
+        operands = [array for array in arrays if array is not None]
+        return _evaluated(op, operands)[op.results.index(value)] if len(operands) == len(arrays) else None
 
     def bound(self, value: SSAValue, axis: int, count: SSAValue) -> None:
         """Says that of a value's elements along an axis only the first `count` are there, an i64 of rank 0."""

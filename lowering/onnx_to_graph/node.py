@@ -134,6 +134,8 @@ class Node:
         operand = self.operand(index)
         value = self.known(operand)
         if value is None:
+            value = self.emitter.now(operand)
+        if value is None:
             raise self.unknown(f"operand {index} ({self.proto.input[index]})", operand)
         return value
 

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.graph.resize import ResizeOp
 from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
+from ...dialects.symbolic import bounds_of, is_fixed, pinned
 from .node import Handler, Node
 
 _ROI, _SCALES, _SIZES = 1, 2, 3
@@ -37,7 +38,16 @@ def _scaled(node: Node, x: SSAValue, scales: Sequence[float]) -> list[int]:
     """Sizes times scales, rounded down; in single precision, in which the scales are given."""
     if len(scales) != len(shape_of(x)):
         raise node.invalid(f"{len(scales)} scales for an operand of rank {len(shape_of(x))}")
-    return [floor(np.float32(scale) * np.float32(size)) for scale, size in zip(scales, shape_of(x), strict=True)]
+    return [_times(scale, size) for scale, size in zip(scales, shape_of(x), strict=True)]
+
+
+def _times(scale: float, size: int) -> int:
+    """A size times a scale, rounded down. One of run time stays one where single precision is exact for all sizes."""
+    if not is_fixed(size):
+        numerator, denominator = np.float32(scale).item().as_integer_ratio()
+        if bounds_of(size)[1] * numerator < 2**24:
+            return size * numerator // denominator
+    return floor(np.float32(scale) * np.float32(pinned(size)))
 
 
 def _resize(node: Node) -> SSAValue:

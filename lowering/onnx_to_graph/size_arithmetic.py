@@ -105,7 +105,11 @@ def _mapped(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
 
 
 def _objects(array: Any) -> Array:
-    """The array with Python's integers in it."""
+    """The array with Python's integers in it; a size alone, which numpy takes for a number, is one of rank 0."""
+    if isinstance(array, int):
+        result = np.empty((), object)
+        result[()] = array
+        return result
     array = np.asarray(array)
     if array.dtype == object:
         return array

@@ -93,11 +93,9 @@ def schedule_kernel(
     ways = schedules_for(target.device, form)
     if not ways:
         raise CompileError(f"{where}: there is no schedule for the form '{form}' on {target.device}")
-    found = [
-        (schedule, schedule.cost(kernel, target))
-        for way in ways.values()
-        for schedule in way.candidates(kernel, target)
-    ]
+    candidates = [each for way in ways.values() for each in way.candidates(kernel, target)]
+    with unguarded():
+        found = [(each, each.cost(kernel, target)) for each in candidates]
     allowed = [each for each in found if each[0].name == pick or (pick is None and each[0].name not in forbid)]
     if not allowed:
         can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"

@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects.extensions import FPToSIOp, IndexCastOp
 from ....dialects.graph.resize import ResizeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
+from ....dialects.symbolic import is_fixed, now, unguarded
 from ..writing.arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr
@@ -131,16 +132,25 @@ class _Axis:
         return b.min(b.max(whole, 0), self.old - 1)
 
 
+_LOCAL = ("asymmetric", "half_pixel", "tf_half_pixel_for_nn")
+"""Ways of placing what is enlarged by a whole factor that are the same at each element of x, however many there are."""
+
+
 def _nearest(v: Values, op: ResizeOp, axis: int, i: Expr) -> Expr:
-    indices = op.taps(axis)[0][:, 0]
-    if i.number is not None:
-        return Expr.of(int(indices[i.number]))
     old, new = shape_of(op.x)[axis], ints(op.shape)[axis]
-    steps = np.arange(new)
-    if new % old == 0 and np.array_equal(indices, steps // (new // old)):
-        return i.divide(new // old)[0]
-    if old % new == 0 and np.array_equal(indices, steps * (old // new) + indices[0]):
-        return i * (old // new) + int(indices[0])
+    if i.number is not None:
+        return Expr.of(int(op.taps(axis)[0][i.number, 0]))
+    if is_fixed(old, new):
+        indices, steps = op.taps(axis)[0][:, 0], np.arange(new)
+        if new % old == 0 and np.array_equal(indices, steps // (new // old)):
+            return i.divide(new // old)[0]
+        if old % new == 0 and np.array_equal(indices, steps * (old // new) + indices[0]):
+            return i * (old // new) + int(indices[0])
+    elif new % old == 0 and is_fixed(new // old) and now(old) > 2 and op.coordinate.data in _LOCAL:
+        with unguarded():
+            indices = op.taps(axis)[0][:, 0]
+        if np.array_equal(indices, np.arange(now(new)) // (new // old)):
+            return i.divide(new // old)[0]
     along = _Axis(v, op, axis)
 
     def write() -> Index:

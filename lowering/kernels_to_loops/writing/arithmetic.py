@@ -51,6 +51,7 @@ from ....dialects.extensions import (
 )
 from ....dialects.extensions.replace import scalar_of, shaped_like
 from ....dialects.graph.narrow import is_narrow, is_narrow_float
+from ....dialects.symbolic import Size
 from .builder import LoopBuilder
 from .narrow_floats import from_narrow, to_narrow, to_odd
 
@@ -189,7 +190,13 @@ class Arithmetic:
         return not is_integer(self.element)
 
     def constant(self, value: float | int) -> SSAValue:
-        """A number, in every lane of a vector."""
+        """A number, in every lane of a vector; a size of run time, too."""
+        if isinstance(value, Size):
+            number = convert(self.b, self.b.constant(value, i64), i64, self.element)
+            type = self.type
+            if not isinstance(type, VectorType):
+                return number
+            return self.b.splat(number, cast("VectorType[Attribute]", type).get_shape()[0])
         return self.b.constant(float(value) if self.is_float else value, self.type)
 
     def binary(self, kind: str, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -387,7 +394,12 @@ def convert(b: LoopBuilder, value: SSAValue, source: Attribute, target: Attribut
     if signless(source) == signless(target):
         return value
     number = number_in(value)
-    if number is not None and not is_integer(target) and (number >= 0 or not is_unsigned(source)):
+    if (
+        number is not None
+        and not isinstance(number, Size)
+        and not is_integer(target)
+        and (number >= 0 or not is_unsigned(source))
+    ):
         return b.constant(number, shaped_like(target, value.type))
     if target == i1:
         of = Arithmetic(b, value.type, is_unsigned(source))
