@@ -31,9 +31,12 @@ class Writer:
         self.ops: list[Operation] = []
 
     def emit(self, op: GraphOp) -> SSAValue:
-        """The op's result: known now where all that it reads is, so that patterns can go on with it."""
+        """The op's result: known now where all that it reads is, so that patterns can go on with it.
+
+        Not what would be larger: a dequantised weight.
+        """
         known = self.constants.is_constant
-        if not isinstance(op, ContractionOp) and all(known(operand) for operand in op.operands):
+        if not isinstance(op, ContractionOp | DequantizeOp) and all(known(operand) for operand in op.operands):
             (array,) = op.evaluate(*map(self.constants.known, op.operands))
             op.erase()
             return self.array(array)

@@ -172,3 +172,17 @@ func.func @added(%x: tensor<2x8xui8>, %y: tensor<2x8xui8>) -> tensor<2x4xui8> {
   %q = graph.quantize %c, %s {to = ui8} : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xui8>
   func.return %q : tensor<2x4xui8>
 }
+
+// -----
+
+// Weights stay bytes when they are moved.
+// CHECK-LABEL: @weights
+// CHECK:         %[[W:.*]] = graph.constant {{.*}} : tensor<3x2xi8>
+// CHECK:         graph.dequantize %[[W]], %{{.*}} : (tensor<3x2xi8>, tensor<1x2xf32>) -> tensor<3x2xf32>
+func.func @weights() -> tensor<3x2xf32> {
+  %w = graph.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi8>
+  %s = graph.constant dense<[[0.5], [0.25]]> : tensor<2x1xf32>
+  %d = graph.dequantize %w, %s : (tensor<2x3xi8>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  %t = graph.transpose %d {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return %t : tensor<3x2xf32>
+}
