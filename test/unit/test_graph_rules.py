@@ -27,9 +27,12 @@ from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, Gat
 from mini_infer.dialects.graph.linear_attention import LinearAttentionOp
 from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.patches import Col2ImOp
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.sampling import SampleOp
 from mini_infer.dialects.graph.selection import TopKOp
 from mini_infer.dialects.graph.structure import WeightOp
 from mini_infer.dialects.graph.unary import ExpOp, NegOp, NotOp, ReluOp
@@ -73,6 +76,7 @@ def concat(*values: Any, axis: int) -> GraphOp:
 IMAGE, KERNEL = f(1, 4, 8, 8), f(6, 4, 3, 3)
 LSTM = [f(5, 2, 3), f(1, 16, 3), f(1, 16, 4)]
 ATTENTION = [f(1, 4, 3, 8), f(1, 2, 5, 8), f(1, 2, 5, 6)]
+align = partial(RoiAlignOp, shape=(2, 2))
 conv, pool = ConvOp, partial(MaxPoolOp, kernel=(2, 2))
 transposed = ConvTransposeOp
 lstm = partial(LstmOp, hidden=4)
@@ -130,6 +134,24 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (pool, [f(1, 4, 8)], "1 spatial dimensions, but a kernel of 2"),
     (partial(AvgPoolOp, kernel=(2,)), [i(1, 4, 8)], "operand must be of a float type, got i64"),
     (partial(LrnOp, size=0), [IMAGE], "the number of channels must be positive"),
+    (SampleOp, [IMAGE, i(1, 5, 2)], "positions must be of a float type, got i64"),
+    (SampleOp, [IMAGE, f(1, 5, 3)], "positions of shape [1, 5, 3], but a position has 2 entries"),
+    (SampleOp, [IMAGE, f(2, 5, 2)], "1 samples, but positions for 2"),
+    (SampleOp, [i(1, 4, 8), f(1, 5, 1)], "only floats can be weighed"),
+    (SampleOp, [f(1, 4), f(1, 5, 1)], "needs 1 to 3 spatial dimensions, got 0"),
+    (SampleOp, [f(1, 4, 0), f(1, 5, 1)], "positions in a dimension that has no elements"),
+    (partial(SampleOp, mode="area"), [IMAGE, f(1, 5, 2)], 'mode is one of nearest, linear, cubic, got "area"'),
+    (partial(SampleOp, padding="x"), [IMAGE, f(1, 5, 2)], 'padding is one of zeros, border, reflection, got "x"'),
+    (align, [i(1, 4, 8, 8), i(3), i(3, 4)], "operand must be of a float type, got i64"),
+    (align, [f(1, 4, 8), i(3), f(3, 4)], "needs [batch, channels, height, width], got [1, 4, 8]"),
+    (align, [IMAGE, i(3), f(3, 5)], "regions of shape [3, 5] for indices of shape [3]"),
+    (align, [f(1, 4, 0, 8), i(3), f(3, 4)], "regions of a picture that has no elements"),
+    (partial(align, samples=-1), [IMAGE, i(3), f(3, 4)], "samples are 0 to"),
+    (partial(RoiPoolOp, shape=(0, 2)), [IMAGE, i(3), f(3, 4)], "a result needs a height and a width"),
+    (partial(Col2ImOp, shape=(3, 3), kernel=(2,)), [f(1, 4, 4)], "a picture [3, 3], but a window [2]"),
+    (partial(Col2ImOp, shape=(3,), kernel=(2,)), [IMAGE], "needs [N, C * taps, windows]"),
+    (partial(Col2ImOp, shape=(3,), kernel=(2,)), [f(1, 3, 2)], "2 taps do not divide 3 columns"),
+    (partial(Col2ImOp, shape=(3,), kernel=(2,)), [f(1, 4, 3)], "3 windows, but there is room for 2"),
     (partial(LrnOp, size=3), [f(4)], "needs a batch and a channel dimension"),
     # reduction
     (partial(ReduceSumOp, axes=(0,)), [b(2)], "truth values (i1) are no numbers"),
