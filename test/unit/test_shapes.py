@@ -46,9 +46,8 @@ def model_of(build: Build) -> ModelProto:
 
 def compiled(build: Build, dims: Mapping[str, Span], **options: Any) -> DynamicEngine:
     """An engine for a profile; on one thread, unless told otherwise."""
-    engine = mi.compile(
-        model_of(build), profile=mi.OptimizationProfile(dims=dims), **{"threads": 1, "compile_threads": 1, **options}
-    )
+    settings: dict[str, Any] = {"threads": 1, "compile_threads": 1, **options}
+    engine = mi.compile(model_of(build), profile=mi.OptimizationProfile(dims=dims), **settings)
     return cast("DynamicEngine", engine)
 
 
@@ -56,7 +55,7 @@ def by_reference(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
     """What ONNX's own evaluator makes of it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return cast("list[Array]", ReferenceEvaluator(model).run(None, dict(inputs)))
+        return cast("Any", ReferenceEvaluator(model)).run(None, dict(inputs))
 
 
 def sizes_of(b: ModelBuilder, value: str, start: int, end: int) -> str:
