@@ -136,11 +136,14 @@ def retyped(case: Case, number: int) -> tuple[ModelProto, dict[str, Any]]:
     formal = list(schema.inputs)
     infos = {info.name: info for info in model.graph.input}
     values = dict(zip(infos, case.data[0][0], strict=True))
-    was = infos[node.input[0]].type.tensor_type.elem_type if node.input else number
+    first = node.input[0] if node.input else ""
+    was = infos[first].type.tensor_type.elem_type if first in infos else number
     for index, name in enumerate(node.input):
         allowed = _allowed(schema, formal[min(index, len(formal) - 1)].type_str)
         if name in infos and infos[name].type.tensor_type.elem_type == was and number in map(number_of, allowed):
-            values[name] = np.asarray(values[name]).astype(dtype)
+            given = np.asarray(values[name])
+            between = np.float64 if given.dtype.kind == "V" else given.dtype  # narrow types know floats only
+            values[name] = given.astype(between).astype(dtype)
             infos[name].type.tensor_type.elem_type = number
     for info in model.graph.output:
         info.type.tensor_type.elem_type = TensorProto.UNDEFINED
