@@ -14,6 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
+from mini_infer.lowering.onnx_to_graph.operators import HANDLERS
 
 X = random(2, 3)
 
@@ -156,11 +157,12 @@ def test_no_opset() -> None:
         imported(model)
 
 
-def test_attributes_that_would_be_passed_over() -> None:
+def test_attributes_that_would_be_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     case = Case("Attention", [random(1, 1, 2, 4)] * 3, 23, {"softmax_precision": 1})
     imported(one_node(case)[0])
-    model, _ = one_node(Case("Cast", [X], 19, {"to": 10, "saturate": 0}))
-    with pytest.raises(UnsupportedError, match=r"the_node \(Cast\): attribute saturate is not supported here"):
+    monkeypatch.setitem(HANDLERS, "LeakyRelu", lambda node: node.operand())
+    model, _ = one_node(Case("LeakyRelu", [X], 19, {"alpha": 0.5}))
+    with pytest.raises(UnsupportedError, match=r"the_node \(LeakyRelu\): attribute alpha is not supported here"):
         imported(model)
 
 
