@@ -20,6 +20,14 @@ _Value = TypeVar("_Value")
 Dims = Annotated[
     list[str] | None, typer.Option("--dim", metavar="NAME=SIZE", help="Size of a dynamic dimension; may be repeated.")
 ]
+Spans = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="NAME=MIN,OPT,MAX",
+        help="Sizes of a dynamic dimension, made for the second; may be repeated.",
+    ),
+]
 Shapes = Annotated[
     list[str] | None,
     typer.Option("--shape", metavar="NAME=1,3,224,224", help="Whole shape of an input; may be repeated."),
@@ -40,6 +48,11 @@ Precision = Annotated[str, typer.Option(help=f"Of products on a GPU: {', '.join(
 def dims_of(texts: Sequence[str] | None) -> dict[str, int]:
     """The sizes that `--dim` gives; raises ConfigError quoting what is wrong."""
     return _named("--dim", texts, _size, "NAME=SIZE with a size of at least 1")
+
+
+def spans_of(texts: Sequence[str] | None) -> dict[str, tuple[int, int, int]]:
+    """The sizes from, best, to, that `--range` gives; raises ConfigError quoting what is wrong."""
+    return _named("--range", texts, _span, "NAME=MIN,OPT,MAX with 1 <= MIN <= OPT <= MAX")
 
 
 def shapes_of(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
@@ -79,6 +92,13 @@ def _size(text: str) -> int:
 
 def _shape(text: str) -> tuple[int, ...]:
     return tuple(_size(each) for each in text.split(","))
+
+
+def _span(text: str) -> tuple[int, int, int]:
+    low, best, high = _shape(text)
+    if not low <= best <= high:
+        raise ValueError
+    return low, best, high
 
 
 def _named(option: str, texts: Sequence[str] | None, read: Callable[[str], _Value], expected: str) -> dict[str, _Value]:

@@ -20,7 +20,7 @@ from typer.core import TyperCommand
 from typing_extensions import override
 
 from ..lowering.registry import PASSES, PASSES_BY_LEVEL, Level, pass_summary
-from .binding import Dims, Gpu, Precision, Shapes, Specialize, dims_of, shapes_of, values_of
+from .binding import Dims, Gpu, Precision, Shapes, Spans, Specialize, dims_of, shapes_of, spans_of, values_of
 from .one_line_errors import OneLineErrorsCommand, status_of
 from .versions import Version
 
@@ -102,6 +102,7 @@ def mini_opt(
     gpu: Gpu = None,
     precision: Precision = "fp32",
     dim: Dims = None,
+    range: Spans = None,
     shape: Shapes = None,
     specialize: Specialize = None,
     print_ir_before: Annotated[
@@ -170,6 +171,7 @@ def mini_opt(
         gpu=gpu,
         precision=precision,
         dims=dims_of(dim),
+        spans=spans_of(range),
         shapes=shapes_of(shape),
         specialize=values_of(specialize),
         watch=wanted,

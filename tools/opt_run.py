@@ -55,6 +55,7 @@ class OptOptions:
     gpu: str | None = None
     precision: str = "fp32"
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    spans: Mapping[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
     watch: Wanted = field(default_factory=Wanted)
@@ -89,8 +90,10 @@ class OptRun:
         self.frontend = options.frontend or _frontend_of(options.input)
         if options.pass_pipeline is not None and options.to is not None:
             raise ConfigError("-p/--pass-pipeline and --to exclude each other")
-        if self.frontend == "mlir" and (options.dims or options.shapes or options.specialize):
-            raise ConfigError("--dim, --shape and --specialize are for ONNX models; the inputs of a module are fixed")
+        if self.frontend == "mlir" and (options.dims or options.spans or options.shapes or options.specialize):
+            raise ConfigError(
+                "--dim, --range, --shape and --specialize are for ONNX models; the inputs of a module are fixed"
+            )
         if self.frontend == "onnx" and (options.split_input_file or options.verify_diagnostics):
             raise ConfigError("--split-input-file and --verify-diagnostics are for text")
         if options.gpu is None and options.precision != "fp32":
@@ -190,9 +193,16 @@ class OptRun:
         from ..lowering.onnx_to_graph import import_onnx
 
         source = content if self.options.input == STANDARD_STREAM else self.options.input
+        from ..lowering.onnx_to_graph.inputs import Ranges
+
         options = self.options
         return import_onnx(
-            source, ctx=self.ctx, dims=options.dims, shapes=options.shapes, specialize=options.specialize
+            source,
+            ctx=self.ctx,
+            dims=options.dims,
+            shapes=options.shapes,
+            specialize=options.specialize,
+            ranges=Ranges(options.spans) if options.spans else None,
         )
 
     def _parse(self, part: _Part, places: dict[Operation, int] | None = None) -> ModuleOp:

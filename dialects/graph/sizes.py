@@ -32,11 +32,7 @@ class SymbolsAttr(Data[tuple[Symbol, ...]]):
     @classmethod
     @override
     def parse_parameter(cls, parser: AttrParser) -> tuple[Symbol, ...]:
-        def symbol() -> Symbol:
-            return Symbol(parser.parse_str_literal(), parser.parse_integer(), parser.parse_integer())
-
-        with parser.in_angle_brackets():
-            return tuple(parser.parse_comma_separated_list(parser.Delimiter.NONE, symbol))
+        parser.raise_error("a module with sizes of run time is for reading: it does not say what they hang on")
 
     @override
     def print_parameter(self, printer: Printer) -> None:

@@ -360,3 +360,32 @@ def test_text_that_is_nested_too_deeply_is_an_error(module: Path, capsys: pytest
     module.write_text("func.func @f() attributes {a = " + 20_000 * "[" + "} { func.return }")
     assert main([str(module)]) == 1
     assert capsys.readouterr().err == f"mini-opt: error: {module} is nested too deeply\n"
+
+
+@pytest.fixture
+def any_rows(tmp_path: Path) -> Path:
+    """A model of one relu on any number of rows."""
+    b = ModelBuilder("any_rows")
+    path = tmp_path / "rows.onnx"
+    path.write_bytes(b.model([b.node("Relu", b.input("x", ["n", 3]))]).SerializeToString())
+    return path
+
+
+def test_a_range_of_sizes_is_shown_and_not_read_again(any_rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = any_rows.with_suffix(".mlir")
+    assert main([str(any_rows), "--range", "n=1,4,16", "-o", str(written)]) == 0
+    assert '#kernel.symbols<"n" 1 16>' in written.read_text()
+    assert "graph.relu %0 : tensor<?x3xf32>" in written.read_text()
+    assert main([str(written)]) == 1
+    assert "a module with sizes of run time is for reading" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", ["n=1,4", "n=5,4,16", "n=0,1,2", "n", "=1,2,3", "n=1,2,x"])
+def test_a_range_that_is_none(any_rows: Path, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(any_rows), "--range", wrong]) == 1
+    assert f"--range {wrong}: expected NAME=MIN,OPT,MAX with 1 <= MIN <= OPT <= MAX" in capsys.readouterr().err
+
+
+def test_a_range_of_an_unknown_dimension(any_rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(any_rows), "--range", "m=1,2,3"]) == 1
+    assert "no input has a dynamic dimension m; there are: n" in capsys.readouterr().err
