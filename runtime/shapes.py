@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
-from ..dialects.symbolic import Guards, InputSymbol, Size, Symbol, symbols_of, value_at
+from ..dialects.symbolic import Guards, InputSymbol, Size, Symbol, bounds_of, symbols_of, value_at
 from ..passes.planning import Plan, Problem, solve
 from .specs import TensorSpec
 
@@ -55,10 +55,13 @@ class ShapeFamily:
 
     @cached_property
     def largest(self) -> Plan | None:
-        """The plan of the arena at the largest shapes, where there are such."""
+        """A plan of the arena that does for all shapes, where there is an end to them: no buffer is larger at any.
+
+        Most buffers are largest at the largest shapes, but not all: one of n - 1 - m rows is not, and not two at once.
+        """
         if not self.bounded:
             return None
-        return self._placed({symbol: symbol.high for symbol in self.arena.dims}, None)
+        return solve(settled(self.arena.problem, lambda size: bounds_of(size)[1]), "auto")
 
     @property
     def arena_bytes(self) -> int:
@@ -124,7 +127,7 @@ class ShapeFamily:
         return made
 
     def _made(self, values: dict[Symbol, int]) -> InferencePlan:
-        plan = self._placed(values, self.largest)
+        plan = self._placed(values)
         offsets = [plan.offsets[buffer.id] for buffer in self.arena.problem.buffers]
         places = self.arena.symbols[len(self.arena.symbols) - len(offsets) :]
         values = {**values, **dict(zip(places, offsets, strict=True))}
@@ -142,14 +145,17 @@ class ShapeFamily:
             family=self,
         )
 
-    def _placed(self, values: Mapping[Symbol, int], largest: Plan | None) -> Plan:
-        """The buffers' places: any that are no higher than those of the largest shapes will do."""
+    def _placed(self, values: Mapping[Symbol, int]) -> Plan:
+        """The buffers' places: any that are no higher than those of the plan for all shapes will do."""
+        largest = self.largest
         problem = settled(self.arena.problem, partial(value_at, values=values))
         if largest is None:
             return solve(problem, "auto")
         found = solve(problem, "auto", budget=PLANNING_STEPS, target=largest.height)
-        # At smaller shapes no buffer is larger, so that the same places will always do.
-        return found if found.height <= largest.height else replace(found, offsets=largest.offsets)
+        # No buffer is larger than there, so that the same places will always do.
+        return (
+            found if found.height <= largest.height else replace(found, offsets=largest.offsets, height=largest.height)
+        )
 
 
 def settled(record: T, number: Callable[[int], int]) -> T:

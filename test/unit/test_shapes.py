@@ -371,3 +371,20 @@ def test_a_plan_of_one_shape_has_no_others() -> None:
         engine.plan.create_execution_context().set_shapes({"x": (3, 12)})
     with pytest.raises(mi.InvalidInputError, match=r"has shape \[3, 12\] instead of \[2, 12\]"):
         engine.plan_for({"x": (3, 12)})
+
+
+def falling(b: ModelBuilder) -> Sequence[str]:
+    x = b.input("x", ["n", 64])
+    rest = b.node("Concat", b.node("Sub", b.ints(16), sizes_of(b, x, 0, 1)), b.ints(64), axis=0)
+    y = b.node("Tanh", b.node("Expand", b.node("ReduceMean", x, b.ints(0)), rest))
+    return [b.node("Gemm", y, b.weight(64, 64), b.weight(64))]
+
+
+def test_the_arena_holds_buffers_that_are_largest_at_the_smallest_shape() -> None:
+    model, engine = model_of(falling), compiled(falling, {"n": (1, 8, 15)})
+    for rows in (15, 1, 8):
+        plan, inputs = engine.plan_for({"x": (rows, 64)}), example_inputs(model, 1, n=rows)
+        assert plan.memory.arena_bytes <= plan.arena_bytes
+        (found,), (wanted,) = engine(inputs).values(), by_reference(model, inputs)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert engine.compiles == 1
