@@ -101,5 +101,7 @@ def schedule_kernel(
         can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"
         raise CompileError(f"{where}: no schedule that is allowed carries this {form} out; those that could: {can}")
     taken, _ = min(allowed, key=lambda each: each[1])
-    kernel.schedule, kernel.interface = taken.attribute(), taken.interface(kernel)
+    kernel.schedule = taken.attribute()
+    # As code will read it: its options are numbers, also where they were found from sizes of run time.
+    kernel.interface = type(taken).of(kernel.schedule).interface(kernel)
     return Choice(kernel.sym_name.data, form, tuple(found), taken)

@@ -388,3 +388,20 @@ def test_the_arena_holds_buffers_that_are_largest_at_the_smallest_shape() -> Non
         (found,), (wanted,) = engine(inputs).values(), by_reference(model, inputs)
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
     assert engine.compiles == 1
+
+
+def computed_rows(b: ModelBuilder) -> Sequence[str]:
+    """A product whose left-hand side is computed block by block into scratch."""
+    x = b.input("x", ["n", 64])
+    rest = b.node("Concat", b.node("Sub", b.ints(16), sizes_of(b, x, 0, 1)), b.ints(64), axis=0)
+    y = b.node("Gemm", b.node("Relu", x), b.weight(64, 64), b.weight(64))
+    z = b.node("Tanh", b.node("Expand", b.node("ReduceMean", y, b.ints(0)), rest))
+    return [b.node("Softmax", b.node("Concat", y, b.node("Gemm", z, b.weight(64, 64), b.weight(64)), axis=0), axis=0)]
+
+
+def test_scratch_is_for_the_blocks_that_code_makes() -> None:
+    model, engine = model_of(computed_rows), compiled(computed_rows, {"n": (1, 8, 15)})
+    for rows in (15, 8, 1):
+        inputs = example_inputs(model, 1, n=rows)
+        (found,), (wanted,) = engine(inputs).values(), by_reference(model, inputs)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from ....dialects.symbolic import bounds_of, is_fixed, pinned
@@ -76,16 +76,10 @@ def tile_classes(
     return classes
 
 
-def block_classes(b: LoopBuilder, pixels: int, block: int, largest: int) -> list[TileClass]:
-    """A row in blocks that are cut into tiles again: what whole blocks leave over at run time comes in tiles."""
-    if is_fixed(pixels):
-        return tile_classes(b, pixels, block)
-    whole = pixels // block
-    done = whole * block
-    return [TileClass(Extent(0), Extent(whole), Extent(0), block, ((0, block),))] + [
-        replace(each, first=b.add(each.first, whole), start=b.add(each.start, done))
-        for each in tile_classes(b, pixels - done, largest)
-    ]
+def block_classes(b: LoopBuilder, pixels: int, block: int) -> list[TileClass]:
+    """A row in blocks that are cut into tiles again. One that is known at run time only is taken as it is now: what
+    several blocks and a rest of tiles write together reaches beyond their scratch."""
+    return tile_classes(b, pinned(pixels), block)
 
 
 def _classes_of_run_time(
