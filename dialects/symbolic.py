@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
+from itertools import count
 from math import gcd, lcm
 from typing import Any, Self, TypeAlias, cast
 
@@ -34,6 +35,8 @@ class Symbol:
     name: str
     low: int
     high: int
+    number: int = field(default_factory=count().__next__, init=False)
+    """In the order in which symbols were made: code must not hang on where Python has them."""
 
     @override
     def __repr__(self) -> str:
@@ -61,9 +64,14 @@ class Quotient:
     dividend: Terms
     divisor: Terms
 
+    @cached_property
+    def text(self) -> str:
+        """As MLIR writes it."""
+        return f"({_bracketed(self.dividend)} floordiv {_bracketed(self.divisor)})"
+
     @override
     def __repr__(self) -> str:
-        return f"({_bracketed(self.dividend)} floordiv {_bracketed(self.divisor)})"
+        return self.text
 
 
 Atom: TypeAlias = "Symbol | Quotient"
@@ -466,9 +474,9 @@ def _sorted(atoms: Sequence[Atom]) -> Monomial:
     return tuple(sorted(atoms, key=_rank)) if len(atoms) > 1 else tuple(atoms)
 
 
-def _rank(atom: Atom) -> int:
-    """A place in an order of all atoms."""
-    return id(atom) if isinstance(atom, Symbol) else hash(atom)
+def _rank(atom: Atom) -> tuple[int, str]:
+    """A place in an order of all atoms: quotients first, by what they are."""
+    return (atom.number, "") if isinstance(atom, Symbol) else (-1, atom.text)
 
 
 def _quotient(a: int, b: int) -> int:
@@ -564,7 +572,7 @@ def _exactly(dividend: Terms, divisor: Terms) -> Terms | None:
     return None
 
 
-def _weight(term: tuple[Monomial, int]) -> tuple[int, tuple[int, ...]]:
+def _weight(term: tuple[Monomial, int]) -> tuple[int, tuple[tuple[int, str], ...]]:
     return len(term[0]), tuple(sorted(map(_rank, term[0]), reverse=True))
 
 
