@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntAttr, ModuleOp
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from ..symbolic import Size
 from .sizes import SymbolsAttr
@@ -16,15 +16,21 @@ from .values import ints, ints_attr, is_fixed_attr
 def settled(module: ModuleOp, number: Callable[[int], int] = int) -> ModuleOp:
     """A copy of a module with numbers for its sizes: what they are now, unless `number` says another."""
     made = module.clone()
+    settle(made, number)
+    return made
+
+
+def settle(root: Operation, number: Callable[[int], int] = int) -> Callable[[Attribute], Attribute]:
+    """Puts numbers for the sizes of an op and all inside of it; what does so with attributes."""
     settling = _Settling(number)
-    for op in made.walk():
+    for op in root.walk():
         op.properties = {name: settling(value) for name, value in op.properties.items()}
         op.attributes = {
             name: settling(value) for name, value in op.attributes.items() if not isinstance(value, SymbolsAttr)
         }
         for value in (*op.results, *(each for region in op.regions for block in region.blocks for each in block.args)):
             value._type = settling(value.type)  # pyright: ignore[reportPrivateUsage]
-    return made
+    return settling
 
 
 class _Settling:

@@ -32,10 +32,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import kernels_of, state_level
+from ...dialects.graph.indexing import ScatterOp
+from ...dialects.graph.settling import settle
 from ...dialects.graph.sizes import SIZES
 from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.values import shape_of
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.kernel_attributes import InterfaceAttr
+from ...dialects.symbolic import pinned
 from ...dialects.symbols import symbol_named
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.kernels.schedules import schedule_of
@@ -44,8 +48,12 @@ from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from .elements.index_checks import note_wrong_indices
 from .instance import CommonFunctions, KernelInstance
 from .writing.builder import INDEX, MOST_KNOWN, define_function
+from .writing.lane_access import NotVectorisable
 
 KERNEL = "kernel_"  # before the name of a kernel: its function
+
+FOR_ALL_SHAPES = frozenset({"attention", "direct", "map", "panels", "rows", "rows_before_panels", "windows"})
+"""Schedules whose code reads its sizes when it runs; that of others is made for each shape."""
 
 Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
@@ -65,15 +73,21 @@ def _build(
     common: CommonFunctions,
     alone: bool,
     sizes: SSAValue | None,
+    for_all_shapes: bool = True,
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
+    given = kernel
     schedule = schedule_of(kernel, target.device)
+    number: Callable[[Attribute], Attribute] = lambda attribute: attribute  # noqa: E731
+    for_all_shapes = for_all_shapes and schedule.name in FOR_ALL_SHAPES and not _scatters(kernel)
+    if sizes is not None and not for_all_shapes:
+        kernel, number = _pinned(kernel)
     if not isinstance(kernel.interface, InterfaceAttr):
         raise CompileError(f"{describe(call)} @{kernel.sym_name.data}: no interface; run choose-schedule first")
     buffers = [*call.ins, *call.outs]
     distinct = [i for i in range(len(buffers)) if sharing[i] == i]
-    types = [anywhere(buffers[i].type) for i in distinct]
-    types += [value.type for value in (*call.scratch, *call.status)]
+    types = [anywhere(number(buffers[i].type)) for i in distinct]
+    types += [number(value.type) for value in (*call.scratch, *call.status)]
     types += [] if sizes is None else [sizes.type]
     # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
     function, builder = define_function(name, [*types, INDEX, INDEX], noinline=True)
@@ -96,11 +110,30 @@ def _build(
     )
     if call.status:
         note_wrong_indices(instance, arguments[-3 if sizes is None else -4])
-    code_of(schedule.name)(instance)
+    try:
+        code_of(schedule.name)(instance)
+    except NotVectorisable:  # what trials found for the present sizes does not hold for all
+        if sizes is None or not for_all_shapes:
+            raise
+        return _build(given, call, name, target, sharing, common, alone, sizes, for_all_shapes=False)
     builder.ret()
     if sizes is not None:
         give_role(function, len(arguments) - 3, SIZES)
     return [*instance.helpers, function]
+
+
+def _scatters(kernel: KernelOp) -> bool:
+    return any(isinstance(op, ScatterOp) for op in kernel.body.block.ops)
+
+
+def _pinned(kernel: KernelOp) -> tuple[KernelOp, Callable[[Attribute], Attribute]]:
+    """The kernel at the present sizes, for which alone its code is right then; what puts them into attributes."""
+    ops = list(kernel.body.block.ops)
+    for value in (*kernel.arguments, *(result for op in ops for result in op.results)):
+        for size in shape_of(value):
+            pinned(size)
+    made = kernel.clone()
+    return made, settle(made)
 
 
 @lru_cache(maxsize=MOST_KNOWN)

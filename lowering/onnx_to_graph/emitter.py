@@ -210,6 +210,7 @@ class Emitter:
 
     def bound(self, value: SSAValue, axis: int, count: SSAValue) -> None:
         """Says that of a value's elements along an axis only the first `count` are there, an i64 of rank 0."""
+        pinned(shape_of(value)[axis])  # how many there may be is a number
         self._bounds[value] = {**self.bounds_of(value), axis: count}
 
     @property

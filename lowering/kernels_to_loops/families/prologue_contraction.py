@@ -124,7 +124,7 @@ def _blocks_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pro
     )
     blocks = tuple(
         RowBlock(each.first, each.count, each.start, Extent(each.rows), tuple(tile_classes(k.b, each.rows, options.mr)))
-        for each in block_classes(k.b, pixels[-1], options.block)
+        for each in block_classes(k.b, pixels[-1], options.block, options.mr)
     )
     panels = Tiling.of(k, form, nest)
     ending = Ending.WHOLE if depth % panels.nr == 0 else Ending.AGAIN if depth > panels.nr else Ending.SHORT

@@ -272,12 +272,12 @@ class _Writer:
             name = f"recurrent_product_{block.rows}_{phase.gates.start}"
             types = [value.type for value in given]
             self.functions[key] = self._product_function(name, types, block.rows, first, last)
-        b.call(self.functions[key], given)
+        self.k.call_helper(self.functions[key], given)
 
     def _product_function(self, name: str, types: Sequence[Attribute], rows: int, first: int, last: int) -> func.FuncOp:
         """(panels, state, products): panels from `first` to before `last`."""
         function, b = self.k.helper(name, types)
-        panels, state, products = function.body.block.args
+        panels, state, products = function.body.block.args[:3]
         vector = VectorType(self.element, [self.nr])
 
         def tile(panel: Index, count: int, start: Index, height: int) -> None:
@@ -335,7 +335,7 @@ class _Writer:
         if key not in self.functions:
             name = f"cell_{block.rows}_{phase.gates.start}"
             self.functions[key] = self._cell_function(name, phase, block.rows, list(given), values)
-        b.call(self.functions[key], values)
+        self.k.call_helper(self.functions[key], values)
 
     def _cell_function(
         self, name: str, phase: CellPhase, rows: int, names: Sequence[str], values: Sequence[SSAValue]
@@ -344,7 +344,7 @@ class _Writer:
         function, b = self.k.helper(name, [value.type for value in values])
         arguments = list(function.body.block.args)
         buffers = dict(zip(names, arguments, strict=False))
-        outputs = arguments[len(names) :]
+        outputs = arguments[len(names) : len(values)]
         m = Arithmetic(b, VectorType(self.element, [self.nr]))
 
         def unit(row: Index, channel: Index, valid: Index | None) -> None:

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.contraction import ConvOp, is_byte
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic import pinned
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
@@ -48,7 +49,8 @@ class Tiling:
         options = k.schedule_as(Panels)
         nr = options.nr
         assert isinstance(nest.columns, int) and isinstance(nest.run, int) and isinstance(nest.depth, int)
-        panels = -(-nest.columns // nr)
+        columns = pinned(nest.columns)  # how many the last panel has decides on its tiles
+        panels = -(-columns // nr)
         step = _step_of(form)
         run = -(-nest.run // step.depth) * step.depth
         return cls(
@@ -58,7 +60,7 @@ class Tiling:
             Extent(nest.depth // nest.run * run),
             nest.run % step.depth,
             Extent(panels),
-            nest.columns - (panels - 1) * nr,
+            columns - (panels - 1) * nr,
             nr,
             options.lanes,
             chains_of(_rows(form), nest.run),

@@ -257,9 +257,11 @@ class _Nest:
         count = piece[lanes.axis + 1][1]
 
         def every(outer: list[Expr], i: Expr) -> None:
-            v.lanes.interleaved = Interleaved(count)
+            together = Interleaved(count) if v.vector is not None else None  # not of what is left over
             for number in range(count):
-                v.lanes.interleaved.number = number
+                if together is not None:
+                    together.number = number
+                v.lanes.interleaved = together
                 self._write([*outer, i, Expr.of(number)])
             v.lanes.interleaved = None
 

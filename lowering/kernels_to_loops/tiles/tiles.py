@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from ....dialects.symbolic import bounds_of, is_fixed, pinned
@@ -76,10 +76,16 @@ def tile_classes(
     return classes
 
 
-def block_classes(b: LoopBuilder, pixels: int, block: int) -> list[TileClass]:
-    """A row in blocks that are cut into tiles again. One that is known at run time only is taken as it is now: what
-    several blocks and a rest of tiles write together reaches beyond their scratch."""
-    return tile_classes(b, pinned(pixels), block)
+def block_classes(b: LoopBuilder, pixels: int, block: int, largest: int) -> list[TileClass]:
+    """A row in blocks that are cut into tiles again: what whole blocks leave over at run time comes in tiles."""
+    if is_fixed(pixels):
+        return tile_classes(b, pixels, block)
+    whole = pixels // block
+    done = whole * block
+    return [TileClass(Extent(0), Extent(whole), Extent(0), block, ((0, block),))] + [
+        replace(each, first=b.add(each.first, whole), start=b.add(each.start, done))
+        for each in tile_classes(b, pixels - done, largest)
+    ]
 
 
 def _classes_of_run_time(
@@ -174,11 +180,16 @@ def collapse(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[li
 
 
 class Alike(Protocol):
-    """Things in a row that run the same code, from number `first` on."""
+    """Things in a row that run the same code, `count` of them from number `first` on; there may be none."""
 
     @property
     def first(self) -> Index:
         """The number of the first."""
+        ...
+
+    @property
+    def count(self) -> Index:
+        """How many there are."""
         ...
 
 
@@ -191,5 +202,5 @@ def by_class(b: LoopBuilder, classes: Sequence[C], index: Index, body: Callable[
     if not others:
         body(first)
         return
-    before = b.compare("slt", index, others[0].first)
+    before = b.compare("slt", index, b.add(first.first, first.count))
     b.when(before, lambda: body(first), lambda: by_class(b, others, index, body))
