@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
     from ..lowering.onnx_to_graph.inputs import Ranges
 
+OF_ONNX = ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize")
+"""Options about inputs, which a module states by itself."""
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
 
@@ -64,7 +66,7 @@ def import_model(
 ) -> tuple[ModuleOp, MiniContext]:
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
     if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
-        for option in ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize"):
+        for option in OF_ONNX:
             if getattr(config, option):
                 raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
         module, ctx = read_module(model)

@@ -10,9 +10,8 @@ from ..lowering.levels import LEVELS, Level, level_of
 from .config import EngineConfig
 
 DECIDED_BY: dict[str, Level] = {
-    "dims": "graph",
-    "shapes": "graph",
     "enable_graph_optimization": "kernels",
+    "integer_products": "kernels",
     "threads": "kernels",
     "vector_bits": "kernels",
     "precision": "kernels",

@@ -55,6 +55,7 @@ from .regions import RoiAlignOp, RoiPoolOp
 from .resize import ResizeOp
 from .sampling import SampleOp
 from .selection import TopKOp
+from .sizes import IotaOp, SizesOp
 from .structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from .unary import (
     AbsOp,
@@ -182,6 +183,8 @@ Graph = Dialect(
         BroadcastToOp,
         ConcatOp,
         SliceOp,
+        IotaOp,
+        SizesOp,
         PadOp,
         GatherOp,
         GatherElementsOp,

@@ -72,6 +72,8 @@ class Importer:
             result = self.function(node) if handler is None else handler(node)
         except (VerifyException, ValueError, OverflowError) as error:
             # The latter two come from numbers that no attribute or array can hold.
+            if self._takes_bounded(node):
+                raise node.unsupported(f"of an operand there may be less when the model runs: {error}") from error
             raise node.invalid(str(error)) from error
         except IndexError as error:
             raise node.invalid("an operand has fewer dimensions or elements than the operator needs") from error
@@ -83,6 +85,11 @@ class Importer:
         if handler is not None and node.op_type not in COUNTING:
             self._check_bounds(node, results)
         return results
+
+    def _takes_bounded(self, node: Node) -> bool:
+        """Whether how much there is of an operand turns out when the model runs."""
+        held = [node.held(index) for index, name in enumerate(node.proto.input) if name]
+        return any(isinstance(each, SSAValue) and bool(self._emitter.bounds_of(each)) for each in held)
 
     def _check_bounds(self, node: Node, results: Sequence[Held | None]) -> None:
         """Refuses results that were made without asking how much of an operand there is."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from models.build import LIGHT_MODELS, light_case, seeded_light_model
+from models.build import LIGHT_MODELS, seeded_light_model
 from models.judging import Judge, assert_same_bits
-from onnx.backend.test.runner import Runner
 from xdsl.dialects.builtin import ModuleOp
 
-import mini_infer as mi
 from mini_infer.dialects.graph.base import node_name
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.passes.memory.report.memory_plan import MemoryPlan
@@ -52,14 +50,6 @@ def test_as_exact_as_onnxruntime_and_the_same_without_memory_passes(name: str) -
     judge.check(outputs)
     assert_same_bits(judge.compiled(enable_memory_planning=False), outputs)
     judge.check(judge.compiled(enable_graph_optimization=False, threads=2))
-
-
-@each_model("shufflenet")
-def test_suite(name: str) -> None:
-    """With their own weights the numbers grow to 1e23; several models end in a softmax of such numbers, all equal."""
-    model, inputs, expected, rtol, atol = light_case(name)
-    found = mi.compile(model, threads=1)(*inputs)
-    Runner.assert_similar_outputs(expected, [found], rtol=rtol, atol=atol)
 
 
 @pytest.mark.parametrize("optimize", [False, True])

@@ -30,6 +30,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_peers_that_cannot_be_had_are_left_out_alone(model: Path) -> None:
     words = ["--device", "cuda-emulated", "--rounds", "1", "--runs", "2", "--warmup", "0", "--json"]
     result = CliRunner().invoke(app, ["bench", str(model), *words, "--against", "onnxruntime-cuda,torch"])

@@ -168,7 +168,7 @@ def test_every_command_takes_dimensions_and_shapes(command: str, tmp_path: Path)
     assert "rows" in complaint(command, path, "--dim", "rows=3", "--shape", "x:0=5,3", "-j", "1", *few)
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "bench", "compare"])
+@pytest.mark.parametrize("command", ["run", "plan", pytest.param("bench", marks=pytest.mark.slow), "compare"])
 def test_every_command_takes_values_of_inputs(command: str, tmp_path: Path) -> None:
     inputs = {"x": np.ones((4, 3), np.float32), "axes": np.array([0])}
     model = model_of([helper.make_node("ReduceSum", ["x", "axes"], ["y"])], inputs, {}, ["y"])

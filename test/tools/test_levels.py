@@ -15,6 +15,7 @@ from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.lowering.module_text import own_errors, read_module
 from mini_infer.lowering.pipelines import PATHS, parse_passes, run_passes
 from mini_infer.lowering.registry import LEVEL_OF_PASS
+from mini_infer.runtime.build import OF_ONNX
 from mini_infer.runtime.decided import DECIDED_BY
 from mini_infer.tools.cli import app
 from mini_infer.tools.mini_opt import main
@@ -208,8 +209,8 @@ def test_what_a_level_no_longer_knows_is_refused(model: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("level", "option", "message"),
     [
-        ("graph", ["--dim", "n=4"], "--dim is decided above the graph level; the module is at the graph level"),
-        ("graph", ["--shape", "x=4,16"], "--shape is decided above the graph level; the module is at the graph level"),
+        ("graph", ["--dim", "n=4"], "--dim is for ONNX models; the inputs of a module are fixed"),
+        ("graph", ["--shape", "x=4,16"], "--shape is for ONNX models; the inputs of a module are fixed"),
         (
             "kernels",
             ["-j", "3"],
@@ -243,6 +244,7 @@ def test_options_that_come_too_late_are_refused(
 def test_every_option_is_decided_somewhere() -> None:
     assert {field.name for field in fields(mi.EngineConfig)} == {
         *DECIDED_BY,
+        *OF_ONNX,
         "device",
         "device_id",
         "emulator",

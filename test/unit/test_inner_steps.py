@@ -44,6 +44,12 @@ class Products:
         elements = convert(b, b.vload(a, at, self.depth), self.operand, self.sums)
         return b.shuffle(elements, elements, [*range(self.depth)] * lanes)
 
+    def part(self, b: LoopBuilder, a: SSAValue, at: Sequence[Index], count: int) -> SSAValue:
+        raise AssertionError("all sums here are of whole steps")
+
+    def padding(self, b: LoopBuilder, value: int) -> SSAValue:
+        raise AssertionError("nothing here is padded")
+
     def accumulate(self, b: LoopBuilder, row: SSAValue, column: SSAValue, total: SSAValue) -> SSAValue:
         products = Arithmetic(b, column.type).mul(row, column)
         m = Arithmetic(b, total.type)

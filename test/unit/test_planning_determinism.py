@@ -25,6 +25,7 @@ for problem in (named, model_like(60)):
 """
 
 
+@pytest.mark.slow
 def test_plans_do_not_depend_on_hashes() -> None:
     outputs: set[str] = set()
     for seed in ("0", "1"):

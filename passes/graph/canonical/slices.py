@@ -103,7 +103,11 @@ class SliceBeforeReshape(GraphPattern):
             return
         old, new = shape_of(reshape.x), shape_of(op.x)
         bounds = list(zip(ints(op.starts), ints(op.stops), ints(op.steps), strict=True))
-        cut = {dim for dim, each in enumerate(bounds) if each != (0, new[dim], 1)}
+        cut = {
+            dim
+            for dim, (_, _, step) in enumerate(bounds)
+            if op.counts[dim] != new[dim] or (step != 1 and new[dim] != 1)
+        }
         starts, stops, steps = [0] * len(old), list(old), [1] * len(old)
         for group in reshape_groups(old, new) or []:
             here = [dim for dim in group.target if dim in cut]
