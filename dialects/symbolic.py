@@ -2,7 +2,8 @@
 
 A `Size` is a Python integer, its value at the shapes that a model is compiled for, and a polynomial of symbols:
 dimensions of the inputs, and floor quotients of such polynomials. So all code that computes with sizes computes with
-these too; what it makes of them, index arithmetic above all, becomes instructions in the end (loops_to_llvm/sizes.py).
+these too; what it makes of them, index arithmetic above all, becomes instructions in the end
+(loops_to_llvm/instructions.py).
 
     batch, tokens = Symbol("batch", 1, 8), Symbol("tokens", 1, 512)
     rows = size_of(batch, 2) * size_of(tokens, 64)      # 128 now; batch*tokens
@@ -89,11 +90,6 @@ class Size(int):
         made = super().__new__(cls, value)
         made.terms = terms
         return made
-
-    @property
-    def now(self) -> int:
-        """The value at the shapes that are compiled for, as a plain number."""
-        return int(self)
 
     @override
     def __hash__(self) -> int:

@@ -13,7 +13,7 @@ from ..dialects.graph.bounds import cut_shape, trimmed
 from ..dialects.graph.indexing import out_of_range
 from .device import Array, Wrong, device_named
 from .host_memory import as_array
-from .specs import Stationary, TensorSpec, check_placed
+from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
 from .storage import Storage, Tensor, lies_on_gpu
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ExecutionContext(Stationary):
         family = self.plan.family
         if family is None:
             raise InvalidInputError("the plan has one shape; compile with a profile for several")
-        wanted = tuple(tuple(int(size) for size in shape) for shape in self.plan.ordered(shapes))
+        wanted = ordered_shapes(self.plan.input_names, shapes)
         if not family.suits(wanted):
             raise InvalidInputError(f"the plan's code is not for shapes {', '.join(map(str, wanted))}: see plan_for")
         self.use(family.plan_for(wanted))

@@ -13,9 +13,10 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError
 from .config import EngineConfig
 from .context import ExecutionContext
-from .engine import Engine, ordered_shapes
+from .engine import Engine
 from .plan import InferencePlan
 from .shapes import ShapeFamily, Shapes, settled
+from .specs import ordered_shapes
 from .steps import LOG
 
 if TYPE_CHECKING:

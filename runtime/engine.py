@@ -12,8 +12,8 @@ from ..dialects.errors import InvalidInputError
 from .config import EngineConfig
 from .context import ExecutionContext
 from .device import Array
-from .plan import InferencePlan, ordered
-from .specs import Stationary
+from .plan import InferencePlan
+from .specs import Stationary, ordered, ordered_shapes
 from .storage import Tensor, is_remote
 from .summary import html_table, one_line
 
@@ -104,8 +104,3 @@ class Engine(Stationary):
     def output_names(self) -> tuple[str, ...]:
         """Names of the outputs, in the model's order."""
         return self.plan.output_names
-
-
-def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """One shape for each input, in the order of their names."""
-    return tuple(tuple(int(size) for size in shape) for shape in ordered(names, shapes))

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from ..dialects.errors import InvalidInputError
 from ..dialects.graph.bounds import Cut
 from ..passes.memory.report.memory_report import MemoryPlan
 from .context import ExecutionContext
 from .device import Array, Code, Memory, Session, device_named
-from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec
+from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec, ordered
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
@@ -105,19 +104,3 @@ class InferencePlan(Stationary):
         aligned to `alignment`.
         """
         return ExecutionContext(self, arena)
-
-
-def ordered(names: tuple[str, ...], inputs: Mapping[str, Any]) -> list[Any]:
-    """What is given by name, in the names' order; raises InvalidInputError naming what is missing or unknown."""
-    if not isinstance(cast("object", inputs), Mapping):
-        raise InvalidInputError(f"inputs by name are expected as a mapping, got {type(inputs).__name__}")
-    if missing := [name for name in names if name not in inputs]:
-        raise InvalidInputError(f"input {_quoted(missing)} is missing")
-    if len(inputs) > len(names):
-        unknown = [name for name in inputs if name not in names]
-        raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
-    return [inputs[name] for name in names]
-
-
-def _quoted(names: list[str] | tuple[str, ...]) -> str:
-    return ", ".join(f"'{name}'" for name in names)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
 from typing_extensions import override
@@ -58,6 +58,27 @@ class CheckedDimension:
 
     subject: str
     size: int
+
+
+def ordered(names: tuple[str, ...], inputs: Mapping[str, Any]) -> list[Any]:
+    """What is given by name, in the names' order; raises InvalidInputError naming what is missing or unknown."""
+    if not isinstance(cast("object", inputs), Mapping):
+        raise InvalidInputError(f"inputs by name are expected as a mapping, got {type(inputs).__name__}")
+    if missing := [name for name in names if name not in inputs]:
+        raise InvalidInputError(f"input {_quoted(missing)} is missing")
+    if len(inputs) > len(names):
+        unknown = [name for name in inputs if name not in names]
+        raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
+    return [inputs[name] for name in names]
+
+
+def _quoted(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """One shape for each input, in the order of their names."""
+    return tuple(tuple(int(size) for size in shape) for shape in ordered(names, shapes))
 
 
 class Stationary:

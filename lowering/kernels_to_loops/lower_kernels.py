@@ -78,7 +78,7 @@ def _build(
     """The kernel's function for this call's buffer types, and the functions it calls."""
     given = kernel
     schedule = schedule_of(kernel, target.device)
-    number: Callable[[Attribute], Attribute] = lambda attribute: attribute  # noqa: E731
+    number: Callable[[Attribute], Attribute] = _as_it_is
     for_all_shapes = for_all_shapes and schedule.name in FOR_ALL_SHAPES and not _scatters(kernel)
     if sizes is not None and not for_all_shapes:
         kernel, number = _pinned(kernel)
@@ -120,6 +120,10 @@ def _build(
     if sizes is not None:
         give_role(function, len(arguments) - 3, SIZES)
     return [*instance.helpers, function]
+
+
+def _as_it_is(attribute: Attribute) -> Attribute:
+    return attribute
 
 
 def _scatters(kernel: KernelOp) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import numpy as np
 from xdsl.dialects import arith
@@ -261,7 +262,7 @@ class Emitter:
         """The one element of a tensor of rank 0 as a number or truth value of the host."""
         known, type = self.known(value), element_type_of_value(value)
         if known is not None:
-            return self.add(arith.ConstantOp(IntegerAttr(int(known), type)), location)[0]  # pyright: ignore
+            return self.add(arith.ConstantOp(IntegerAttr(int(known), cast("IntegerType", type))), location)[0]
         return self.add(tensor_dialect.ExtractOp(value, [], type), location)[0]
 
     def _small_operands(self, op: GraphOp) -> list[Array] | None:
