@@ -18,7 +18,7 @@ STAGES = ((3, 64), (4, 128), (6, 256), (3, 512))  # blocks and width of each
 EXPANSION = 4
 
 
-class _Builder:
+class Builder:
     """Nodes and weights of a model in the making; names follow the layers."""
 
     def __init__(self, seed: int) -> None:
@@ -27,16 +27,26 @@ class _Builder:
         self.random = np.random.default_rng(seed)
 
     def weight(self, name: str, array: np.ndarray[Any, np.dtype[Any]]) -> str:
+        """Floats of 32 bits."""
+        return self.constant(name, array.astype(np.float32))
+
+    def constant(self, name: str, array: np.ndarray[Any, np.dtype[Any]]) -> str:
+        """An array as it is."""
         from onnx import numpy_helper
 
-        self.weights.append(numpy_helper.from_array(array.astype(np.float32), name))
+        self.weights.append(numpy_helper.from_array(array, name))
         return name
 
     def node(self, op: str, inputs: list[str], name: str, **attributes: Any) -> str:
+        """The result of a node that has one."""
+        return self.nodes_of(op, inputs, [f"{name}/out"], name, **attributes)[0]
+
+    def nodes_of(self, op: str, inputs: list[str], results: list[str], name: str, **attributes: Any) -> list[str]:
+        """The results of a node, whose names are given."""
         from onnx import helper
 
-        self.nodes.append(helper.make_node(op, inputs, [f"{name}/out"], name, **attributes))
-        return f"{name}/out"
+        self.nodes.append(helper.make_node(op, inputs, results, name, **attributes))
+        return results
 
     def conv(self, x: str, name: str, inputs: int, outputs: int, size: int, stride: int = 1, gain: float = 2.0) -> str:
         """A convolution and its batch norm; `gain` is 2 before a ReLU, which halves the variance."""
@@ -62,7 +72,7 @@ def resnet50(image: int = 224, classes: int = 1000, seed: int = 0, batch: int = 
     """A ResNet-50 for RGB pictures of image x image pixels: input "image" [batch, 3, H, W], output "softmax/out"."""
     from onnx import TensorProto, helper
 
-    b = _Builder(seed)
+    b = Builder(seed)
     x = b.relu(b.conv("image", "stem", 3, 64, 7, 2), "stem")
     x = b.node("MaxPool", [x], "stem/pool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     channels = 64
