@@ -20,7 +20,7 @@ from xdsl.parser import AttrParser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.mlir_lexer import MLIRLexer
 
-from .symbolic import SizesData
+from .symbolic.sizes import SizesData
 
 __all__ = ["kept_in", "repair_construction", "repair_effects", "repair_sizes", "repair_text"]
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.errors import ConfigError, OutOfMemoryError
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.graph.sizes import symbols_of_module
-from ..dialects.symbolic import unguarded
+from ..dialects.symbolic.guards import unguarded
 from ..dialects.targets import target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import own_errors, read_module

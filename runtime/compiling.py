@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.symbolic import Guards, units_of
+from ..dialects.symbolic.guards import Guards, units_of
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PATHS, Observer, collection_paused, parse_passes
 from ..passes.memory.report.memory_report import MemoryPlan

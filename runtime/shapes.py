@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
-from ..dialects.symbolic import Guards, InputSymbol, Size, Symbol, bounds_of, symbols_of, value_at
+from ..dialects.symbolic.guards import Guards
+from ..dialects.symbolic.polynomials import InputSymbol, Symbol
+from ..dialects.symbolic.sizes import Size, bounds_of, symbols_of, value_at
 from ..passes.planning import Plan, Problem, solve
 from .specs import TensorSpec
 

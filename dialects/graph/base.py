@@ -25,7 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..symbolic import equal, is_fixed
+from ..symbolic.sizes import equal, is_fixed
 from .narrow import is_narrow
 from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..symbolic import is_fixed
+from ..symbolic.sizes import is_fixed
 from .attention import AttentionOp
 from .base import GraphOp
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp

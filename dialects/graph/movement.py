@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
-from ..symbolic import equal
+from ..symbolic.sizes import equal
 from .base import MovementOp, broadcasts_to, require, require_axis, require_same_element_type
 from .values import (
     AnyTensor,

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from ..symbolic import is_fixed
+from ..symbolic.sizes import is_fixed
 from .base import MovementOp, require
 from .values import (
     AnyTensor,

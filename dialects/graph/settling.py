@@ -8,7 +8,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
-from ..symbolic import Size
+from ..symbolic.sizes import Size
 from .sizes import SymbolsAttr
 from .values import ints, ints_attr, is_fixed_attr
 

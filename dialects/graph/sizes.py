@@ -12,7 +12,7 @@ from xdsl.irdl import irdl_attr_definition, irdl_op_definition, prop_def, result
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from ..symbolic import Symbol
+from ..symbolic.polynomials import Symbol
 from .base import GraphOp, require
 from .values import AnyTensor, Array, ints, ints_attr, tensor
 

@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..symbolic import SizesData, is_fixed
+from ..symbolic.sizes import SizesData, is_fixed
 from .narrow import is_narrow, narrow_dtypes, narrow_types
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

@@ -39,7 +39,7 @@ from ...dialects.graph.structure import KernelOp
 from ...dialects.graph.values import shape_of
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.kernel_attributes import InterfaceAttr
-from ...dialects.symbolic import pinned
+from ...dialects.symbolic.sizes import pinned
 from ...dialects.symbols import symbol_named
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.kernels.schedules import schedule_of

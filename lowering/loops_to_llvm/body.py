@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.values import ints
-from ...dialects.symbolic import Size
+from ...dialects.symbolic.sizes import Size
 from ...dialects.targets import CpuAttr
 from .instructions import Instructions, integer_list
 from .types import POINTER, Types

@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.graph.host_code import state_level
 from ...dialects.graph.sizes import SIZES, symbols_of_module
-from ...dialects.symbolic import Symbol
+from ...dialects.symbolic.polynomials import Symbol
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.memory.analysis.buffers import PLAN, argument_with_role
 from . import arith_ops, byte_dots, control_flow, memref_ops, vector_ops

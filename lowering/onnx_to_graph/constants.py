@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 from ...dialects.graph.elementwise import MulOp
 from ...dialects.graph.movement import ConcatOp
 from ...dialects.graph.values import Array
-from ...dialects.symbolic import is_fixed
+from ...dialects.symbolic.sizes import is_fixed
 from .node import Handler, Node
 
 

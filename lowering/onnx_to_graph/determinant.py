@@ -14,7 +14,7 @@ from ...dialects.graph.movement import PadOp
 from ...dialects.graph.reduction import ArgMaxOp
 from ...dialects.graph.unary import AbsOp, NegOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.symbolic import pinned
+from ...dialects.symbolic.sizes import pinned
 from .movement import slice_axis
 from .node import Handler, Node
 

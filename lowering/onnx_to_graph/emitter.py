@@ -39,7 +39,7 @@ from ...dialects.graph.values import (
     tensor,
     type_of,
 )
-from ...dialects.symbolic import is_fixed, now, pinned
+from ...dialects.symbolic.sizes import is_fixed, now, pinned
 from .bounded import BoundError, Bounds, result_bounds
 from .size_arithmetic import evaluated_sizes
 

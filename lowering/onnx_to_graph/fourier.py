@@ -20,7 +20,7 @@ from ...dialects.graph.indexing import GatherOp
 from ...dialects.graph.movement import ConcatOp, PadOp, TransposeOp
 from ...dialects.graph.unary import NegOp
 from ...dialects.graph.values import Array, element_type_of_value, shape_of
-from ...dialects.symbolic import pinned
+from ...dialects.symbolic.sizes import pinned
 from .movement import slice_axis
 from .node import Handler, Node
 from .types import element_type

@@ -21,7 +21,7 @@ from ...dialects.graph.movement import ConcatOp
 from ...dialects.graph.selection import TopKOp
 from ...dialects.graph.sizes import IotaOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.symbolic import is_fixed
+from ...dialects.symbolic.sizes import is_fixed
 from .node import Handler, Node
 from .types import element_type
 

@@ -15,7 +15,8 @@ from onnx import GraphProto, TensorShapeProto, ValueInfoProto
 
 from ...dialects.errors import InvalidInputError, UnsupportedError
 from ...dialects.graph.values import AnyTensor, Array, numpy_dtype
-from ...dialects.symbolic import InputSymbol, is_fixed, size_of
+from ...dialects.symbolic.polynomials import InputSymbol
+from ...dialects.symbolic.sizes import is_fixed, size_of
 from .model_file import load_model
 from .types import element_type, tensor_of
 

@@ -21,7 +21,7 @@ from ...dialects.graph.bounds import COUNTS, Cut, counts_attr
 from ...dialects.graph.host_code import state_level
 from ...dialects.graph.sizes import SYMBOLS, SymbolsAttr
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.symbolic import is_fixed, symbols_of
+from ...dialects.symbolic.sizes import is_fixed, symbols_of
 from .bounded import Bounds
 from .check import opset_versions, ordered_nodes
 from .emitter import Emitter

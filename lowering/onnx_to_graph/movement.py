@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from ...dialects.graph.elementwise import WhereOp
 from ...dialects.graph.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from ...dialects.graph.values import shape_of
-from ...dialects.symbolic import is_fixed, smaller
+from ...dialects.symbolic.sizes import is_fixed, smaller
 from .node import Handler, Node
 
 

@@ -1,6 +1,6 @@
 """What models compute with sizes: the ops that Shape, Gather, Concat and arithmetic become, on sizes of run time.
 
-Arrays are of Python objects: numbers, and sizes (dialects/symbolic.py). Where an op can't be computed with them it
+Arrays are of Python objects: numbers, and sizes (dialects/symbolic/). Where an op can't be computed with them it
 stays, and computes with `graph.sizes` when the model runs.
 """
 
@@ -33,7 +33,7 @@ from ...dialects.graph.movement import BroadcastToOp, ConcatOp, ReshapeOp, Slice
 from ...dialects.graph.reduction import ReduceMaxOp, ReduceMinOp, ReduceProdOp, ReduceSumOp
 from ...dialects.graph.unary import NegOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, numpy_dtype
-from ...dialects.symbolic import equal, smaller
+from ...dialects.symbolic.sizes import equal, smaller
 
 _MOVES = (BroadcastToOp, ConcatOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
 

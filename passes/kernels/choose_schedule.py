@@ -23,7 +23,7 @@ from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel_attributes import FormAttr
-from ...dialects.symbolic import unguarded
+from ...dialects.symbolic.guards import unguarded
 from ...dialects.targets import Target, target_of
 from ...dialects.xdsl_repairs import kept_in
 from .schedules import AnySchedule, names_of_schedules, schedules_for

@@ -37,7 +37,7 @@ from ...dialects.graph.recurrence import GruOp, LstmOp, RnnOp
 from ...dialects.graph.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import ints_attr, shape_of, type_of
 from ...dialects.kernel_attributes import FormAttr
-from ...dialects.symbolic import spelled_out
+from ...dialects.symbolic.sizes import spelled_out
 from ...dialects.targets import target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups

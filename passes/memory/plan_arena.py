@@ -49,7 +49,7 @@ from ...dialects import errors
 from ...dialects.graph.host_code import main_of, state_level
 from ...dialects.graph.sizes import SIZES, SYMBOLS, SymbolsAttr, symbols_of_module
 from ...dialects.graph.values import int_attr
-from ...dialects.symbolic import size_of, symbols_of
+from ...dialects.symbolic.sizes import size_of, symbols_of
 from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (

@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from mini_infer.dialects.symbolic import (
-    Guards,
-    Symbol,
+from mini_infer.dialects.symbolic.guards import Guards, unguarded
+from mini_infer.dialects.symbolic.polynomials import Symbol
+from mini_infer.dialects.symbolic.sizes import (
     bounds_of,
     common_divisor,
     equal,
@@ -28,7 +28,6 @@ from mini_infer.dialects.symbolic import (
     spelled_out,
     surely_below,
     symbols_of,
-    unguarded,
     value_at,
 )
 

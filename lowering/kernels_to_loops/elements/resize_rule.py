@@ -20,7 +20,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects.extensions import FPToSIOp, IndexCastOp
 from ....dialects.graph.resize import ResizeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.symbolic import is_fixed, now, unguarded
+from ....dialects.symbolic.guards import unguarded
+from ....dialects.symbolic.sizes import is_fixed, now
 from ..writing.arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr

@@ -25,7 +25,7 @@ from ....dialects.graph.base import describe
 from ....dialects.graph.narrow import is_narrow
 from ....dialects.graph.structure import ConstantOp, KernelOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
-from ....dialects.symbolic import pinned
+from ....dialects.symbolic.sizes import pinned
 from ..writing.arithmetic import convert, loaded, signless, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.index_expr import Expr, Var, linear

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from ....dialects.symbolic import is_fixed
+from ....dialects.symbolic.sizes import is_fixed
 from ....passes.geometry.boxes import row_major
 from ..elements.values import Values
 from ..lanes.domain import Piece

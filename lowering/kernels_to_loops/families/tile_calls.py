@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.contraction import ConvOp, is_byte
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic import pinned
+from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance

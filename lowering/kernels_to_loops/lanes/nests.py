@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ....dialects.symbolic import is_fixed
+from ....dialects.symbolic.sizes import is_fixed
 from ..elements.values import Values
 from ..instance import KernelInstance
 from ..writing.builder import Index

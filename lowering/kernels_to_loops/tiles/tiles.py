@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from ....dialects.symbolic import bounds_of, is_fixed, pinned
+from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
 from ..writing.builder import Index, LoopBuilder
 from ..writing.extents import Extent
 

@@ -51,7 +51,7 @@ from ....dialects.extensions import (
 )
 from ....dialects.extensions.replace import scalar_of, shaped_like
 from ....dialects.graph.narrow import is_narrow, is_narrow_float
-from ....dialects.symbolic import Size
+from ....dialects.symbolic.sizes import Size
 from .builder import LoopBuilder
 from .narrow_floats import from_narrow, to_narrow, to_odd
 

@@ -34,7 +34,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
 from ....dialects.graph.narrow import is_narrow_float, packed_bits
 from ....dialects.graph.values import ints_attr
-from ....dialects.symbolic import Size, bounds_of
+from ....dialects.symbolic.sizes import Size, bounds_of
 
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from typing_extensions import override
 
-from ....dialects.symbolic import common_divisor, larger, smaller, surely_below
+from ....dialects.symbolic.sizes import common_divisor, larger, smaller, surely_below
 from .builder import Index, LoopBuilder
 
 

@@ -26,7 +26,7 @@ from ....dialects.graph.elementwise import (
 from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
-from ....dialects.symbolic import pinned
+from ....dialects.symbolic.sizes import pinned
 from ..attention import rotated
 from ..movement import slice_axis
 from ..node import Handler, Node

@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.values import ints, shape_of
-from ....dialects.symbolic import is_fixed, surely_below
+from ....dialects.symbolic.sizes import is_fixed, surely_below
 from ...geometry.shape_maps import inverse, permuted, reshape_groups
 from ..support.pattern_utils import GraphPattern, defining, rewrites
 

@@ -21,7 +21,7 @@ from ....dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
 from ....dialects.graph.movement import PadOp, TransposeOp
 from ....dialects.graph.quantization import DequantizeOp, integer_range
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.symbolic import is_fixed
+from ....dialects.symbolic.sizes import is_fixed
 from .pattern_utils import GraphPattern, defining, rewrites
 from .quantized import Levels, Writer, integer, levels_of, summed
 

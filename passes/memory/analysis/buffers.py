@@ -30,7 +30,7 @@ from ....dialects.graph.host_code import ROLE, argument_texts
 from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import ints, ints_attr, numpy_dtype
 from ....dialects.kernel_attributes import InterfaceAttr
-from ....dialects.symbolic import Symbol
+from ....dialects.symbolic.polynomials import Symbol
 from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]

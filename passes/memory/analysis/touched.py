@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
-from ....dialects.symbolic import is_fixed, surely_below, symbols_of
+from ....dialects.symbolic.sizes import is_fixed, surely_below, symbols_of
 from ...geometry.boxes import Box
 from .buffers import Offset, Places
 from .host import Step, read_by, scratch_of, written_by

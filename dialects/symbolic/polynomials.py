@@ -1,0 +1,248 @@
+"""Polynomials of symbols with whole factors, and what bounds the symbols give them.
+
+A symbol is a dimension of an input; a product may also have floor quotients of polynomials (quotients.py) among its
+factors. Equal polynomials are equal as Python's values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
+from itertools import count
+from typing import Any, TypeAlias, cast
+
+from typing_extensions import override
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol:
+    """A size that is known at run time, in [low, high]. Two symbols of one name are two symbols."""
+
+    name: str
+    low: int
+    high: int
+    number: int = field(default_factory=count().__next__, init=False)
+    """In the order in which symbols were made: code must not hang on where Python has them."""
+
+    @override
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class InputSymbol(Symbol):
+    """A dimension of an input that is `unit` times the symbol, from `span[0]` to `span[1]`."""
+
+    unit: int = 1
+    span: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, name: str, low: int, high: int, unit: int = 1) -> InputSymbol:
+        """A dimension in [low, high]; `unit` must divide it, or the code is not for it."""
+        called = name if unit == 1 else f"{name} / {unit}"
+        return cls(called, -(-low // unit), high // unit, unit, (low, high))
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """floor(dividend / divisor); the divisor is positive."""
+
+    dividend: Terms
+    divisor: Terms
+
+    @cached_property
+    def text(self) -> str:
+        """As MLIR writes it."""
+        return f"({_bracketed(self.dividend)} floordiv {_bracketed(self.divisor)})"
+
+    @override
+    def __repr__(self) -> str:
+        return self.text
+
+
+Atom: TypeAlias = "Symbol | Quotient"
+Monomial: TypeAlias = "tuple[Atom, ...]"  # a product; () is 1
+Terms: TypeAlias = "frozenset[tuple[Monomial, int]]"  # a sum of products times numbers
+
+
+def constant(value: int) -> Terms:
+    """A number as a polynomial."""
+    return frozenset({((), value)}) if value else frozenset()
+
+
+def constant_of(terms: Terms) -> int:
+    """What a polynomial has without symbols."""
+    return dict(terms).get((), 0)
+
+
+def number_of(terms: Terms) -> int | None:
+    """The number that a polynomial is; None where it hangs on symbols."""
+    if not terms:
+        return 0
+    if len(terms) > 1:
+        return None
+    ((monomial, factor),) = terms
+    return None if monomial else factor
+
+
+def added(a: Terms, b: Terms) -> Terms:
+    """a + b"""
+    factors = dict(a)
+    for monomial, factor in b:
+        factors[monomial] = factors.get(monomial, 0) + factor
+    return frozenset((monomial, factor) for monomial, factor in factors.items() if factor)
+
+
+def scaled(a: Terms, by: int) -> Terms:
+    """a times a number"""
+    return frozenset((monomial, factor * by) for monomial, factor in a) if by else frozenset()
+
+
+def multiplied(a: Terms, b: Terms) -> Terms:
+    """a * b"""
+    factors: dict[Monomial, int] = {}
+    for left, x in a:
+        for right, y in b:
+            monomial = _sorted((*left, *right))
+            factors[monomial] = factors.get(monomial, 0) + x * y
+    return frozenset((monomial, factor) for monomial, factor in factors.items() if factor)
+
+
+def _sorted(atoms: Sequence[Atom]) -> Monomial:
+    return tuple(sorted(atoms, key=_rank)) if len(atoms) > 1 else tuple(atoms)
+
+
+def _rank(atom: Atom) -> tuple[int, str]:
+    """A place in an order of all atoms: quotients first, by what they are."""
+    return (atom.number, "") if isinstance(atom, Symbol) else (-1, atom.text)
+
+
+def weight(term: tuple[Monomial, int]) -> tuple[int, tuple[tuple[int, str], ...]]:
+    """A place in an order of all terms, by which they are divided and written."""
+    return len(term[0]), tuple(sorted(map(_rank, term[0]), reverse=True))
+
+
+@lru_cache(maxsize=65536)
+def bounds(terms: Terms) -> tuple[int, int]:
+    """The smallest and the largest value of a polynomial that the bounds of its symbols allow."""
+    low, high = _plain_bounds(terms)
+    for monomial, factor in terms:  # b * floor(a / b) = a - (what is left, in [0, b))
+        if len(monomial) != 1 or not isinstance(monomial[0], Quotient):
+            continue
+        quotient = monomial[0]
+        by = number_of(quotient.divisor)
+        if by is None or factor % by:
+            continue
+        times = factor // by
+        others = added(terms, frozenset({(monomial, -factor)}))
+        least, most = _plain_bounds(added(others, scaled(quotient.dividend, times)))
+        left = -times * (by - 1)
+        low, high = max(low, least + min(left, 0)), min(high, most + max(left, 0))
+    return low, high
+
+
+def _plain_bounds(terms: Terms) -> tuple[int, int]:
+    if len(terms) > 1 and (shared := _shared(terms)):  # x * a + x * b is x * (a + b)
+        (least, most), rest = _plain_bounds(frozenset({(shared, 1)})), terms
+        for atom in shared:
+            rest = frozenset((_without(monomial, atom), factor) for monomial, factor in rest)
+        ends = [a * b for a in (least, most) for b in _plain_bounds(rest)]
+        return min(ends), max(ends)
+    low = high = 0
+    for monomial, factor in terms:
+        least = most = 1
+        for atom in monomial:
+            ends = _atom_bounds(atom)
+            products = [a * b for a in (least, most) for b in ends]
+            least, most = min(products), max(products)
+        low, high = low + min(least * factor, most * factor), high + max(least * factor, most * factor)
+    return low, high
+
+
+def _shared(terms: Terms) -> Monomial:
+    """The atoms that are in every term."""
+    first, *others = (list(monomial) for monomial, _ in terms)
+    shared: list[Atom] = []
+    for atom in first:
+        if all(atom in other for other in others):
+            for other in others:
+                other.remove(atom)
+            shared.append(atom)
+    return tuple(shared)
+
+
+def _without(monomial: Monomial, atom: Atom) -> Monomial:
+    left = list(monomial)
+    left.remove(atom)
+    return tuple(left)
+
+
+@cache
+def _atom_bounds(atom: Atom) -> tuple[int, int]:
+    if isinstance(atom, Symbol):
+        return atom.low, atom.high
+    low, high = bounds(atom.dividend)
+    least, most = bounds(atom.divisor)
+    least = max(least, 1)
+    return min(low // least, low // most), max(high // least, high // most)
+
+
+def symbols_in(terms: Terms) -> set[Symbol]:
+    """The symbols that a polynomial hangs on."""
+    found: set[Symbol] = set()
+    for monomial, _ in terms:
+        for atom in monomial:
+            found |= {atom} if isinstance(atom, Symbol) else symbols_in(atom.dividend) | symbols_in(atom.divisor)
+    return found
+
+
+def evaluated(terms: Terms, give: Callable[[Symbol], Any], combine: Combine) -> Any:
+    """A polynomial with values for its symbols, in whatever arithmetic `combine` offers."""
+    total: Any = None
+    for monomial, factor in sorted(terms, key=weight):
+        product: Any = None
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                value = give(atom)
+            else:
+                value = combine.divide(evaluated(atom.dividend, give, combine), evaluated(atom.divisor, give, combine))
+            product = value if product is None else combine.multiply(product, value)
+        if product is None:
+            product = combine.number(factor)
+        elif factor != 1:
+            product = combine.multiply(product, combine.number(factor))
+        total = product if total is None else combine.add(total, product)
+    return combine.number(0) if total is None else total
+
+
+@dataclass(frozen=True)
+class Combine:
+    """An arithmetic: what `evaluated` computes with."""
+
+    number: Callable[[int], Any]
+    add: Callable[[Any, Any], Any]
+    multiply: Callable[[Any, Any], Any]
+    divide: Callable[[Any, Any], Any]
+
+
+_NUMBERS = Combine(int, lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a // b)
+
+
+def value_of(terms: Terms, values: Mapping[Symbol, int]) -> int:
+    """A polynomial where its symbols have these values."""
+    return cast("int", evaluated(terms, values.__getitem__, _NUMBERS))
+
+
+def _bracketed(terms: Terms) -> str:
+    text = text_of(terms)
+    return f"({text})" if " " in text else text
+
+
+def text_of(terms: Terms) -> str:
+    """As MLIR writes affine expressions."""
+    parts: list[str] = []
+    for monomial, factor in sorted(terms, key=lambda term: (-len(term[0]), *map(repr, term[0]))):
+        atoms = " * ".join(map(repr, monomial))
+        parts.append(str(factor) if not atoms else atoms if factor == 1 else f"{atoms} * {factor}")
+    return " + ".join(parts) or "0"

@@ -1,0 +1,358 @@
+"""Sizes that are known at run time: integers that remember how they hang on symbols.
+
+A `Size` is a Python integer, its value at the shapes that a model is compiled for, and a polynomial of symbols:
+dimensions of the inputs, and floor quotients of such polynomials. So all code that computes with sizes computes with
+these too; what it makes of them, index arithmetic above all, becomes instructions in the end
+(loops_to_llvm/instructions.py).
+
+    batch, tokens = Symbol("batch", 1, 8), Symbol("tokens", 1, 512)
+    rows = size_of(batch, 2) * size_of(tokens, 64)      # 128 now; batch*tokens
+    rows * 256 // 256 == rows                           # true whatever they are
+    rows < 4096                                         # depends: true now, which is noted as a guard
+
+Two sizes are equal only if they are at all shapes. Where an order, or whether a size is 0, hangs on the shapes, the
+value now decides, and that is noted (`Guards`): code made so is right where all its guards hold. Choices that are
+right anyway, such as which of two schedules is faster, are made `unguarded`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property
+from math import gcd
+from typing import Any, Self
+
+from typing_extensions import override
+
+from .guards import note
+from .polynomials import (
+    Symbol,
+    Terms,
+    added,
+    bounds,
+    constant,
+    multiplied,
+    number_of,
+    scaled,
+    symbols_in,
+    text_of,
+    value_of,
+)
+from .quotients import floor_quotient
+
+
+class Size(int):
+    """An integer, and the polynomial that says what it is at other shapes."""
+
+    terms: Terms
+
+    def __new__(cls, value: int, terms: Terms) -> Size:
+        """See `size_of` and `_made`."""
+        made = super().__new__(cls, value)
+        made.terms = terms
+        return made
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.terms)
+
+    @override
+    def __str__(self) -> str:
+        return text_of(self.terms)
+
+    @override
+    def __repr__(self) -> str:
+        return text_of(self.terms)
+
+    @override
+    def __format__(self, spec: str) -> str:
+        # IR is printed by numbers; here is none, as in MLIR's dynamic sizes.
+        return "?" if spec == "d" and not _SPELLED_OUT.get() else text_of(self.terms)
+
+    # arithmetic
+
+    @override
+    def __add__(self, other: int) -> int:
+        if not _is_int(other):
+            return NotImplemented
+        return _made(int(self) + int(other), added(self.terms, terms_of(other)))
+
+    __radd__ = __add__
+
+    @override
+    def __neg__(self) -> int:
+        return _made(-int(self), scaled(self.terms, -1))
+
+    @override
+    def __pos__(self) -> int:
+        return self
+
+    @override
+    def __abs__(self) -> int:
+        return self if self >= 0 else -self
+
+    @override
+    def __sub__(self, other: int) -> int:
+        if not _is_int(other):
+            return NotImplemented
+        return _made(int(self) - int(other), added(self.terms, scaled(terms_of(other), -1)))
+
+    @override
+    def __rsub__(self, other: int) -> int:
+        return -self + other
+
+    @override
+    def __mul__(self, other: int) -> int:
+        if not _is_int(other):
+            return NotImplemented
+        return _made(int(self) * int(other), multiplied(self.terms, terms_of(other)))
+
+    @override
+    def __rmul__(self, other: Any) -> Any:
+        return self * other if _is_int(other) else other * pinned(self)
+
+    @override
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if _is_int(other) and not isinstance(other, Size) and other >= 0:
+            result: int = 1
+            for _ in range(other):
+                result = result * self
+            return result
+        return pinned(self) ** pinned(other)
+
+    @override
+    def __rpow__(self, other: Any, modulus: Any = None) -> Any:
+        return other ** pinned(self)
+
+    @override
+    def __floordiv__(self, other: int) -> int:
+        return _quotient(self, other)
+
+    @override
+    def __rfloordiv__(self, other: int) -> int:
+        return _quotient(other, self)
+
+    @override
+    def __mod__(self, other: int) -> int:
+        return self - _quotient(self, other) * other
+
+    @override
+    def __rmod__(self, other: int) -> int:
+        return other - _quotient(other, self) * self
+
+    @override
+    def __divmod__(self, other: int) -> tuple[int, int]:
+        return self // other, self % other
+
+    @override
+    def __rdivmod__(self, other: int) -> tuple[int, int]:
+        return other // self, other % self
+
+    # What is no polynomial is right for the value now only, which is noted.
+
+    @override
+    def __float__(self) -> float:
+        return float(pinned(self))
+
+    @override
+    def __truediv__(self, other: int) -> float:
+        return pinned(self) / pinned(other) if _is_int(other) else NotImplemented
+
+    @override
+    def __rtruediv__(self, other: int) -> float:
+        return other / pinned(self) if _is_int(other) else NotImplemented
+
+    @override
+    def __lshift__(self, other: int) -> int:
+        return self * 2 ** pinned(other)
+
+    @override
+    def __rshift__(self, other: int) -> int:
+        return self // 2 ** pinned(other)
+
+    @override
+    def __and__(self, other: int) -> int:
+        return pinned(self) & pinned(other)
+
+    @override
+    def bit_length(self) -> int:
+        return pinned(self).bit_length()
+
+    # comparisons
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Size) and self.terms == other.terms
+
+    @override
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    @override
+    def __lt__(self, other: int) -> bool:
+        return _positive(other - self) if _is_int(other) else NotImplemented
+
+    @override
+    def __gt__(self, other: int) -> bool:
+        return _positive(self - other) if _is_int(other) else NotImplemented
+
+    @override
+    def __le__(self, other: int) -> bool:
+        return not _positive(self - other) if _is_int(other) else NotImplemented
+
+    @override
+    def __ge__(self, other: int) -> bool:
+        return not _positive(other - self) if _is_int(other) else NotImplemented
+
+    @override
+    def __bool__(self) -> bool:
+        low, high = bounds(self.terms)
+        if low > 0 or high < 0:
+            return True
+        return not equal(self, 0)
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest value that the symbols allow."""
+        return bounds(self.terms)
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int)
+
+
+_SPELLED_OUT: ContextVar[bool] = ContextVar("spelled_out", default=False)
+
+
+@contextmanager
+def spelled_out() -> Generator[None]:
+    """IR that is printed inside tells sizes from each other, which are all `?` otherwise."""
+    token = _SPELLED_OUT.set(True)
+    try:
+        yield
+    finally:
+        _SPELLED_OUT.reset(token)
+
+
+def _positive(size: int) -> bool:
+    """Whether size > 0: at all shapes, or now, with a guard."""
+    if not isinstance(size, Size):
+        return size > 0
+    low, high = size.bounds
+    if low > 0 or high <= 0:
+        return low > 0
+    return note(size.terms, "positive", int(size) > 0)
+
+
+def equal(a: int, b: int) -> bool:
+    """Whether two sizes are equal: at all shapes, or now, with a guard."""
+    difference = a - b
+    if not isinstance(difference, Size):
+        return difference == 0
+    low, high = difference.bounds
+    if low > 0 or high < 0:
+        return False
+    return note(difference.terms, "zero", int(difference) == 0)
+
+
+def pinned(size: int) -> int:
+    """The value now, as a number: what is made with it is right for this value only, which is noted."""
+    if isinstance(size, Size):
+        equal(size, int(size))
+        return int(size)
+    return size
+
+
+def now(size: int) -> int:
+    """The value now, as a number, for a choice that is right anyway."""
+    return int(size)
+
+
+def surely_below(a: int, b: int) -> bool:
+    """Whether a < b at all shapes."""
+    difference = b - a
+    return difference.bounds[0] > 0 if isinstance(difference, Size) else difference > 0
+
+
+def bounds_of(size: int) -> tuple[int, int]:
+    """The smallest and the largest value at all shapes."""
+    return size.bounds if isinstance(size, Size) else (size, size)
+
+
+def is_fixed(*sizes: int) -> bool:
+    """Whether none of the sizes hangs on the shapes."""
+    return not any(isinstance(size, Size) for size in sizes)
+
+
+def smaller(a: int, b: int) -> int:
+    """The smaller one, where one is at all shapes; else the smaller one now, with a guard."""
+    return a if a <= b else b
+
+
+def larger(a: int, b: int) -> int:
+    """The larger one, where one is at all shapes; else the larger one now, with a guard."""
+    return b if a <= b else a
+
+
+def common_divisor(a: int, b: int) -> int:
+    """A number that divides both at all shapes: the greatest where they are numbers."""
+    return gcd(*(factor for size in (a, b) for _, factor in terms_of(size)))
+
+
+def size_of(symbol: Symbol, value: int) -> int:
+    """The size that a symbol stands for, which is `value` now; a number where it can't be another one."""
+    return symbol.low if symbol.low == symbol.high else Size(value, frozenset({((symbol,), 1)}))
+
+
+def terms_of(value: int) -> Terms:
+    """A size as a polynomial."""
+    return value.terms if isinstance(value, Size) else constant(int(value))
+
+
+def _made(value: int, terms: Terms) -> int:
+    """A size, or a number where the polynomial is one."""
+    number = number_of(terms)
+    return Size(value, terms) if number is None else number
+
+
+def _quotient(a: int, b: int) -> int:
+    """floor(a / b) of sizes; which sign the divisor has may be a guess, with a guard."""
+    if is_fixed(a, b):
+        return int(a) // int(b)
+    if not b:
+        raise ZeroDivisionError(f"{a} is divided by 0")
+    if not b > 0:
+        return _quotient(-a, -b)
+    return _made(int(a) // int(b), floor_quotient(terms_of(a), terms_of(b)))
+
+
+class SizesData(bytes):
+    """The bytes of a list of 64-bit numbers, some of which are sizes of run time."""
+
+    sizes: tuple[int, ...]
+
+    def __new__(cls, data: bytes, sizes: tuple[int, ...]) -> Self:
+        """The list itself is beside its present bytes."""
+        made = super().__new__(cls, data)
+        made.sizes = sizes
+        return made
+
+    @override
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SizesData) and self.sizes == other.sizes
+
+    @override
+    def __hash__(self) -> int:
+        return hash(self.sizes)
+
+
+def value_at(size: int, values: Mapping[Symbol, int]) -> int:
+    """A size where its symbols have these values."""
+    return value_of(size.terms, values) if isinstance(size, Size) else size
+
+
+def symbols_of(size: int) -> set[Symbol]:
+    """The symbols that a size hangs on."""
+    return symbols_in(size.terms) if isinstance(size, Size) else set()
