@@ -21,7 +21,7 @@ class OptimizationProfile:
     shapes: (min, opt, max) of whole shapes by input name. A dimension that the model states as a number may be a range,
         too.
 
-    Raises ConfigError for anything else than min <= opt <= max, from 1 on.
+    Raises ConfigError for anything else than min <= opt <= max, from 0 on.
     """
 
     dims: Mapping[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
@@ -59,5 +59,5 @@ def _check_span(what: str, span: object) -> None:
     if not numbers or any(isinstance(each, bool) or not isinstance(each, Integral) for each in numbers):
         raise ConfigError(f"profile: {what} needs three sizes (min, opt, max), got {span!r}")
     low, best, high = numbers
-    if not 1 <= low <= best <= high:
-        raise ConfigError(f"profile: {what} is from {low} over {best} to {high}; it must be 1 <= min <= opt <= max")
+    if not 0 <= low <= best <= high:
+        raise ConfigError(f"profile: {what} is from {low} over {best} to {high}; it must be 0 <= min <= opt <= max")

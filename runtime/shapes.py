@@ -1,26 +1,31 @@
-"""Plans for shapes of run time: the code of one compile, planned again for each shape in milliseconds.
+"""Plans for shapes of run time: the code of one compile, planned again for each shape.
 
 A compile for ranges of shapes gives code that reads its sizes from a table, symbolic specs of inputs and outputs, and
 the planning problem of the arena with symbolic sizes. A `ShapeFamily` holds these: given shapes it solves for the
-symbols, checks the guards under which the code was made, plans the arena again and fills the table.
+symbols, checks the guards under which the code was made, and fills the table. The arena is planned once for a range of
+sizes (`runtime/places.py`), so that a shape near to one that there was costs next to nothing: a language model's caches
+grow at every call.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
+from ..dialects.symbolic.formulas import Formulas, formulas
 from ..dialects.symbolic.guards import Guards
 from ..dialects.symbolic.polynomials import InputSymbol, Symbol
-from ..dialects.symbolic.sizes import Size, bounds_of, symbols_of, value_at
-from ..passes.planning import Plan, Problem, solve
+from ..dialects.symbolic.sizes import Size, is_fixed, symbols_of, terms_of, value_at
+from ..passes.planning import Problem
+from .places import Placed, Places
 from .specs import TensorSpec
 
 if TYPE_CHECKING:
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_PLANS = 256  # that a family keeps; those used longest ago go
-PLANNING_STEPS = 2000  # of the search for a plan that is no higher than that of the largest shapes
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -51,58 +55,87 @@ class ShapeFamily:
         """`base` has symbolic sizes. With `bounded`, contexts have room for the largest shapes."""
         self.base, self.guards = base, guards
         self.arena = base.arena or Arena(Problem(()), (), ())
-        self.bounded = bounded
+        self._sites = _sites(base.inputs)
+        self._symbols: tuple[Symbol, ...] = tuple(symbol for _, _, symbol in self._sites)
+        self._places = Places(self.arena.problem, self._symbols, bounded)
         self._plans: OrderedDict[Shapes, InferencePlan] = OrderedDict()
         self._lock = threading.Lock()
-
-    @cached_property
-    def largest(self) -> Plan | None:
-        """A plan of the arena that does for all shapes, where there is an end to them: no buffer is larger at any.
-
-        Most buffers are largest at the largest shapes, but not all: one of n - 1 - m rows is not, and not two at once.
-        """
-        if not self.bounded:
-            return None
-        return solve(settled(self.arena.problem, lambda size: bounds_of(size)[1]), "auto")
 
     @property
     def arena_bytes(self) -> int:
         """Bytes that a context needs for all shapes; 0 where there is no end to them."""
-        return 0 if self.largest is None else self.largest.height
+        return self._places.bytes_of_all
+
+    @cached_property
+    def _given(self) -> Formulas:
+        """The inputs' sizes, one after the other."""
+        return formulas((terms_of(size) for spec in self.base.inputs for size in spec.shape), self._symbols)
+
+    @cached_property
+    def _guarded(self) -> Formulas:
+        """What guards speak of."""
+        return formulas((guard.terms for guard in self.guards.noted.values()), self._symbols)
+
+    @cached_property
+    def _table(self) -> Formulas:
+        """What stands in the table in front of the buffers' offsets."""
+        return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
+
+    @cached_property
+    def _made_of(self) -> Formulas:
+        """The outputs' sizes, one after the other."""
+        return formulas((terms_of(size) for spec in self.base.outputs for size in spec.shape), self._symbols)
 
     def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
         """What the symbols are where the inputs have these shapes.
 
         Raises InvalidInputError where no values of theirs give these shapes, or these are outside of the range.
         """
+        return dict(zip(self._symbols, self._values(shapes), strict=True))
+
+    def _values(self, shapes: Shapes) -> tuple[int, ...]:
         specs = self.base.inputs
-        values: dict[Symbol, int] = {}
         for spec, shape in zip(specs, shapes, strict=True):
             if len(shape) != len(spec.shape):
                 raise InvalidInputError(f"input '{spec.name}' has shape {list(shape)} instead of {_text(spec)}")
+        values: list[int] = []
+        for index, axis, symbol in self._sites:
+            given, (low, high) = shapes[index][axis], symbol.span
+            if not low <= given <= high:
+                raise InvalidInputError(
+                    f"input '{specs[index].name}': dimension {axis} is {given}, but must be from {low} to {high}"
+                )
+            values.append(given // symbol.unit)
+        if self._given(*values) != tuple(chain(*shapes)):
+            self._check_sizes(shapes, values)
+        return tuple(values)
+
+    def _check_sizes(self, shapes: Shapes, values: list[int]) -> None:
+        """Raises InvalidInputError for the first size that is another one.
+
+        One that is no multiple of a unit, or something where the code is for nothing, may have other code.
+        """
+        named: dict[Symbol, int] = dict(zip(self._symbols, values, strict=True))
+        for spec, shape in zip(self.base.inputs, shapes, strict=True):
             for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
-                for symbol in symbols_of(size):
-                    if symbol in values or not isinstance(symbol, InputSymbol):
-                        continue
-                    low, high = symbol.span
-                    if not low <= given <= high:
-                        raise InvalidInputError(
-                            f"input '{spec.name}': dimension {axis} is {given}, but must be from {low} to {high}"
-                        )
-                    values[symbol] = given // symbol.unit
-        for spec, shape in zip(specs, shapes, strict=True):
-            for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
-                wanted = value_at(size, values)
-                if wanted != given and not any(
-                    _unit(symbol) > 1 and given % _unit(symbol) for symbol in symbols_of(size)
-                ):
+                wanted = value_at(size, named)
+                if wanted == given or (is_fixed(size) and size == 0):
+                    continue
+                if not any(_unit(symbol) > 1 and given % _unit(symbol) for symbol in symbols_of(size)):
                     of = f" ({size})" if isinstance(size, Size) else ""
                     raise InvalidInputError(f"input '{spec.name}': dimension {axis}{of} is {given} instead of {wanted}")
-        return values
 
     def suits(self, shapes: Shapes) -> bool:
         """Whether the code is right for these shapes."""
-        return not self.unmet(shapes)
+        values = self._values(shapes)
+        if self._given(*values) != tuple(chain(*shapes)):
+            return False
+        try:
+            sizes = self._guarded(*values)
+        except ZeroDivisionError:  # then the guard of the divisor's own doesn't hold
+            return False
+        guards = self.guards.noted.values()
+        return all(guard.allows(size) for guard, size in zip(guards, sizes, strict=True))
 
     def unmet(self, shapes: Shapes) -> list[str]:
         """What the code takes for granted that doesn't hold for these shapes."""
@@ -110,7 +143,9 @@ class ShapeFamily:
         broken = [str(guard) for guard in self.guards.noted.values() if not guard.is_met(values)]
         for spec, shape in zip(self.base.inputs, shapes, strict=True):
             for size, given in zip(spec.shape, shape, strict=True):
-                if value_at(size, values) != given:
+                if is_fixed(size) and size != given:
+                    broken.append(f"{given} is {size}")
+                elif value_at(size, values) != given:
                     broken += [f"{given} is a multiple of {_unit(symbol)}" for symbol in symbols_of(size)]
         return broken
 
@@ -121,43 +156,71 @@ class ShapeFamily:
             if known is not None:
                 self._plans.move_to_end(shapes)
                 return known
-        made = self._made(self.values_of(shapes))
+        made = self._made(self._values(shapes))
         with self._lock:
             self._plans[shapes] = made
             if len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
         return made
 
-    def _made(self, values: dict[Symbol, int]) -> InferencePlan:
-        plan = self._placed(values)
-        offsets = [plan.offsets[buffer.id] for buffer in self.arena.problem.buffers]
-        places = self.arena.symbols[len(self.arena.symbols) - len(offsets) :]
-        values = {**values, **dict(zip(places, offsets, strict=True))}
-        number = partial(value_at, values=values)
+    def _made(self, values: tuple[int, ...]) -> InferencePlan:
         base = self.base
-        table = np.array([values[symbol] for symbol in self.arena.symbols], np.int64)
+        sizes = iter(self._given(*values))
+        inputs = tuple(_with_sizes(spec, sizes) for spec in base.inputs)
+        sizes = iter(self._made_of(*values))
+        outputs = tuple(_with_sizes(spec, sizes) for spec in base.outputs)
+        number = partial(value_at, values=dict(zip(self._symbols, values, strict=True)))
+        checks = base.checks if is_fixed(*(each.size for each in base.checks)) else settled(base.checks, number)
+        if base.arena is None:
+            return replace(base, inputs=inputs, outputs=outputs, checks=checks, family=self)
+        placed = self._places.at(values)
         return replace(
             base,
-            inputs=settled(base.inputs, number),
-            outputs=settled(base.outputs, number),
-            checks=settled(base.checks, number),
-            needed=(self.arena_bytes or plan.height) if base.arena else base.needed,
-            report=partial(_report, base.report, plan, number) if base.arena else base.report,
-            sizes=table if base.arena else None,
+            inputs=inputs,
+            outputs=outputs,
+            checks=checks,
+            needed=self.arena_bytes or placed.plan.height,
+            report=partial(self._report, values, placed),
+            sizes=np.concatenate([np.array(self._table(*values), np.int64), placed.offsets]),
             family=self,
         )
 
-    def _placed(self, values: Mapping[Symbol, int]) -> Plan:
-        """The buffers' places: any that are no higher than those of the plan for all shapes will do."""
-        largest = self.largest
-        problem = settled(self.arena.problem, partial(value_at, values=values))
-        if largest is None:
-            return solve(problem, "auto")
-        found = solve(problem, "auto", budget=PLANNING_STEPS, target=largest.height)
-        # No buffer is larger than there, so that the same places will always do.
-        return (
-            found if found.height <= largest.height else replace(found, offsets=largest.offsets, height=largest.height)
+    def _report(self, values: tuple[int, ...], placed: Placed) -> MemoryPlan:
+        """The memory plan at these sizes."""
+        plan, bound = placed.plan, self._places.bound(values)
+        offsets = self.arena.symbols[len(self.arena.symbols) - len(placed.offsets) :]
+        numbers: dict[Symbol, int] = dict(zip(offsets, placed.offsets.tolist(), strict=True))
+        numbers.update(zip(self._symbols, values, strict=True))
+        made = settled(self.base.report(), partial(value_at, values=numbers))
+        return replace(
+            made,
+            arena_bytes=plan.height,
+            lower_bound_bytes=bound.height,
+            proven_bound_bytes=bound.height,
+            optimal=plan.height == bound.height,
+            method=plan.method,
+            strategy=plan.strategy,
+            binding_step=bound.step,
+            exhausted=plan.exhausted,
         )
+
+
+def _sites(specs: tuple[TensorSpec, ...]) -> list[tuple[int, int, InputSymbol]]:
+    """Where each symbol can be read: an input's number, and an axis whose size is nothing but that dimension."""
+    found: dict[InputSymbol, tuple[int, int]] = {}
+    for index, spec in enumerate(specs):
+        for axis, size in enumerate(spec.shape):
+            if isinstance(size, Size) and len(size.terms) == 1:
+                ((monomial, _),) = size.terms
+                if len(monomial) == 1 and isinstance(monomial[0], InputSymbol):
+                    found.setdefault(monomial[0], (index, axis))
+    return [(index, axis, symbol) for symbol, (index, axis) in found.items()]
+
+
+def _with_sizes(spec: TensorSpec, sizes: Any) -> TensorSpec:
+    """A spec with the next sizes for its own."""
+    shape = tuple(next(sizes) for _ in spec.shape)
+    return spec if is_fixed(*spec.shape) else TensorSpec(spec.name, shape, spec.dtype, spec.bounded)
 
 
 def settled(record: T, number: Callable[[int], int]) -> T:
@@ -171,22 +234,6 @@ def settled(record: T, number: Callable[[int], int]) -> T:
         changed = {each.name: settled(getattr(known, each.name), number) for each in fields(known)}
         return cast("T", replace(known, **changed))
     return record
-
-
-def _report(report: Callable[[], MemoryPlan], plan: Plan, number: Callable[[int], int]) -> MemoryPlan:
-    """The memory plan at these shapes."""
-    made = settled(report(), number)
-    return replace(
-        made,
-        arena_bytes=plan.height,
-        lower_bound_bytes=plan.lower_bound,
-        proven_bound_bytes=plan.proven_bound,
-        optimal=plan.optimal,
-        method=plan.method,
-        strategy=plan.strategy,
-        binding_step=plan.bound.step,
-        exhausted=plan.exhausted,
-    )
 
 
 def _unit(symbol: Symbol) -> int:

@@ -27,6 +27,10 @@ class Guard:
             value = value_of(self.terms, values)
         except ZeroDivisionError:  # then the guard of the divisor's own doesn't hold
             return False
+        return self.allows(value)
+
+    def allows(self, value: int) -> bool:
+        """Whether it is so where `terms` has that value."""
         return (value > 0 if self.kind == "positive" else value == 0) == self.holds
 
     @override

@@ -6,6 +6,7 @@ factors. Equal polynomials are equal as Python's values.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -32,7 +33,11 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InputSymbol(Symbol):
-    """A dimension of an input that is `unit` times the symbol, from `span[0]` to `span[1]`."""
+    """A dimension of an input that is `unit` times the symbol, from `span[0]` to `span[1]`.
+
+    Where it may be 0, its bounds are without 0, for loops over nothing don't run, whatever is decided inside. Code that
+    would do something with nothing notes a guard: see `note_empty_operands`.
+    """
 
     unit: int = 1
     span: tuple[int, int] = (0, 0)
@@ -41,7 +46,12 @@ class InputSymbol(Symbol):
     def of(cls, name: str, low: int, high: int, unit: int = 1) -> InputSymbol:
         """A dimension in [low, high]; `unit` must divide it, or the code is not for it."""
         called = name if unit == 1 else f"{name} / {unit}"
-        return cls(called, -(-low // unit), high // unit, unit, (low, high))
+        return cls(called, -(-max(low, 1) // unit), high // unit, unit, (low, high))
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether the bounds leave out that the dimension may be 0."""
+        return self.span[0] == 0
 
 
 @dataclass(frozen=True)
@@ -139,7 +149,28 @@ def bounds(terms: Terms) -> tuple[int, int]:
         least, most = _plain_bounds(added(others, scaled(quotient.dividend, times)))
         left = -times * (by - 1)
         low, high = max(low, least + min(left, 0)), min(high, most + max(left, 0))
-    return low, high
+    least, most = _paired_bounds(terms)
+    return max(low, least), min(high, most)
+
+
+def _paired_bounds(terms: Terms) -> tuple[int, int]:
+    """Bounds by way of terms of two signs one of which divides the other: x * y - x is x * (y - 1)."""
+    left = dict(sorted(terms, key=weight))
+    low = high = 0
+    for monomial, factor in tuple(left.items()):
+        larger = [each for each in left if left[each] * factor < 0 and _contains(each, monomial)]
+        if monomial not in left or not larger:
+            continue
+        pair = frozenset((each, left.pop(each)) for each in (monomial, larger[0]))
+        least, most = _plain_bounds(pair)
+        low, high = low + least, high + most
+    least, most = _plain_bounds(frozenset(left.items()))
+    return low + least, high + most
+
+
+def _contains(monomial: Monomial, part: Monomial) -> bool:
+    """Whether a product has all factors of one that has fewer, but some."""
+    return 0 < len(part) < len(monomial) and not Counter(part) - Counter(monomial)
 
 
 def _plain_bounds(terms: Terms) -> tuple[int, int]:

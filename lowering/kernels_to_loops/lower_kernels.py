@@ -42,6 +42,7 @@ from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.symbolic.sizes import pinned
 from ...dialects.symbols import symbol_named
 from ...dialects.targets import CpuAttr, cpu_of
+from ...passes.kernels.emptiness import note_empty_operands
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
@@ -77,6 +78,7 @@ def _build(
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
     given = kernel
+    note_empty_operands(kernel)
     schedule = schedule_of(kernel, target.device)
     number: Callable[[Attribute], Attribute] = _as_it_is
     for_all_shapes = for_all_shapes and schedule.name in FOR_ALL_SHAPES and not _scatters(kernel)

@@ -17,6 +17,7 @@ from ...dialects.errors import InvalidInputError, UnsupportedError
 from ...dialects.graph.values import AnyTensor, Array, numpy_dtype
 from ...dialects.symbolic.polynomials import InputSymbol
 from ...dialects.symbolic.sizes import is_fixed, size_of
+from .dimension_names import value_of_name
 from .model_file import load_model
 from .types import element_type, tensor_of
 
@@ -96,20 +97,18 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
     inputs = {value.name: value for value in graph.input if value.name not in weights}
     _check_names("profile", {**ranges.shapes, **ranges.best}, inputs)
     known: dict[str, tuple[tuple[int, int], int]] = {}
-    shapes: dict[str, list[int]] = {}
+    found: dict[str, list[int | None]] = {}
     names: set[str] = set()
-    for name, value in inputs.items():
-        whole = ranges.shapes.get(name)
-        best = ranges.best.get(name)
-        declared = _declared(value, whole[1] if whole else best)
-        for what, given in (("profile", whole[1] if whole else None), ("a call", best)):
-            if given is not None and len(given) != len(declared):
-                raise InvalidInputError(f"input {name} has {len(declared)} dimensions, {what} gives {list(given)}")
-        names |= {each for each in declared if isinstance(each, str)}
+    declared = {name: _ranged(value, ranges) for name, value in inputs.items()}
+    plain = {each for shape in declared.values() for each in shape if isinstance(each, str)}
+    calculated = {each for each in plain - set(ranges.dims) if value_of_name(each, dict.fromkeys(plain, 1)) is not None}
+    for name, shape in declared.items():
+        whole, best = ranges.shapes.get(name), ranges.best.get(name)
+        names |= {each for each in shape if isinstance(each, str)}
         sizes: list[int | None] = []
-        for axis, dimension in enumerate(declared):
+        for axis, dimension in enumerate(shape):
             now = best[axis] if best else None
-            span = _span(ranges, dimension, axis, whole, now, dims)
+            span = None if dimension in calculated and not whole else _span(ranges, dimension, axis, whole, now, dims)
             if span is None:
                 sizes.append(dimension if isinstance(dimension, int) else dims.get(dimension))
                 continue
@@ -118,19 +117,37 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
             if called not in known:
                 size, unit = wanted if now is None else now, ranges.units.get(called, 1)
                 unit = unit if size % unit == 0 else 1
-                symbol = InputSymbol.of(called, low, high, unit)
-                known[called] = (low, high), size_of(symbol, size // unit) * unit
+                # Code for nothing is another than code for something, which will be asked for when it is needed.
+                symbol = InputSymbol.of(called, low, high, unit) if size else None
+                known[called] = (low, high), size_of(symbol, size // unit) * unit if symbol else 0
             if known[called][0] != (low, high):
                 raise InvalidInputError(
                     f"input {name}: dimension {called} is from {low} to {high}, elsewhere from {known[called][0]}"
                 )
             sizes.append(known[called][1])
-        if None not in sizes and (whole or not is_fixed(*(size for size in sizes if size is not None))):
-            shapes[name] = [size for size in sizes if size is not None]
+        found[name] = sizes
+    by_name = {**dims, **{name: size for name, (_, size) in known.items()}}
+    shapes: dict[str, list[int]] = {}
+    for name, sizes in found.items():
+        pairs = zip(sizes, declared[name], strict=True)
+        full = [value_of_name(str(each), by_name) if size is None else size for size, each in pairs]
+        given = [size for size in full if size is not None]
+        if len(given) == len(full) and (name in ranges.shapes or given != declared[name]):
+            shapes[name] = given
     if unknown := sorted(set(ranges.dims) - names):
         there = ", ".join(sorted(names - {""})) or "none"
         raise InvalidInputError(f"profile: no input has a dynamic dimension {unknown[0]}; there are: {there}")
     return shapes
+
+
+def _ranged(value: ValueInfoProto, ranges: Ranges) -> list[Dimension]:
+    """The dimensions that the model states for an input, which what is said of it must fit."""
+    whole, best = ranges.shapes.get(value.name), ranges.best.get(value.name)
+    declared = _declared(value, whole[1] if whole else best)
+    for what, given in (("profile", whole[1] if whole else None), ("a call", best)):
+        if given is not None and len(given) != len(declared):
+            raise InvalidInputError(f"input {value.name} has {len(declared)} dimensions, {what} gives {list(given)}")
+    return declared
 
 
 def _span(
@@ -233,7 +250,8 @@ def _sizes(
                 continue
             if wanted not in ("", size) or size < 0:
                 raise InvalidInputError(f"input {name}: dimension {axis} is {wanted}, but {option} gives {size}")
-    return sizes
+    calculated = {name: value_of_name(name, sizes) for name in names - set(sizes)}
+    return {**sizes, **{name: size for name, size in calculated.items() if size is not None}}
 
 
 def _size(name: str, axis: int, dimension: Dimension, sizes: Mapping[str, int]) -> int:

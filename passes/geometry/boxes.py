@@ -144,9 +144,11 @@ def placed(view: Box, home: Box) -> Box | None:
         if size == 1:
             strides.append(0)
             continue
-        # Axes go from the largest stride to the smallest: the first that is not larger carries the step.
-        # Which one is tried may hang on the present sizes; that it carries the step holds for all.
-        found = next((i for i, axis in enumerate(axes) if int(stride) >= int(axis[1])), None)
+        # Axes go from the largest stride to the smallest: the first that is not larger carries the step; one that is
+        # not larger at any shape, if there is one. That it carries the step holds for all.
+        reachable = [i for i, (_, dense, _) in enumerate(axes) if surely_below(dense - 1, stride)]
+        reachable += [i for i, (_, dense, _) in enumerate(axes) if int(stride) >= int(dense)]
+        found = next(iter(reachable), None)
         if found is None or stride % axes[found][1]:
             return None
         step = stride // axes[found][1]

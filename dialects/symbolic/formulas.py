@@ -1,0 +1,33 @@
+"""Many polynomials at once, as a function of their symbols: for what is asked at every new shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from .polynomials import Combine, Quotient, Symbol, Terms, constant_of, evaluated, number_of
+
+Formulas: TypeAlias = "Callable[..., tuple[int, ...]]"
+"""Takes the values of the symbols, in order. Raises ZeroDivisionError for a quotient whose divisor is 0 there."""
+
+_TEXT = Combine(str, lambda a, b: f"({a} + {b})", lambda a, b: f"{a} * {b}", lambda a, b: f"({a} // ({b}))")
+
+
+def formulas(polynomials: Iterable[Terms], symbols: Sequence[Symbol]) -> Formulas:
+    """What polynomials are at values of the symbols."""
+    names = {symbol: f"s{index}" for index, symbol in enumerate(symbols)}
+    texts = (evaluated(terms, names.__getitem__, _TEXT) for terms in polynomials)
+    return eval(f"lambda {', '.join(names.values())}: ({''.join(f'{text}, ' for text in texts)})")
+
+
+def grows(terms: Terms) -> bool:
+    """Whether a polynomial is never smaller where its symbols are larger; False where that can't be seen."""
+    return all(
+        not monomial or (factor > 0 and all(_atom_grows(atom) for atom in monomial if isinstance(atom, Quotient)))
+        for monomial, factor in terms
+    )
+
+
+def _atom_grows(atom: Quotient) -> bool:
+    """floor(a / c) of what grows, and is nowhere negative."""
+    return number_of(atom.divisor) is not None and constant_of(atom.dividend) >= 0 and grows(atom.dividend)

@@ -1,0 +1,35 @@
+"""Dimensions that are called by an expression: exporters write "past + sequence" where they know what a size is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+}
+
+
+def value_of_name(name: str, sizes: Mapping[str, int]) -> int | None:
+    """The sum, product or quotient of numbers and other dimensions that a name says; None where it is just a name."""
+    if not any(sign in name for sign in "+-*/"):
+        return None
+    try:
+        return _value(ast.parse(name.strip(), mode="eval").body, sizes)
+    except (SyntaxError, ValueError, KeyError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+
+
+def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
+    match node:
+        case ast.Name(id=name):
+            return sizes[name]
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
+            return _OPERATORS[type(sign)](_value(left, sizes), _value(right, sizes))
+        case _:
+            raise ValueError(ast.dump(node))

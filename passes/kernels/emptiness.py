@@ -1,0 +1,41 @@
+"""Where code would do something with nothing: what a kernel makes of operands without elements.
+
+Dimensions that may be 0 are compiled as if they were not (`InputSymbol`), for a loop over nothing doesn't run. What is
+left are ops with an empty operand and a result that is not empty: joining and padding are right as they are, the others
+(a sum of nothing, an element of nothing) are right only where nothing is empty, which a guard says.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from ...dialects.graph.movement import ConcatOp, PadOp
+from ...dialects.graph.values import shape_of
+from ...dialects.kernel import KernelOp
+from ...dialects.symbolic.guards import note
+from ...dialects.symbolic.polynomials import InputSymbol, Symbol, value_of
+from ...dialects.symbolic.sizes import symbols_of, terms_of
+
+
+def note_empty_operands(kernel: KernelOp) -> None:
+    """Notes that what the kernel's ops can't do without is not empty."""
+    for op in kernel.body.block.ops:
+        if isinstance(op, (ConcatOp, PadOp)):
+            continue
+        for operand in op.operands:
+            for size in shape_of(operand):
+                for symbol in symbols_of(size):
+                    if _empties(size, symbol) and not all(_is_empty(result, symbol) for result in op.results):
+                        note(terms_of(size), "positive", True)
+
+
+def _is_empty(value: SSAValue, symbol: Symbol) -> bool:
+    return any(_empties(size, symbol) for size in shape_of(value))
+
+
+def _empties(size: int, symbol: Symbol) -> bool:
+    """Whether a size is 0 where a symbol is that may be."""
+    if not isinstance(symbol, InputSymbol) or not symbol.may_be_empty:
+        return False
+    values = {each: 0 if each is symbol else each.low for each in symbols_of(size)}
+    return value_of(terms_of(size), values) <= 0

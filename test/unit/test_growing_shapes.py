@@ -1,0 +1,164 @@
+"""Shapes that grow from nothing: dimensions of 0, sizes that are called by sums, plans that serve many shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from models.builder import ModelBuilder, example_inputs
+from onnx import ModelProto
+from onnx.reference import ReferenceEvaluator
+
+import mini_infer as mi
+from mini_infer.dialects.graph.values import Array
+from mini_infer.dialects.symbolic.formulas import formulas, grows
+from mini_infer.dialects.symbolic.polynomials import Symbol
+from mini_infer.dialects.symbolic.sizes import size_of, terms_of, value_at
+from mini_infer.passes.planning import Buffer, Problem, check, lower_bound
+from mini_infer.runtime.dynamic_engine import DynamicEngine
+from mini_infer.runtime.places import Places
+
+N, M = Symbol("n", 0, 40), Symbol("m", 1, 9)
+
+
+def engine_for(model: ModelProto, **dims: tuple[int, int, int]) -> DynamicEngine:
+    """An engine for ranges of dimensions."""
+    profile = mi.OptimizationProfile(dims=dims)
+    return cast("DynamicEngine", mi.compile(model, profile=profile, threads=1, compile_threads=1))
+
+
+def by_reference(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
+    """What ONNX's own evaluator makes of it."""
+    return cast("Any", ReferenceEvaluator(model)).run(None, dict(inputs))
+
+
+def check_at(engine: DynamicEngine, model: ModelProto, **dims: int) -> None:
+    """Compares with onnx.reference where dimensions have these sizes."""
+    inputs = example_inputs(model, 1, **dims)
+    for found, wanted in zip(engine(inputs).values(), by_reference(model, inputs), strict=True):
+        assert found.shape == wanted.shape, dims
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(dims))
+
+
+def test_joining_what_is_empty_takes_no_compile_of_its_own() -> None:
+    b = ModelBuilder("joined")
+    x, y = b.input("past", ["n", "past", 6]), b.input("new", ["n", "rows", 6])
+    z = b.node("Concat", x, b.node("Tanh", y), axis=1)
+    model = b.model([z, b.node("Softmax", b.node("MatMul", z, b.weight(6, 5)), axis=1), b.node("Relu", x)])
+    engine = engine_for(model, n=(1, 1, 3), past=(0, 5, 20), rows=(1, 1, 8))
+    for n, past, rows in ((1, 5, 1), (1, 0, 8), (2, 0, 1), (3, 20, 3), (1, 1, 1)):
+        check_at(engine, model, n=n, past=past, rows=rows)
+    assert engine.compiles == 1
+
+
+@pytest.mark.parametrize(("operator", "compiles"), [("ReduceSum", 4), ("MatMul", 3), ("Gather", 1)])
+def test_something_made_of_nothing_is_right_too(operator: str, compiles: int) -> None:
+    b = ModelBuilder("made")
+    x = b.input("x", [3, "n"])
+    match operator:
+        case "MatMul":
+            y = b.node("MatMul", x, b.node("Transpose", x, perm=[1, 0]))
+        case "Gather":
+            y = b.node("Gather", b.node("Concat", x, b.weight(3, 1), axis=1), b.ints(-1), axis=1)
+        case _:
+            y = b.node(operator, x, b.ints(1))
+    model = b.model([y])
+    engine = engine_for(model, n=(0, 5, 9))
+    for n in (5, 0, 9, 1, 0):
+        check_at(engine, model, n=n)
+    assert engine.compiles <= compiles
+
+
+def test_an_engine_may_be_made_for_nothing() -> None:
+    b = ModelBuilder("empty")
+    model = b.model([b.node("Relu", b.input("x", ["n", 4]))])
+    engine = engine_for(model, n=(0, 0, 9))
+    for n in (0, 3, 9, 0):
+        check_at(engine, model, n=n)
+    assert engine.compiles == 2
+    with pytest.raises(mi.InvalidInputError, match="dimension 0 is 10, but must be from 0 to 9"):
+        check_at(engine, model, n=10)
+
+
+def summed() -> ModelProto:
+    """A mask whose length is said to be a sum."""
+    b = ModelBuilder("summed")
+    mask, past, new = b.input("mask", ["past + rows"]), b.input("past", ["past", 4]), b.input("new", ["rows", 4])
+    z = b.node("Concat", past, new, axis=0)
+    return b.model([b.node("Mul", z, b.node("Unsqueeze", mask, b.ints(1)))])
+
+
+def test_a_dimension_that_is_called_by_a_sum_is_one() -> None:
+    model = summed()
+    inputs = example_inputs(model, 1, **{"past": 3, "rows": 2, "past + rows": 5})
+    engine = engine_for(model, past=(0, 2, 9), rows=(1, 1, 3))
+    alone = mi.compile(model, dims={"past": 3, "rows": 2}, threads=1, compile_threads=1)
+    (wanted,) = by_reference(model, inputs)
+    for each in (engine, alone):
+        assert np.array_equal(each(*inputs.values()), wanted)
+    assert engine.compiles == 1
+    with pytest.raises(mi.InvalidInputError, match=r"'mask': dimension 0 \(past \+ rows\) is 4 instead of 5"):
+        engine(inputs["mask"][:4], inputs["past"], inputs["new"])
+
+
+sizes = st.recursive(
+    st.sampled_from([size_of(N, 7), size_of(M, 2)]) | st.integers(-3, 70),
+    lambda inner: (
+        st.tuples(inner, inner).map(lambda pair: pair[0] + pair[1])
+        | st.tuples(inner, inner).map(lambda pair: pair[0] * pair[1])
+        | st.tuples(inner, st.integers(2, 9)).map(lambda pair: pair[0] // pair[1])
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.lists(sizes, max_size=4), st.integers(0, 40), st.integers(1, 9))
+def test_formulas_are_what_sizes_are(given_sizes: Sequence[int], n: int, m: int) -> None:
+    found = formulas(map(terms_of, given_sizes), [N, M])(n, m)
+    assert list(found) == [value_at(size, {N: n, M: m}) for size in given_sizes]
+
+
+@given(sizes, st.integers(0, 40), st.integers(0, 40), st.integers(1, 9), st.integers(1, 9))
+def test_what_grows_is_never_smaller_further_on(size: int, n: int, more: int, m: int, further: int) -> None:
+    if grows(terms_of(size)):
+        first, second = ({N: a, M: b} for a, b in ((min(n, more), min(m, further)), (max(n, more), max(m, further))))
+        assert value_at(size, first) <= value_at(size, second)
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_places_do_for_all_sizes_that_share_them(bounded: bool) -> None:
+    n, m = size_of(N, 7), size_of(M, 2)
+    given_sizes = [n * 64, m * n * 8, 64 * (40 - n), (n + 3) // 4 * 64, 128]
+    lives = [(0, 2), (1, 3), (2, 4), (0, 4), (3, 5)]
+    buffers = [Buffer(i, size, *live) for i, (size, live) in enumerate(zip(given_sizes, lives, strict=True))]
+    places = Places(Problem(tuple(buffers), alignment=64), [N, M], bounded)
+    seen: set[int] = set()
+    for values in [(a, b) for a in range(41) for b in (1, 2, 5, 9)]:
+        placed = places.at(values)
+        seen.add(id(placed))
+        numbers = dict(zip([N, M], values, strict=True))
+        exact = [Buffer(each.id, value_at(each.size, numbers), each.birth, each.death) for each in buffers]
+        problem = Problem(tuple(exact), alignment=64)
+        bound = lower_bound(problem)
+        ends = [placed.plan.offsets[each.id] + -(-each.size // 64) * 64 for each in exact if each.size]
+        proven = {"bound": bound, "proven_bound": bound.height, "optimal": max(ends) == bound.height}
+        check(problem, replace(placed.plan, height=max(ends), **proven))
+        assert not bounded or placed.plan.height <= places.bytes_of_all
+        assert places.bound(values).height <= placed.plan.height
+    assert len(seen) <= 40 or not bounded
+
+
+def test_a_new_shape_near_a_known_one_plans_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    b = ModelBuilder("near")
+    x = b.input("x", ["n", 8])
+    y = b.node("Softmax", b.node("Gemm", b.node("Relu", x), b.weight(8, 8), b.weight(8)))
+    engine = engine_for(b.model([b.node("Gemm", y, b.weight(8, 3), b.weight(3))]), n=(1, 40, 64))
+    engine.plan_for({"x": (33, 8)})
+    monkeypatch.setattr("mini_infer.runtime.places.solve", None)
+    for n in range(34, 65):
+        assert engine.plan_for({"x": (n, 8)}).outputs[0].shape == (n, 3)
