@@ -15,6 +15,7 @@ keys measured 0-4 % slower up to 1500 keys.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects import func
 from xdsl.ir import Attribute, SSAValue
@@ -26,8 +27,9 @@ from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.attention import Attention
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles, chains_of
+from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
 from ..tiles.steps import MultiplyAdd
+from ..tiles.sums import chains_of, parts_of
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.builder import INDEX, Index, memref_type, strides_of
 from ..writing.squares import transposed
@@ -109,6 +111,8 @@ class _Writer:
                 continue
             at = b.linear([index[0], group, 0, column], self.value.strides, self.value.offset)
             out_at = b.linear([*index, column], self.out.strides, self.out.offset)
+            tile = self._tile(block.rows, width, valid, s.keys)
+            parts, part = parts_of(s.keys, s.keys, 1, tile.chains)
             strip = Strip(
                 tiles=count,
                 depth=s.keys,
@@ -118,8 +122,9 @@ class _Writer:
                 out=MemoryRows(b.place(self.out.buffer, out_at), self.out.strides[2]),
                 next_panel=self.nr,
                 next_result=self.nr,
+                part=part,
             )
-            call_tiles(self.k, self._tile(block.rows, width, valid, s.keys), self.plain, strip)
+            call_tiles(self.k, replace(tile, parts=parts), self.plain, strip)
 
     def _tile(self, rows: int, lanes: int, valid: int, depth: int, *, neighbours: bool = True) -> Tile:
         return Tile(

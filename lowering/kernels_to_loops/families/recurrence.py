@@ -30,8 +30,9 @@ from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles, chains_of
+from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
 from ..tiles.steps import MultiplyAdd
+from ..tiles.sums import chains_of
 from ..tiles.tiles import TileClass, by_class, tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of

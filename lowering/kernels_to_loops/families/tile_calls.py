@@ -15,8 +15,15 @@ from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles, chains_of
+from ..tiles.microkernel import (
+    MemoryRows,
+    Strip,
+    Tile,
+    TileOperand,
+    call_tiles,
+)
 from ..tiles.steps import ByteDot, InnerStep, MultiplyAdd
+from ..tiles.sums import Parts, chains_of, parts_of
 from ..tiles.tiles import TileClass
 from ..writing.arithmetic import is_unsigned
 from ..writing.builder import Index, LoopBuilder, memref_type
@@ -41,6 +48,8 @@ class Tiling:
     nr: int
     lanes: int  # of a vector register
     chains: int
+    parts: Parts
+    part: Index
     prefetch: int  # elements of a cache line, where the next panel is asked for; 0: it is not
 
     @classmethod
@@ -53,6 +62,10 @@ class Tiling:
         panels = -(-columns // nr)
         step = _step_of(form)
         run = -(-nest.run // step.depth) * step.depth
+        chains = chains_of(_rows(form), nest.run)
+        parts, part = (
+            parts_of(nest.depth, nest.run, nest.taps, chains) if isinstance(step, MultiplyAdd) else ("none", 0)
+        )
         return cls(
             nest,
             step,
@@ -63,7 +76,9 @@ class Tiling:
             columns - (panels - 1) * nr,
             nr,
             options.lanes,
-            chains_of(_rows(form), nest.run),
+            chains,
+            parts,
+            Extent(part),
             options.prefetch if panels > 1 else 0,
         )
 
@@ -182,6 +197,7 @@ class TileCalls:
             taps_adjoin=adjoin and not merged,
             neighbours=nest.a.column == 1,
             chains=tiling.chains,
+            parts=tiling.parts,
             prefetch=tiling.prefetch,
             rest=tiling.rest,
             padding=self.padding,
@@ -207,6 +223,7 @@ class TileCalls:
             filter_rows=row.filter_rows,
             above=row.above,
             below=row.below,
+            part=tiling.part,
             a_filter_row=row.a_filter_row,
             a_tap=nest.tap_stride,
             a_step=nest.a.column,

@@ -7,6 +7,8 @@
         out[i, 0:lanes] = epilogue(acc[i])
         the next tile: `rows` rows further, or the next panel
 
+Long inner sums are made of parts, and those of few rows of chains: see sums.py.
+
 A function of the module does a strip of tiles. It is told how many they are, how long the inner sum is and how far
 apart rows lie, so that all kernels with tiles of one shape and one epilogue call the same one. One accumulator is a
 vector of `lanes` elements, which LLVM splits over registers. The schedule is that of Goto and van de Geijn's inner
@@ -17,7 +19,7 @@ not need. That depth and strides are known at run time only costs nothing: 1.00 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -30,6 +32,7 @@ from ..writing.arithmetic import Arithmetic, convert, loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type
 from .fused_ops import FusedOps
 from .steps import ByteDot, InnerStep
+from .sums import Parts
 
 # Taps of a filter row that are written out one after the other; beyond it a loop over them is as fast.
 _MOST_WRITTEN_OUT = 16
@@ -64,7 +67,8 @@ class Tile:
     filter_rows: bool = False  # whether the filter may have several rows
     taps_adjoin: bool = False  # whether a tap's elements end where the next one's begin: alike ones are one loop
     neighbours: bool = True  # whether the elements of a row's inner sum lie side by side
-    chains: int = 1  # independent sums that each element is made of, see chains_of
+    chains: int = 1  # independent sums that each element is made of, see sums.py
+    parts: Parts = "none"  # what of the inner sum is summed apart, see sums.py
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
     rest: int = 0  # elements that a tap's inner sum has beyond whole steps; the panel has a whole step for them
     padding: int = 0  # what pixels outside of the picture hold
@@ -125,6 +129,7 @@ class Strip:
     next_result: Index = 0
     above: Index = 0
     below: Index = 0
+    part: Index = 0  # rows of the filter, or elements of a run, that are summed apart
 
 
 def call_tiles(k: KernelInstance, tile: Tile, epilogue: FusedOps, strip: Strip) -> None:
@@ -166,6 +171,7 @@ def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
         next_result=number(strip.next_result, tile.walks_panels),
         above=number(strip.above, tile.padding != 0 and tile.filter_rows),
         below=number(strip.below, tile.padding != 0 and tile.filter_rows),
+        part=number(strip.part, tile.parts != "none"),
     )
 
 
@@ -262,7 +268,7 @@ class _TileWriter:
                     pass
                 elif tile.taps_adjoin:
                     current[low:high] = self._run(kh, low, first, current[low:high], taps=last - first)
-                elif last - first > _MOST_WRITTEN_OUT:
+                elif last - first > (1 if tile.parts == "runs" else _MOST_WRITTEN_OUT):
                     step = partial(self._run, kh, low)
                     current[low:high] = b.loop(first, last, step, carried=current[low:high])
                 else:
@@ -271,7 +277,23 @@ class _TileWriter:
                 first = last
             return current
 
-        return b.loop(0, self.strip.filter_rows, filter_row, carried=start)
+        rows = self.strip.filter_rows
+        if tile.parts != "filter rows":
+            return b.loop(0, rows, filter_row, carried=start)
+        length = self.strip.part
+
+        def part(kh: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            end = b.min(b.add(kh, length), rows)
+            return self._apart(totals, lambda zeros: b.loop(kh, end, filter_row, carried=zeros))
+
+        return b.loop(0, rows, part, step=length, carried=start)
+
+    def _apart(
+        self, totals: Sequence[SSAValue], sums: Callable[[Sequence[SSAValue]], Sequence[SSAValue]]
+    ) -> Sequence[SSAValue]:
+        """The totals and what `sums` makes of zeros."""
+        m = Arithmetic(self.b, totals[0].type)
+        return [m.add(total, part) for total, part in zip(totals, sums([m.constant(0)] * len(totals)), strict=True)]
 
     def _padded_rows(self, start: SSAValue) -> SSAValue:
         """The sums of all rows of the tile with what rows of the filter outside of the picture add to them."""
@@ -299,47 +321,66 @@ class _TileWriter:
         return b.loop(*bounds, add, step=step.depth, carried=sums, unrolled=False)
 
     def _run(self, kh: Index, low: int, tap: Index, sums: Sequence[SSAValue], taps: int = 1) -> Sequence[SSAValue]:
-        """The inner loop of taps that adjoin; with several chains, every chain sums its own part of each step."""
+        """The sums with those of taps that adjoin."""
         b, tile = self.b, self.tile
-        step, chains, depth = tile.step, tile.chains, b.mul(self.strip.depth, taps)
-        start = b.mul(tap, self.tap)
+        start, depth = b.mul(tap, self.tap), b.mul(self.strip.depth, taps)
+        end = b.sub(depth, tile.rest)
 
         def multiply(i: Index, totals: Sequence[SSAValue], count: int = tile.step.depth) -> list[SSAValue]:
-            at = b.add(i, start)
-            column = step.column(b, self.panel, [kh, at, 0], tile.lanes)
-            if tile.prefetch:
-                for element in range(0, tile.read, tile.prefetch):
-                    b.prefetch(self.ahead, [kh, at, element])
+            return self._step(kh, low, tap, start, i, totals, count)
 
-            def row(number: int) -> SSAValue:
-                place = [kh, low + number, tap, i]
-                if count == step.depth:
-                    return step.row(b, self.a, place, tile.lanes)
-                return step.part(b, self.a, place, count)
+        if tile.parts == "runs":
+            length = self.strip.part
 
-            return [step.accumulate(b, row(number), column, total) for number, total in enumerate(totals)]
+            def part(i: Index, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                return self._apart(totals, partial(self._loop, multiply, i, b.min(b.add(i, length), end)))
 
-        def last(sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return multiply(end, sums, tile.rest) if tile.rest else sums
+            return b.loop(0, end, part, step=length, carried=sums)
+        sums = self._loop(multiply, 0, end, sums)
+        return multiply(end, sums, tile.rest) if tile.rest else sums
 
-        end = b.sub(depth, tile.rest)
+    def _step(
+        self, kh: Index, low: int, tap: Index, start: Index, i: Index, totals: Sequence[SSAValue], count: int
+    ) -> list[SSAValue]:
+        """The sums of rows from `low` on with `count` elements more, from element `i` of a tap on."""
+        b, tile, step = self.b, self.tile, self.tile.step
+        at = b.add(i, start)
+        column = step.column(b, self.panel, [kh, at, 0], tile.lanes)
+        if tile.prefetch:
+            for element in range(0, tile.read, tile.prefetch):
+                b.prefetch(self.ahead, [kh, at, element])
+
+        def row(number: int) -> SSAValue:
+            place = [kh, low + number, tap, i]
+            if count == step.depth:
+                return step.row(b, self.a, place, tile.lanes)
+            return step.part(b, self.a, place, count)
+
+        return [step.accumulate(b, row(number), column, total) for number, total in enumerate(totals)]
+
+    def _loop(
+        self, multiply: Callable[..., list[SSAValue]], first: Index, end: Index, sums: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        """The inner loop; with several chains, every chain sums its own part of each step."""
+        b, tile = self.b, self.tile
+        step, chains = tile.step.depth, tile.chains
         if chains == 1:
             unrolled = not tile.clipped or tile.taps_adjoin
-            return last(b.loop(0, end, multiply, step=step.depth, carried=sums, unrolled=unrolled))
+            return b.loop(first, end, multiply, step=step, carried=sums, unrolled=unrolled)
 
         def several(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            parts = [multiply(b.add(i, c * step.depth), carried[c * count : (c + 1) * count]) for c in range(chains)]
+            parts = [multiply(b.add(i, c * step), carried[c * count : (c + 1) * count]) for c in range(chains)]
             return [total for part in parts for total in part]
 
-        count, stride = len(sums), chains * step.depth
-        whole = b.sub(end, b.rem(end, stride))
+        count, stride = len(sums), chains * step
+        whole = b.sub(end, b.rem(b.sub(end, first), stride))
         zeros = [b.constant(0.0, sums[0].type)] * (count * (chains - 1))
-        parts = b.loop(0, whole, several, step=stride, carried=[*sums, *zeros])
+        parts = b.loop(first, whole, several, step=stride, carried=[*sums, *zeros])
         m = Arithmetic(b, sums[0].type)
         while len(parts) > count:
             half = len(parts) // 2
             parts = [m.add(x, y) for x, y in zip(parts[:half], parts[half:], strict=True)]
-        return last(b.loop(whole, end, multiply, step=step.depth, carried=parts))
+        return b.loop(whole, end, multiply, step=step, carried=parts)
 
     def _load(self, value: SSAValue, row: Index) -> SSAValue:
         window, lanes = self.windows[value], self.tile.lanes
@@ -354,14 +395,3 @@ class _TileWriter:
             return self.fixed[value] if value in self.fixed else self._load(value, row)
 
         return self.epilogue.emit(self.b, sums, self.tile.lanes, load)
-
-
-def chains_of(rows: int, depth: int) -> int:
-    """How many independent sums each element of a product with so few rows and so long an inner sum is made of.
-
-    A multiply-add takes four cycles at two per cycle (Zen 5), and a row is two registers: fewer than four rows would
-    wait for themselves. Shorter chains also round less. It is decided for a whole product and not for a tile, because
-    how rows are cut into tiles depends on the buffers, and no bit of a result may.
-    """
-    chains = {1: 8, 2: 4, 3: 2}.get(rows, 1)
-    return chains if depth >= chains else 1

@@ -244,7 +244,7 @@ class LoopBuilder:
         upper: Index,
         body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue] | None],
         *,
-        step: int = 1,
+        step: Index = 1,
         carried: Sequence[SSAValue] = (),
         unrolled: bool = True,
     ) -> Sequence[SSAValue]:
@@ -253,7 +253,7 @@ class LoopBuilder:
         A loop known to run once is written without a loop, one known not to run is not written. LLVM may unroll it
         unless told not to.
         """
-        if isinstance(lower, int) and isinstance(upper, int):
+        if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
             trips = -(-(upper - lower) // step)
             if bounds_of(trips)[1] <= 0:
                 return carried

@@ -22,6 +22,7 @@ from ...forms.attention import attention_sizes, check_attention
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
+from .panels import beside_float_sums
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Attention(Schedule[CpuAttr]):
         root = the_root(kernel, AttentionOp)
         check_attention(root)
         lanes = target.lanes(8 * item_bytes(root.result))
-        yield cls(max(1, (target.registers.data - 3) // 2), 2 * lanes, lanes)
+        yield cls(max(1, (target.registers.data - beside_float_sums(target)) // 2), 2 * lanes, lanes)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

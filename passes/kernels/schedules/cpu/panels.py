@@ -190,13 +190,22 @@ def _byte_dot(root: MatmulOp | ConvOp, target: CpuAttr) -> str:
 
 
 def _beside_sums(root: MatmulOp | ConvOp, target: CpuAttr) -> int:
-    """Registers that a tile needs beside its sums: for two columns of the panel and one row.
+    """Registers that a tile needs beside its sums.
 
     For bytes without an instruction of their own they are all in two halves; with ARM's, LLVM reads several rows ahead,
     and with fewer registers it keeps sums on the stack.
     """
     bytes = is_byte(element_type_of_value(root.operands[0]))
-    return 8 if bytes and _byte_dot(root, target) != "vpdpbusd" else 3
+    return 8 if bytes and _byte_dot(root, target) != "vpdpbusd" else beside_float_sums(target)
+
+
+def beside_float_sums(target: CpuAttr) -> int:
+    """For two columns of the panel and one row; LLVM reads more rows ahead on CPUs that aren't x86.
+
+    Those are the ones with more than 16 registers of less than 512 bits. With 14 x 8 for a Neoverse N1 a sum lay on the
+    stack, and where inner sums are made of parts, half of the inner loop were moves between registers.
+    """
+    return 5 if target.registers.data > 16 and target.vector_bits.data < 512 else 3
 
 
 def _packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[int, Packing]:

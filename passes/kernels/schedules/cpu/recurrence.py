@@ -23,6 +23,7 @@ from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import argument_index, item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
+from .panels import beside_float_sums
 
 # Panels whose sums are kept in registers together: one panel of two registers would wait for each multiply-add,
 # which takes four cycles at two per cycle on Zen 5.
@@ -55,7 +56,8 @@ class Recurrence(Schedule[CpuAttr]):
         """Tile sizes from the target's registers; CompileError where there is no code."""
         root = the_root(kernel, RecurrenceOp)
         check_recurrence(root)
-        lanes, mr = target.lanes(8 * item_bytes(root.y)), max(1, (target.registers.data - 3) // 2)
+        lanes = target.lanes(8 * item_bytes(root.y))
+        mr = max(1, (target.registers.data - beside_float_sums(target)) // 2)
         directions, batch = shape_of(root.y)[1:3]
         share = max(1, -(-directions * batch // target.threads.data))
         most = min(TILES_AT_ONCE * mr, share)
