@@ -25,6 +25,7 @@ from ..dialects.graph.selection import TopKOp
 from ..dialects.graph.structure import ConstantOp, KernelOp
 from ..dialects.graph.values import numpy_dtype, shape_of
 from ..dialects.graph.windows import PoolOp
+from ..dialects.symbolic.sizes import now
 from ..dialects.targets import CpuAttr
 
 STAGE_GRAIN = 2000
@@ -115,7 +116,7 @@ def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int
     products = target.gflops.data / (1 if vectors else target.lanes(32))
     others = products / _SLOWER
     time = more / others + _bytes([*kernel.arguments, *kernel.terminator.operands]) / target.gbytes.data
-    multiplied, other = operations(kernel)
+    multiplied, other = map(now, operations(kernel))
     return (time + wasted * 2 * multiplied / products + other / others) * 1e-9
 
 
@@ -143,4 +144,4 @@ def read_seconds(nbytes: int, target: CpuAttr) -> float:
 
 def _bytes(values: list[SSAValue]) -> int:
     types = [cast("TensorType[Attribute]", value.type) for value in values]
-    return sum(prod(type.get_shape()) * numpy_dtype(type.element_type).itemsize for type in types)
+    return sum(now(prod(type.get_shape())) * numpy_dtype(type.element_type).itemsize for type in types)

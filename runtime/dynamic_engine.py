@@ -11,6 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..dialects.errors import InvalidInputError
+from ..dialects.symbolic.sizes import now
 from .config import EngineConfig
 from .context import ExecutionContext
 from .engine import Engine
@@ -48,7 +49,7 @@ class DynamicEngine(Engine):
     def start(self) -> None:
         """Compiles for the shapes that the profile is made for."""
         family = self._compiled({})
-        shapes = tuple(tuple(settled(spec.shape, int)) for spec in family.base.inputs)
+        shapes = tuple(tuple(settled(spec.shape, now)) for spec in family.base.inputs)
         self._first = family.plan_for(shapes)
 
     def _compiled(self, best: Mapping[str, Sequence[int]]) -> ShapeFamily:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
+from collections.abc import Iterator
 
 import kernel_runs
 import pytest
 from hypothesis import settings
+
+from mini_infer.dialects.symbolic.sizes import explicit
 
 # Examples are the same in every run, and a slow machine is no failure.
 settings.register_profile("mini_infer", derandomize=True, deadline=None)
@@ -43,3 +46,10 @@ def pytest_collection_finish() -> None:
     """What is there before the first test stays: no need to look through it for garbage again and again."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture(autouse=True)
+def _no_size_is_lost() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """A size of run time that becomes a number where nothing says so fails the test."""
+    with explicit():
+        yield

@@ -25,7 +25,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..symbolic.sizes import equal, is_fixed
+from ..symbolic.sizes import equal, is_fixed, now
 from .narrow import is_narrow
 from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
 
@@ -159,7 +159,7 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...]:
 def _common(sizes: Iterable[int]) -> int:
     """The size that sizes of run time broadcast to: they are 1 there, or the same, as they are now."""
     fixed = [size for size in sizes if is_fixed(size)]
-    many = fixed or [size for size in sizes if int(size) != 1] or list(sizes)
+    many = fixed or [size for size in sizes if now(size) != 1] or list(sizes)
     for size in sizes:
         if size is not many[0] and not equal(size, many[0]):
             require(equal(size, 1), f"sizes {size} and {many[0]} don't broadcast")

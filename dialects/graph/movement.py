@@ -197,12 +197,12 @@ class SliceOp(MovementOp):
         counts = {len(ints(self.starts)), len(ints(self.stops)), len(ints(self.steps))}
         require(counts == {len(shape)}, f"needs a start, a stop and a step for each of {len(shape)} axes")
         require(0 not in ints(self.steps), "a step must not be 0")
-        bounds = zip(ints(self.starts), ints(self.steps), self.counts, shape, strict=True)
-        for axis, (start, step, count, size) in enumerate(bounds):
+        bounds = zip(ints(self.starts), ints(self.stops), ints(self.steps), self.counts, shape, strict=True)
+        for axis, (start, stop, step, count, size) in enumerate(bounds):
             ends = (start, start + (count - 1) * step)
             low, high = ends if step > 0 else reversed(ends)
             inside = equal(count, 0) or (low >= 0 and high < size)
-            require(inside, f"axis {axis} has {size} elements, but {self.ranges[axis]} is taken")
+            require(inside, f"axis {axis} has {size} elements, but {start}:{stop}:{step} is taken")
         return [tensor(element_type_of_value(self.x), self.counts)]
 
     @override

@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
-from ..symbolic.sizes import is_fixed
+from ..symbolic.sizes import is_fixed, pinned
 from .base import MovementOp, require
 from .values import (
     AnyTensor,
@@ -145,7 +145,8 @@ class ResizeOp(MovementOp):
 
     def positions(self, axis: int) -> Array:
         """Where each result element lies along an axis of x, float64."""
-        old, new, scale = shape_of(self.x)[axis], ints(self.shape)[axis], self.scales.get_values()[axis]
+        old, new = pinned(shape_of(self.x)[axis]), pinned(ints(self.shape)[axis])
+        scale = self.scales.get_values()[axis]
         index, length = np.arange(new, dtype=np.float64), scale * old
         match self.coordinate.data:
             case "align_corners":
@@ -168,7 +169,7 @@ class ResizeOp(MovementOp):
 
     def taps(self, axis: int) -> tuple[Array, Array]:
         """Indices (int64) and weights (float64) along an axis of x, both [result size, neighbours]."""
-        positions, size = self.positions(axis), shape_of(self.x)[axis]
+        positions, size = self.positions(axis), pinned(shape_of(self.x)[axis])
         if self.mode.data == "nearest":
             rounded = ROUNDINGS[self.nearest.data](positions)[:, None]
             return np.clip(rounded, 0, size - 1).astype(np.int64), np.ones_like(rounded)

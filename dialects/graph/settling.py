@@ -8,19 +8,19 @@ from typing import Any, cast
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
-from ..symbolic.sizes import Size
+from ..symbolic.sizes import Size, now
 from .sizes import SymbolsAttr
 from .values import ints, ints_attr, is_fixed_attr
 
 
-def settled(module: ModuleOp, number: Callable[[int], int] = int) -> ModuleOp:
+def settled(module: ModuleOp, number: Callable[[int], int] = now) -> ModuleOp:
     """A copy of a module with numbers for its sizes: what they are now, unless `number` says another."""
     made = module.clone()
     settle(made, number)
     return made
 
 
-def settle(root: Operation, number: Callable[[int], int] = int) -> Callable[[Attribute], Attribute]:
+def settle(root: Operation, number: Callable[[int], int] = now) -> Callable[[Attribute], Attribute]:
     """Puts numbers for the sizes of an op and all inside of it; what does so with attributes."""
     settling = _Settling(number)
     for op in root.walk():

@@ -13,6 +13,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..symbolic.polynomials import Symbol
+from ..symbolic.sizes import pinned
 from .base import GraphOp, require
 from .values import AnyTensor, Array, ints, ints_attr, tensor
 
@@ -68,7 +69,7 @@ class SizesOp(GraphOp):
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        return (np.array([int(size) for size in ints(self.sizes)], np.int64),)
+        return (np.array([pinned(size) for size in ints(self.sizes)], np.int64),)
 
 
 @irdl_op_definition
@@ -107,4 +108,4 @@ class IotaOp(GraphOp):
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        return (int(self.start) + int(self.step) * np.arange(int(self.count), dtype=np.int64),)
+        return (pinned(self.start) + pinned(self.step) * np.arange(pinned(self.count), dtype=np.int64),)

@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..symbolic.sizes import SizesData, is_fixed
+from ..symbolic.sizes import SizesData, is_fixed, now
 from .narrow import is_narrow, narrow_dtypes, narrow_types
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -49,7 +49,7 @@ def _tensor(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
     if len(shape) > MAX_RANK:
         raise VerifyException(f"a tensor of rank {len(shape)} is too deep: the rank is at most {MAX_RANK}")
     # Without sizes of 0: strides are made of the other sizes all the same.
-    if prod(int(size) for size in shape if size != 0) > MAX_ELEMENTS:
+    if prod(now(size) for size in shape if size != 0) > MAX_ELEMENTS:
         raise VerifyException(f"a tensor of shape {'x'.join(map(str, shape))} is too large for 64-bit addresses")
     return TensorType(element_type, shape)
 
@@ -165,7 +165,7 @@ def nbytes_of(type: AnyTensor) -> int:
 
 @lru_cache(maxsize=4096)
 def _ints_attr(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
-    made = DenseArrayBase.from_list(i64, values)
+    made = DenseArrayBase.from_list(i64, [now(value) for value in values])
     if is_fixed(*values):
         return made
     return DenseArrayBase(i64, BytesAttr(SizesData(made.data.data, values)))

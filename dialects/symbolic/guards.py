@@ -72,6 +72,11 @@ def unguarded() -> Generator[None]:
         _NOTED.reset(token)
 
 
+def are_noted() -> bool:
+    """Whether guards are collected here."""
+    return _NOTED.get() is not None
+
+
 def note(terms: Terms, kind: str, holds: bool) -> bool:
     """Tells `holds`, and that the code hangs on it."""
     guards = _NOTED.get()

@@ -17,16 +17,16 @@ right anyway, such as which of two schedules is faster, are made `unguarded`.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cached_property, wraps
 from math import gcd
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from typing_extensions import override
 
-from .guards import note
+from .guards import are_noted, note
 from .polynomials import (
     Symbol,
     Terms,
@@ -42,17 +42,51 @@ from .polynomials import (
 )
 from .quotients import floor_quotient
 
+T = TypeVar("T")
 
-class Size(int):
-    """An integer, and the polynomial that says what it is at other shapes."""
+if TYPE_CHECKING:
+    _Int = int
+else:
+    _Int = object
 
+
+def _of_integers(exact: Callable[[Any, int], T]) -> Callable[[Any, int], T]:
+    """An operation on integers; with a float it is done with the value now."""
+
+    @wraps(exact)
+    def operation(size: Any, other: Any) -> Any:
+        if isinstance(other, int):
+            return exact(size, other)
+        return getattr(float(size), exact.__name__)(other) if isinstance(other, float) else NotImplemented
+
+    return operation
+
+
+class Size(_Int):
+    """An integer, and the polynomial that says what it is at other shapes.
+
+    By Python's own tests it is an int, but it is none inside: what wants a machine number (`range`, numpy, struct, a
+    slice) has to ask `__index__` for it, and so can't lose the symbols in silence.
+    """
+
+    value: int
     terms: Terms
+
+    __class__ = int  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
 
     def __new__(cls, value: int, terms: Terms) -> Size:
         """See `size_of` and `_made`."""
-        made = super().__new__(cls, value)
-        made.terms = terms
+        made = super().__new__(cls)
+        made.value, made.terms = value, terms
         return made
+
+    @override
+    def __int__(self) -> int:
+        return _converted(self)
+
+    @override
+    def __index__(self) -> int:
+        return _converted(self)
 
     @override
     def __hash__(self) -> int:
@@ -74,16 +108,15 @@ class Size(int):
     # arithmetic
 
     @override
+    @_of_integers
     def __add__(self, other: int) -> int:
-        if not _is_int(other):
-            return NotImplemented
-        return _made(int(self) + int(other), added(self.terms, terms_of(other)))
+        return _made(self.value + now(other), added(self.terms, terms_of(other)))
 
     __radd__ = __add__
 
     @override
     def __neg__(self) -> int:
-        return _made(-int(self), scaled(self.terms, -1))
+        return _made(-self.value, scaled(self.terms, -1))
 
     @override
     def __pos__(self) -> int:
@@ -94,28 +127,25 @@ class Size(int):
         return self if self >= 0 else -self
 
     @override
+    @_of_integers
     def __sub__(self, other: int) -> int:
-        if not _is_int(other):
-            return NotImplemented
-        return _made(int(self) - int(other), added(self.terms, scaled(terms_of(other), -1)))
+        return _made(self.value - now(other), added(self.terms, scaled(terms_of(other), -1)))
 
     @override
+    @_of_integers
     def __rsub__(self, other: int) -> int:
         return -self + other
 
     @override
+    @_of_integers
     def __mul__(self, other: int) -> int:
-        if not _is_int(other):
-            return NotImplemented
-        return _made(int(self) * int(other), multiplied(self.terms, terms_of(other)))
+        return _made(self.value * now(other), multiplied(self.terms, terms_of(other)))
 
-    @override
-    def __rmul__(self, other: Any) -> Any:
-        return self * other if _is_int(other) else other * pinned(self)
+    __rmul__ = __mul__
 
     @override
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        if _is_int(other) and not isinstance(other, Size) and other >= 0:
+        if is_fixed(other) and isinstance(other, int) and other >= 0:
             result: int = 1
             for _ in range(other):
                 result = result * self
@@ -127,26 +157,32 @@ class Size(int):
         return other ** pinned(self)
 
     @override
+    @_of_integers
     def __floordiv__(self, other: int) -> int:
         return _quotient(self, other)
 
     @override
+    @_of_integers
     def __rfloordiv__(self, other: int) -> int:
         return _quotient(other, self)
 
     @override
+    @_of_integers
     def __mod__(self, other: int) -> int:
         return self - _quotient(self, other) * other
 
     @override
+    @_of_integers
     def __rmod__(self, other: int) -> int:
         return other - _quotient(other, self) * self
 
     @override
+    @_of_integers
     def __divmod__(self, other: int) -> tuple[int, int]:
         return self // other, self % other
 
     @override
+    @_of_integers
     def __rdivmod__(self, other: int) -> tuple[int, int]:
         return other // self, other % self
 
@@ -157,12 +193,14 @@ class Size(int):
         return float(pinned(self))
 
     @override
+    @_of_integers
     def __truediv__(self, other: int) -> float:
-        return pinned(self) / pinned(other) if _is_int(other) else NotImplemented
+        return pinned(self) / pinned(other)
 
     @override
+    @_of_integers
     def __rtruediv__(self, other: int) -> float:
-        return other / pinned(self) if _is_int(other) else NotImplemented
+        return other / pinned(self)
 
     @override
     def __lshift__(self, other: int) -> int:
@@ -191,20 +229,24 @@ class Size(int):
         return not self == other
 
     @override
+    @_of_integers
     def __lt__(self, other: int) -> bool:
-        return _positive(other - self) if _is_int(other) else NotImplemented
+        return _positive(other - self)
 
     @override
+    @_of_integers
     def __gt__(self, other: int) -> bool:
-        return _positive(self - other) if _is_int(other) else NotImplemented
+        return _positive(self - other)
 
     @override
+    @_of_integers
     def __le__(self, other: int) -> bool:
-        return not _positive(self - other) if _is_int(other) else NotImplemented
+        return not _positive(self - other)
 
     @override
+    @_of_integers
     def __ge__(self, other: int) -> bool:
-        return not _positive(other - self) if _is_int(other) else NotImplemented
+        return not _positive(other - self)
 
     @override
     def __bool__(self) -> bool:
@@ -217,10 +259,6 @@ class Size(int):
     def bounds(self) -> tuple[int, int]:
         """The smallest and the largest value that the symbols allow."""
         return bounds(self.terms)
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int)
 
 
 _SPELLED_OUT: ContextVar[bool] = ContextVar("spelled_out", default=False)
@@ -236,6 +274,26 @@ def spelled_out() -> Generator[None]:
         _SPELLED_OUT.reset(token)
 
 
+class LostSizeError(AssertionError):
+    """A size became a number by the way; see `explicit`."""
+
+
+_EXPLICIT: ContextVar[bool] = ContextVar("explicit", default=False)
+
+
+@contextmanager
+def explicit(on: bool = True) -> Generator[None]:
+    """Inside, what becomes a number by the way (`int(size)`, `range(size)`, numpy) is an error instead of a guard.
+
+    Tests compile so: a guard that nobody meant is no wrong result, but a compile for every shape.
+    """
+    token = _EXPLICIT.set(on)
+    try:
+        yield
+    finally:
+        _EXPLICIT.reset(token)
+
+
 def _positive(size: int) -> bool:
     """Whether size > 0: at all shapes, or now, with a guard."""
     if not isinstance(size, Size):
@@ -243,7 +301,7 @@ def _positive(size: int) -> bool:
     low, high = size.bounds
     if low > 0 or high <= 0:
         return low > 0
-    return note(size.terms, "positive", int(size) > 0)
+    return note(size.terms, "positive", size.value > 0)
 
 
 def equal(a: int, b: int) -> bool:
@@ -254,20 +312,26 @@ def equal(a: int, b: int) -> bool:
     low, high = difference.bounds
     if low > 0 or high < 0:
         return False
-    return note(difference.terms, "zero", int(difference) == 0)
+    return note(difference.terms, "zero", difference.value == 0)
 
 
 def pinned(size: int) -> int:
     """The value now, as a number: what is made with it is right for this value only, which is noted."""
     if isinstance(size, Size):
-        equal(size, int(size))
-        return int(size)
+        equal(size, size.value)
+        return size.value
     return size
+
+
+def _converted(size: Size) -> int:
+    if _EXPLICIT.get() and are_noted():
+        raise LostSizeError(f"{size} becomes a number and nothing says so: take what it is `now`, or `pinned`")
+    return pinned(size)
 
 
 def now(size: int) -> int:
     """The value now, as a number, for a choice that is right anyway."""
-    return int(size)
+    return size.value if isinstance(size, Size) else int(size)
 
 
 def surely_below(a: int, b: int) -> bool:
@@ -320,12 +384,12 @@ def _made(value: int, terms: Terms) -> int:
 def _quotient(a: int, b: int) -> int:
     """floor(a / b) of sizes; which sign the divisor has may be a guess, with a guard."""
     if is_fixed(a, b):
-        return int(a) // int(b)
+        return a // b
     if not b:
         raise ZeroDivisionError(f"{a} is divided by 0")
     if not b > 0:
         return _quotient(-a, -b)
-    return _made(int(a) // int(b), floor_quotient(terms_of(a), terms_of(b)))
+    return _made(now(a) // now(b), floor_quotient(terms_of(a), terms_of(b)))
 
 
 class SizesData(bytes):

@@ -197,8 +197,11 @@ class Emitter:
         """The value, and the sizes that it was computed from; None where it hangs on more."""
         known, op = self.known(value), value.owner
         if known is not None:
-            sizes.update(size for size in known.flat if not is_fixed(size)) if known.dtype == object else None
-            return known.astype(numpy_dtype(element_type_of_value(value)))
+            dtype = numpy_dtype(element_type_of_value(value))
+            if known.dtype != object:
+                return known.astype(dtype)
+            sizes.update(size for size in known.flat if not is_fixed(size))
+            return np.array([now(size) for size in known.flat], dtype).reshape(known.shape)
         if (
             not isinstance(op, GraphOp)
             or not is_cheap(op)

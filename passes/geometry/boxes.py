@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import TypeAlias
 
-from ...dialects.symbolic.sizes import is_fixed, surely_below
+from ...dialects.symbolic.sizes import is_fixed, now, surely_below
 
 Dims: TypeAlias = "tuple[tuple[int, int], ...]"
 """(size, stride) pairs without sizes of 1, the largest stride first, merged where two are one."""
@@ -65,7 +65,7 @@ class Box:
         """The axes that matter, from the largest stride to the smallest."""
         pairs = sorted(
             ((size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if size != 1),
-            key=lambda pair: -int(pair[1]),
+            key=lambda pair: -now(pair[1]),
         )
         merged: list[tuple[int, int]] = []
         for size, stride in pairs:
@@ -102,7 +102,7 @@ def _meet(shift: int, a: Dims, b: Dims) -> bool:
         return False
     if not a and not b:
         return True
-    pitch = max((dims[0][1] for dims in (a, b) if dims), key=int)
+    pitch = max((dims[0][1] for dims in (a, b) if dims), key=now)
     rows_a, inner_a = (a[0][0], a[1:]) if a and a[0][1] == pitch else (1, a)
     rows_b, inner_b = (b[0][0], b[1:]) if b and b[0][1] == pitch else (1, b)
     width_a, width_b = _extent(inner_a), _extent(inner_b)
@@ -147,7 +147,7 @@ def placed(view: Box, home: Box) -> Box | None:
         # Axes go from the largest stride to the smallest: the first that is not larger carries the step; one that is
         # not larger at any shape, if there is one. That it carries the step holds for all.
         reachable = [i for i, (_, dense, _) in enumerate(axes) if surely_below(dense - 1, stride)]
-        reachable += [i for i, (_, dense, _) in enumerate(axes) if int(stride) >= int(dense)]
+        reachable += [i for i, (_, dense, _) in enumerate(axes) if now(stride) >= now(dense)]
         found = next(iter(reachable), None)
         if found is None or stride % axes[found][1]:
             return None
@@ -167,7 +167,7 @@ def with_unit_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int
         if sizes[axis] == 1:
             result[axis] = following
         reached = result[axis] * sizes[axis]
-        following = reached if int(reached) > int(following) else following  # no step is ever made by it
+        following = reached if now(reached) > now(following) else following  # no step is ever made by it
     return tuple(result)
 
 

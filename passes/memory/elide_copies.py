@@ -36,6 +36,7 @@ from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, block
 from ...dialects.graph.values import tensor
 from ...dialects.kernel import CallOp, WeightOp
 from ...dialects.kernel_attributes import InterfaceAttr
+from ...dialects.symbolic.sizes import now
 from ..geometry.boxes import Box, placed
 from ..statistics import count
 from .analysis.buffers import (
@@ -201,7 +202,7 @@ class _Reader:
 
     def taken(self, root: SSAValue) -> int:
         """Bytes that a buffer will take in the arena."""
-        return padded(int(nbytes_of(memref_type(root))), self.alignment)
+        return padded(now(nbytes_of(memref_type(root))), self.alignment)
 
 
 def _try(model: Elision, copy: _Copy) -> None:

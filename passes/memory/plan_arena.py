@@ -49,7 +49,7 @@ from ...dialects import errors
 from ...dialects.graph.host_code import main_of, state_level
 from ...dialects.graph.sizes import SIZES, SYMBOLS, SymbolsAttr, symbols_of_module
 from ...dialects.graph.values import int_attr
-from ...dialects.symbolic.sizes import size_of, symbols_of
+from ...dialects.symbolic.sizes import now, size_of, symbols_of
 from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (
@@ -120,7 +120,7 @@ class PlanArena(ModulePass):
 
     def _solve(self, allocations: list[memref.AllocOp], lifetimes: dict[SSAValue, Lifetime]) -> tuple[Problem, Plan]:
         try:
-            problem = settled(problem_of(allocations, lifetimes, self.alignment, self.capacity), int)
+            problem = settled(problem_of(allocations, lifetimes, self.alignment, self.capacity), now)
             options = {"width": self.width, "budget": self.budget}
             given = {key: value for key, value in options.items() if value is not None}
             return problem, solve(problem, self.strategy, **given)
@@ -187,13 +187,13 @@ def most_live(main: func.FuncOp, alignment: int) -> int:
     """The most bytes live at one step of a main on buffers: what any plan of its arena needs."""
     lifetimes = liveness(main).lifetimes
     touched = [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref in lifetimes]
-    return lower_bound(settled(problem_of(touched, lifetimes, alignment), int)).height
+    return lower_bound(settled(problem_of(touched, lifetimes, alignment), now)).height
 
 
 def _total(main: func.FuncOp, places: Places, alignment: int) -> int:
     """Bytes of the arena if all that a call writes, and all its scratch, had bytes of its own."""
     written = (places[value] for step in steps_of(main) for value in (*written_by(step), *scratch_of(step)))
-    return sum(padded(int(place.bytes.count), alignment) for place in written if place.root not in main.args)
+    return sum(padded(now(place.bytes.count), alignment) for place in written if place.root not in main.args)
 
 
 def _drop_unused(main: func.FuncOp, lifetimes: dict[SSAValue, Lifetime]) -> None:

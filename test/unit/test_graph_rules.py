@@ -209,7 +209,7 @@ RULES: list[tuple[Build, list[Array], str]] = [
     (partial(concat, axis=0), [f(2, 3), f(2, 4)], "shapes [2, 3] and [2, 4] differ beside axis 0"),
     (cut, [f(2)], "needs a start, a stop and a step for each of 1 axes"),
     (partial(cut, steps=(1, 0)), [f(2, 2)], "a step must not be 0"),
-    (cut, [f(2, 1)], "axis 1 has 1 elements, but range(0, 2) is taken"),
+    (cut, [f(2, 1)], "axis 1 has 1 elements, but 0:2:1 is taken"),
     (pad, [f(2)], "needs a low and a high pad for each of 1 axes"),
     (partial(pad, low=(0, -1)), [f(2, 2)], "pads must not be negative; a slice takes elements away"),
     (partial(pad, mode="odd"), [f(2, 2)], 'mode is one of constant, reflect, edge, wrap, got "odd"'),

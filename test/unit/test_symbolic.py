@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from math import gcd
+from math import gcd, prod
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -17,11 +19,15 @@ from hypothesis.strategies import SearchStrategy
 from mini_infer.dialects.symbolic.guards import Guards, unguarded
 from mini_infer.dialects.symbolic.polynomials import Symbol
 from mini_infer.dialects.symbolic.sizes import (
+    LostSizeError,
+    Size,
     bounds_of,
     common_divisor,
     equal,
+    explicit,
     is_fixed,
     larger,
+    now,
     pinned,
     size_of,
     smaller,
@@ -263,6 +269,76 @@ def test_guards_say_what_they_hold() -> None:
         assert not equal(C, 1)
         assert C
     assert [str(guard) for guard in guards.noted.values()] == ["a * -1 + b > 0", "c + -1 != 0", "c != 0"]
+
+
+BY_THE_WAY: dict[str, Callable[[int], Any]] = {
+    "int": int,
+    "index": operator.index,
+    "range": range,
+    "gcd": lambda size: gcd(size, 12),
+    "slice": lambda size: "abcdefghi"[:size],
+    "repeated": lambda size: [0] * size,
+    "bytes": lambda size: struct.pack("<q", size),
+    "an array": lambda size: np.array([size], np.int64),
+    "a shape": np.zeros,
+    "written": hex,
+}
+
+
+@pytest.mark.parametrize("convert", BY_THE_WAY.values(), ids=BY_THE_WAY)
+def test_a_size_becomes_a_number_only_with_a_guard(convert: Callable[[int], Any]) -> None:
+    with Guards().collecting() as guards:
+        with pytest.raises(LostSizeError, match=r"c becomes a number"):
+            convert(C)
+        with unguarded():
+            convert(C)
+        assert not guards.noted
+        with explicit(False):
+            convert(C)
+    assert [str(guard) for guard in guards.noted.values()] == ["c + -10 == 0"]
+
+
+@pytest.mark.parametrize(
+    ("computed", "plain"),
+    [
+        (lambda: np.prod([A, B]), A * B),
+        (lambda: np.array([A, 1]).sum(), A + 1),
+        (lambda: np.int64(3) * A, A * 3),
+        (lambda: (np.array([1, 2]) + A)[1], A + 2),
+        (lambda: prod([A, B]), A * B),
+        (lambda: max(A, 1), A),
+    ],
+)
+def test_what_keeps_a_size(computed: Callable[[], Any], plain: int) -> None:
+    with Guards().collecting() as guards:
+        assert computed() == plain
+    assert not guards.noted
+
+
+IN_FLOATS: list[Callable[[Any], Any]] = [
+    lambda a: a * 0.5,
+    lambda a: 0.5 + a,
+    lambda a: a / 2,
+    lambda a: a < 2.5,
+    float,
+]
+
+
+@pytest.mark.parametrize("compute", IN_FLOATS)
+def test_what_is_computed_in_floats_has_a_guard(compute: Callable[[Any], Any]) -> None:
+    with Guards().collecting() as guards:
+        assert compute(A) == compute(now(A))
+    assert guards.noted
+
+
+def test_a_size_is_an_int_by_all_tests_of_python() -> None:
+    assert isinstance(A, int)
+    assert isinstance(A, Size)
+    match A:
+        case int():
+            pass
+        case _:
+            pytest.fail("a size is no int")
 
 
 def test_two_symbols_of_one_name_are_two() -> None:

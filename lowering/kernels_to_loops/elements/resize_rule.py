@@ -21,7 +21,7 @@ from ....dialects.extensions import FPToSIOp, IndexCastOp
 from ....dialects.graph.resize import ResizeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ....dialects.symbolic.guards import unguarded
-from ....dialects.symbolic.sizes import is_fixed, now
+from ....dialects.symbolic.sizes import equal, is_fixed, now
 from ..writing.arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from ..writing.builder import INDEX, Index
 from ..writing.index_expr import Expr
@@ -91,25 +91,32 @@ class _Axis:
         """Size of x along the axis."""
         return shape_of(self.op.x)[self.axis]
 
+    @property
+    def length(self) -> float:
+        """Size of the result along the axis, before it is rounded."""
+        scale = self.op.scales.get_values()[self.axis]
+        return int(scale) * self.old if scale.is_integer() else scale * self.old
+
     def position(self, i: Expr) -> SSAValue:
         """Where element i of the result lies in x."""
         return self.v.once(("position", self.op, self.axis, i), lambda: self._position(i))
 
     def _position(self, i: Expr) -> SSAValue:
         old, new, scale = self.old, ints(self.op.shape)[self.axis], self.op.scales.get_values()[self.axis]
-        m, index, length = self.exact, self.v.number_as(i, f64), scale * old
+        m, index = self.exact, self.v.number_as(i, f64)
+        single = scale * old == 1 if is_fixed(old) else (1 / scale).is_integer() and equal(old, round(1 / scale))
 
         def const(value: float) -> SSAValue:
             return m.constant(value)
 
         coordinate = self.op.coordinate.data
-        if coordinate == "tf_crop_and_resize" or (length == 1 and coordinate != "half_pixel_symmetric"):
+        if coordinate == "tf_crop_and_resize" or (single and coordinate != "half_pixel_symmetric"):
             positions = self.op.positions(self.axis)
-            if length == 1 and np.all(positions == positions[0]):
+            if single and np.all(positions == positions[0]):
                 return const(float(positions[0]))
         match coordinate:
             case "align_corners":
-                return m.div(m.mul(index, const(old - 1)), const(length - 1))
+                return m.div(m.mul(index, const(old - 1)), const(self.length - 1))
             case "asymmetric":
                 return m.div(index, const(scale))
             case "tf_half_pixel_for_nn":
@@ -119,10 +126,10 @@ class _Axis:
                 roi = self.op.roi.get_values()
                 start, end = roi[self.axis], roi[self.axis + len(roi) // 2]
                 moved = m.mul(m.mul(index, const(end - start)), const(old - 1))
-                return m.add(const(start * (old - 1)), m.div(moved, const(length - 1)))
+                return m.add(const(start * (old - 1)), m.div(moved, const(self.length - 1)))
             case "half_pixel_symmetric":
                 centred = m.div(m.add(index, const(0.5)), const(scale))
-                return m.sub(m.add(const(old / 2 * (1 - new / length)), centred), const(0.5))
+                return m.sub(m.add(const(old / 2 * (1 - new / self.length)), centred), const(0.5))
             case _:
                 return m.sub(m.div(m.add(index, const(0.5)), const(scale)), const(0.5))
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ....dialects.symbolic.sizes import is_fixed
+from ....dialects.symbolic.sizes import is_fixed, now
 from ..elements.values import Values
 from ..instance import KernelInstance
 from ..writing.builder import Index
@@ -46,7 +46,7 @@ class Lanes:
         """Lanes of a vector on an axis of `count` elements."""
         width = self.most
         while width > self.native:
-            if not is_fixed(count) and int(count) >= 2 * width:
+            if not is_fixed(count) and now(count) >= 2 * width:
                 return width
             if is_fixed(count) and count >= width and (count % width == 0 or count >= 2 * width):
                 return width
@@ -228,7 +228,7 @@ class _Nest:
     def _around(self, outer: Sequence[tuple[int, int]], work: Callable[[list[Expr], _Share | None], None]) -> None:
         """work(index, share) for every index of the outer axes; `share` where threads part the inside."""
         k, v = self.k, self.canvas.values
-        count = int(prod(high - low for low, high in outer))  # either way is right at all shapes
+        count = now(prod(high - low for low, high in outer))  # either way is right at all shapes
         if count > 1 and count >= _WORK_PER_THREAD * (k.target.threads.data - 1):
             share_loops(k, v, outer, lambda index: work(index, None))
             return

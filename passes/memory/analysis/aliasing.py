@@ -28,6 +28,7 @@ from ....dialects.graph.movement import ReshapeOp
 from ....dialects.graph.structure import CallOp, KernelOp, WeightOp
 from ....dialects.graph.values import nbytes_of as tensor_bytes
 from ....dialects.graph.values import type_of
+from ....dialects.symbolic.sizes import now
 from .buffers import ALIGNMENT, interface_of, padded
 from .host import views_of
 
@@ -115,7 +116,7 @@ class _Reader:
         number = self.number[value] = len(self.program.storage)
         if of is None:
             self.program.storage.append(len(self.program.nbytes))
-            self.program.nbytes.append(padded(int(tensor_bytes(type_of(value))), self.alignment))
+            self.program.nbytes.append(padded(now(tensor_bytes(type_of(value))), self.alignment))
             self.program.fixed.append(False)
             self.program.output.append(False)
             self.program.maker.append(-1)
@@ -142,7 +143,7 @@ class _Reader:
             for operand, result in ([] if self.is_disabled(kernel) else interface.inplace_pairs)
             if op.arguments[operand].type == op.res[result].type and result not in views
         )
-        self.task(op, inplace, padded(int(interface.scratch_bytes(self.threads)), self.alignment), views)
+        self.task(op, inplace, padded(now(interface.scratch_bytes(self.threads)), self.alignment), views)
 
     def regions(self, op: Operation) -> None:
         """A loop or a branch, of which nothing is written over what it is given."""
