@@ -20,6 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ..errors import InvalidInputError
+from ..symbolic.sizes import now
 from .base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from .narrow import is_narrow
 from .values import (
@@ -55,15 +56,15 @@ class IndexedOp(MovementOp, ABC):
 
     def check_indices(self, indices: Array) -> None:
         """Raises InvalidInputError where an index is out of range."""
-        given, sizes = np.broadcast_arrays(indices, np.array(self.indexed(), np.int64))
-        wrong = (given >= sizes) | (given < -sizes)
-        if wrong.any():
-            raise out_of_range(describe(self), given[wrong][0], sizes[wrong][0])
+        sizes = self.indexed()
+        for column, size in zip(indices.reshape(-1, len(sizes)).T, sizes, strict=True):
+            if column.size and not (int(column.min()) >= -size and int(column.max()) < size):
+                raise out_of_range(describe(self), next(int(i) for i in column if not -size <= int(i) < size), size)
 
 
 def out_of_range(subject: str, index: int, size: int) -> InvalidInputError:
     """The error for an index that an op, as `describe` names it, was given at run time."""
-    return InvalidInputError(f"{subject}: index {index} is outside of a dimension of {size} elements")
+    return InvalidInputError(f"{subject}: index {index} is outside of a dimension of {now(size)} elements")
 
 
 def _require_indices(value: SSAValue) -> None:

@@ -301,6 +301,16 @@ def test_shapes_outside_of_the_profile(x: Array, message: str) -> None:
     assert engine.compiles == 1
 
 
+def test_a_constant_index_is_checked_at_every_shape() -> None:
+    def third(b: ModelBuilder) -> Sequence[str]:
+        return [b.node("Gather", b.input("x", ["n", 4]), b.constant(np.array([1, 3, 2])), axis=0)]
+
+    engine = compiled(third, ROWS)
+    assert engine(np.ones((9, 4), np.float32)).shape == (3, 4)
+    with pytest.raises(mi.InvalidModelError, match="index 3 is outside of a dimension of 3 elements"):
+        engine(np.ones((3, 4), np.float32))
+
+
 def test_shapes_that_contradict_each_other() -> None:
     def both(b: ModelBuilder) -> Sequence[str]:
         return [b.node("Add", b.input("x", ["n", 6]), b.input("y", ["n", 6]))]

@@ -51,7 +51,7 @@ def _from_heads(node: Node, value: SSAValue) -> SSAValue:
 
 def _arange(node: Node, count: int, *shape: int) -> SSAValue:
     node.reserve(count)
-    return node.array(np.arange(pinned(count), dtype=np.int64).reshape(shape or (count,)))
+    return node.array(np.arange(pinned(count), dtype=np.int64).reshape([pinned(size) for size in shape or (count,)]))
 
 
 def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAValue:

@@ -35,6 +35,7 @@ from ....dialects.graph.values import (
     tensor,
     type_of,
 )
+from ....dialects.symbolic.sizes import is_fixed
 from ...statistics import count
 
 SMALL_ELEMENTS = 64  # constants up to this many elements are written out in the IR; larger ones are weights
@@ -101,7 +102,9 @@ class Constants:
                 return self._store.read(op.blob, type_of(value))
             case BroadcastToOp() as op:
                 inner = self.array(op.operands[0])
-                return None if inner is None else np.broadcast_to(inner, shape_of(value))
+                return (
+                    None if inner is None or not is_fixed(*shape_of(value)) else np.broadcast_to(inner, shape_of(value))
+                )
             case _:
                 return None
 
