@@ -1,4 +1,4 @@
-"""Random graphs of 3 to 60 nodes, mostly small: a fault takes two or three nodes, and each node takes time."""
+"""Random graphs of 2 to 60 nodes, mostly small: a fault takes two or three nodes, and each node takes time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def grown(seed: int) -> Case:
         g.input(g.shape(rank))
     if g.chance(0.4):
         g.input(g.shape(), g.choose(OTHER_TYPES))
-    wanted = int(min(60, 3 + g.random.exponential(4)))
+    wanted = int(min(60, 2 + g.random.exponential(2.5)))
     makers = [maker for maker, weight in MAKERS.items() for _ in range(weight)]
     for _ in range(20 * wanted):
         with suppress(Misfit):

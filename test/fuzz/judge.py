@@ -118,7 +118,7 @@ def in_float64(model: ModelProto) -> ModelProto:
 
 def run(case: Case, options: Mapping[str, Any]) -> Results:
     """What the compiled model gives, on an arena full of NaN."""
-    engine = mi.compile(case.model, **cast(Any, {"threads": 1, **options}))
+    engine = mi.compile(case.model, **cast(Any, {"threads": 1, "compile_threads": 1, **options}))
     if options.get("check_memory"):
         return engine(case.inputs)
     context = engine.plan.create_execution_context()

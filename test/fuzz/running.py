@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import resource
 import signal
 import warnings
@@ -27,6 +28,7 @@ def limited(function: Callable[[], T], seconds: int = SECONDS) -> T:
     """What `function` returns, in a process of its own under the limits. Raises isolated.Died where it is lost."""
 
     def within_limits() -> T:
+        gc.disable()
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -38,7 +38,7 @@ def narrow(g: Growth) -> None:
         x = g.pick(lambda value: value.array.dtype.kind in "iu")
         stored = g.add("Cast", x, moves=True, to=g.choose(INT4 if g.opset >= 21 else ()))
     if g.chance(0.5):
-        stored = g.add("Transpose", stored, moves=True, perm=[*g.random.permutation(x.rank).tolist()])
+        stored = g.add("Transpose", stored, moves=True, perm=[*g.random.permutation(x.rank).tolist()] or None)
     g.add("Cast", stored, moves=True, to=onnx_type(x.array.dtype))
 
 
