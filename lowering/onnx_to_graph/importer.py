@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.graph.base import named_location
 from ...dialects.graph.narrow import packed_bits, unpacked
 from ...dialects.graph.structure import WeightOp
@@ -75,6 +76,10 @@ class Importer:
             if self._takes_bounded(node):
                 raise node.unsupported(f"of an operand there may be less when the model runs: {error}") from error
             raise node.invalid(str(error)) from error
+        except InvalidModelError as error:
+            if self._takes_bounded(node):
+                raise UnsupportedError(f"{error}: how many there are is known only when the model runs") from error
+            raise
         except IndexError as error:
             raise node.invalid("an operand has fewer dimensions or elements than the operator needs") from error
         except BoundError as error:

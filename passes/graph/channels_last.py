@@ -53,9 +53,10 @@ def _relayout(block: Block, held: HeldValues) -> dict[str, int]:
             rebuilt[kind] = rebuilt.get(kind, 0) + 1
             replaced.append(op)
             continue
-        for index, operand in enumerate(op.operands):
-            if held.is_moved(operand):
-                op.operands[index] = held.get(operand, identity(len(shape_of(operand))))
+        for reader in op.walk():  # branches and loops read what lies outside of them
+            for index, operand in enumerate(reader.operands):
+                if held.is_moved(operand):
+                    reader.operands[index] = held.get(operand, identity(len(shape_of(operand))))
     for op in reversed(replaced):
         Rewriter.erase_op(op)
     return rebuilt

@@ -57,10 +57,12 @@ class Value:
 
 @dataclass
 class Case:
-    """A model with inputs for it."""
+    """A model with inputs for it; where it has named dimensions, with their ranges and inputs of other shapes too."""
 
     model: ModelProto
     inputs: dict[str, Array]
+    ranges: dict[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
+    others: list[dict[str, Array]] = field(default_factory=list["dict[str, Array]"])
 
 
 Maker: TypeAlias = "Callable[[Growth], None]"  # adds a node, or a few; may raise Misfit
@@ -122,15 +124,24 @@ def evaluated(node: NodeProto, opset: int, inputs: dict[str, Array]) -> list[Arr
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     results = evaluate(model, inputs)
-    # The reference has its own mind on windows that are rounded up beside padding on one side only.
-    for value, array in zip(shape_inference.infer_shapes(model).graph.output, results, strict=True):
-        shape = value.type.tensor_type.shape.dim
-        if any(
-            dim.HasField("dim_value") and dim.dim_value != size
-            for dim, size in zip(shape, array.shape, strict=bool(shape))
-        ):
-            raise Misfit
+    if not as_inferred(model, results):
+        raise Misfit
     return results
+
+
+def as_inferred(model: ModelProto, results: Sequence[Array]) -> bool:
+    """Whether results have the types and shapes that ONNX infers.
+
+    The reference has its own mind on windows that are rounded up beside padding on one side only, for example.
+    """
+    for value, array in zip(shape_inference.infer_shapes(model).graph.output, results, strict=True):
+        kind = value.type.tensor_type
+        if kind.elem_type and kind.elem_type != onnx_type(array.dtype):
+            return False
+        sizes = zip(kind.shape.dim, array.shape, strict=bool(kind.shape.dim))
+        if any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in sizes):
+            return False
+    return True
 
 
 @dataclass

@@ -20,6 +20,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
+from mini_infer.runtime.plan import InferencePlan
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -31,6 +32,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 }
 # These differ from "default" in memory and in who does the work: not one bit may differ.
 SAME_BITS = ("2 threads", "checked memory", "without memory planning")
+
+BASE = {"threads": 1, "compile_threads": 1}
 
 TOLERANCE = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 2e-5, np.dtype(np.float16): 2e-2, BFLOAT16: 1e-1}
 FACTOR = 8  # of a peer's own error
@@ -45,6 +48,7 @@ class Verdict:
 
     wrong: tuple[str, ...] = ()
     refused: str = ""
+    compiles: int = 0  # of a graph with ranges: how often code was made
 
 
 def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Verdict:
@@ -118,12 +122,14 @@ def in_float64(model: ModelProto) -> ModelProto:
 
 def run(case: Case, options: Mapping[str, Any]) -> Results:
     """What the compiled model gives, on an arena full of NaN."""
-    engine = mi.compile(case.model, **cast(Any, {"threads": 1, "compile_threads": 1, **options}))
-    if options.get("check_memory"):
-        return engine(case.inputs)
-    context = engine.plan.create_execution_context()
+    engine = mi.compile(case.model, **cast(Any, {**BASE, **options}))
+    return engine(case.inputs) if options.get("check_memory") else run_on_noise(engine.plan, case.inputs)
+
+
+def run_on_noise(plan: InferencePlan, inputs: Results) -> Results:
+    context = plan.create_execution_context()
     context.arena.data[:] = 255
-    return context.run(case.inputs)
+    return context.run(inputs)
 
 
 def same_bits(one: Array, other: Array) -> bool:

@@ -85,7 +85,10 @@ def _with(
             described.get(name) or helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None)
         )
     model.graph.initializer.extend(tensor for tensor in graph.initializer if tensor.name in wanted)
-    return Case(model, inputs)
+    left = {dim.dim_param for value in model.graph.input for dim in value.type.tensor_type.shape.dim}
+    ranges = {name: span for name, span in case.ranges.items() if name in left}
+    others = [{name: array for name, array in each.items() if name in wanted} for each in case.others]
+    return Case(model, inputs, ranges, others)
 
 
 def _type(array: Array) -> int:

@@ -149,6 +149,7 @@ def test_what_is_made_of_them_is_cut_too() -> None:
         ("o = Constant <value = int64[6] {1,1,1,1,1,1}> ()  y = Add(w, o)", "graph.add with a value of 6 elements"),
         ("v = NonZero(z)  y = Add(w, v)", "graph.add of values that end at different places"),
         ("s = Constant <value = int64[1] {-1}> ()  y = Reshape(w, s)", "graph.reshape along an axis of 6"),
+        ("s = Constant <value = int64[2] {3, 2}> ()  y = Reshape(w, s)", "12 elements can't take the shape"),
         ("y = EyeLike(w)", r"operand 0 \(w\) has at most 6 elements along axis 1"),
         (
             "n = Constant <value = int64 {2}> () "

@@ -75,6 +75,19 @@ def test_branches_in_branches_read_what_lies_outside() -> None:
     judge(model_of(text), *({"x": x * s, "limit": np.array(t, np.float32)} for s, t in ((1, 0), (-1, -9), (1, 9))))
 
 
+def test_branches_read_what_is_held_with_its_channels_last() -> None:
+    text = """
+    g (float[1,4,5,6] x, float[3,4,2,2] w, float[3] b, bool c) => (float[1,3,4,5] y) {
+      v = Conv(x, w, b)
+      y = If (c) <
+        then_branch = t () => (float[1,3,4,5] p) { p = Tanh(v) },
+        else_branch = e () => (float[1,3,4,5] q) { n = Neg(v)  q = Add(n, v) }
+      >
+    }"""
+    inputs = {"x": numbers(1, 4, 5, 6), "w": numbers(3, 4, 2, 2), "b": numbers(3)}
+    judge(model_of(text), *({**inputs, "c": np.array(value)} for value in (True, False)))
+
+
 def test_what_a_branch_makes_lives_through_a_loop_that_reads_it() -> None:
     text = """
     g (float[4,8] x, bool c, int64 n) => (float[4,8] y) {
