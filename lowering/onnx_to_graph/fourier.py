@@ -98,6 +98,8 @@ def _transform(z: _Complex, sign: int) -> _Complex:
     For n = a * b, j = b * j1 + j2 and k = k1 + a * k2: over j1 for each j2 and k1, then over j2.
     """
     *outer, n = z.shape
+    if not outer:  # products are of matrices
+        return _transform(z.reshaped((1, n)), sign).reshaped((n,))
     a = max((size for size in range(2, _DIRECT + 1) if n % size == 0), default=n)
     if n <= _DIRECT or a == n:
         return z.times(_angles(n, n, n, sign), MatmulOp)

@@ -63,6 +63,14 @@ def test_half_a_spectrum_of_real_numbers_and_back(length: int) -> None:
     np.testing.assert_allclose(back, x, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("size", [5, 130])
+def test_one_signal_alone(size: int) -> None:
+    x = _signal(size, 2, dtype=np.float64)
+    exact = np.fft.fft(x[:, 0] + 1j * x[:, 1])
+    got = _run("DFT", x, {"length": None, "axis": np.int64(0)}, (size, 2))
+    np.testing.assert_allclose(got, _parts(exact), rtol=1e-12, atol=1e-12)
+
+
 def test_the_axis_was_an_attribute() -> None:
     x = _signal(2, 4, 6, 1)
     got = _run("DFT", x, {}, (2, 4, 6, 2), opset=17, axis=2)
