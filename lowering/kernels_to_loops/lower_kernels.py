@@ -32,7 +32,6 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.host_code import kernels_of, state_level
-from ...dialects.graph.indexing import ScatterOp
 from ...dialects.graph.settling import settle
 from ...dialects.graph.sizes import SIZES
 from ...dialects.graph.structure import KernelOp
@@ -81,7 +80,7 @@ def _build(
     note_empty_operands(kernel)
     schedule = schedule_of(kernel, target.device)
     number: Callable[[Attribute], Attribute] = _as_it_is
-    for_all_shapes = for_all_shapes and schedule.name in FOR_ALL_SHAPES and not _scatters(kernel)
+    for_all_shapes = for_all_shapes and schedule.name in FOR_ALL_SHAPES
     if sizes is not None and not for_all_shapes:
         kernel, number = _pinned(kernel)
     if not isinstance(kernel.interface, InterfaceAttr):
@@ -126,10 +125,6 @@ def _build(
 
 def _as_it_is(attribute: Attribute) -> Attribute:
     return attribute
-
-
-def _scatters(kernel: KernelOp) -> bool:
-    return any(isinstance(op, ScatterOp) for op in kernel.body.block.ops)
 
 
 def _pinned(kernel: KernelOp) -> tuple[KernelOp, Callable[[Attribute], Attribute]]:

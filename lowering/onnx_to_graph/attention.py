@@ -26,6 +26,7 @@ from ...dialects.graph.indexing import GatherOp
 from ...dialects.graph.movement import ConcatOp, TransposeOp
 from ...dialects.graph.reduction import SoftmaxOp
 from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
+from ...dialects.symbolic.sizes import surely_below
 from .indexing import positions
 from .movement import slice_axis
 from .node import Handler, Node, Result
@@ -97,9 +98,9 @@ def _mask(node: Node, rows: int, keys: int) -> tuple[SSAValue | None, bool]:
         right = 0
     known = before if isinstance(before, int) else None
     causal = right == known == 0
-    if causal or (known is not None and known + right >= keys - 1):
+    if causal or (known is not None and surely_below(keys - 2, known + right)):
         right = -1  # said by the flag, or no bound at all
-    if known is not None and rows - 1 + known - left <= 0:
+    if known is not None and surely_below(rows - 2 + known, left):
         left = -1
     parts: list[SSAValue] = []
     columns = positions(node, keys) if left >= 0 or right >= 0 or lengths is not None else None

@@ -16,6 +16,7 @@ from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from ...dialects.symbolic.sizes import is_fixed
 from .emitter import MADE_BYTES, Emitter
 from .held import Held, TensorSequence
 from .scope import Scope
@@ -279,8 +280,10 @@ class Node:
         return self.broadcast(self.scalar(0, element_type), shape)
 
     def scalar(self, number: float | int | bool, like: SSAValue | Attribute) -> SSAValue:
-        """A constant of rank 0 with an element type, or that of a value."""
+        """A constant of rank 0 with an element type, or that of a value; a size stays one."""
         element_type = element_type_of_value(like) if isinstance(like, SSAValue) else like
+        if not isinstance(number, float) and not is_fixed(number):
+            return self.cast(self.array(np.array(number, object)), element_type)
         return self.array(np.array(number, numpy_dtype(element_type)))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import prod, sqrt
 
-import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
@@ -14,7 +13,8 @@ from ...dialects.graph.indexing import ScatterNdOp
 from ...dialects.graph.linear_attention import LinearAttentionOp
 from ...dialects.graph.movement import ConcatOp
 from ...dialects.graph.unary import ExpOp, SiluOp
-from ...dialects.graph.values import Array, element_type_of_value, shape_of
+from ...dialects.graph.values import element_type_of_value, shape_of
+from .indexing import positions
 from .movement import slice_axis
 from .node import Handler, Node
 
@@ -47,15 +47,13 @@ def written_from(
     """The cache with the update written into it along the axis, from an index [batch] on."""
     shape, count = shape_of(cache), shape_of(update)
     batch = node.reshape(node.cast(first, i64), (shape[0], *[1] * axis))
-    places = node.emit(AddOp(batch, node.array(np.arange(count[axis], dtype=np.int64))))
+    places = node.emit(AddOp(batch, positions(node, count[axis])))
     if circular:
         places = node.emit(ModOp(places, node.scalar(shape[axis], i64)))
     prefix = count[: axis + 1]
-    node.reserve(axis * prod(prefix))
-    grid: Array = np.indices(prefix, np.int64)
-    leading = node.array(np.ascontiguousarray(np.moveaxis(grid[:axis], 0, -1)))
-    places = node.reshape(node.broadcast(places, prefix), (*prefix, 1))
-    return node.emit(ScatterNdOp(cache, node.emit(ConcatOp([leading, places], axis + 1)), update))
+    along = [node.reshape(positions(node, size), (size, *[1] * (axis - at))) for at, size in enumerate(prefix[:axis])]
+    parts = [node.reshape(node.broadcast(part, prefix), (*prefix, 1)) for part in (*along, places)]
+    return node.emit(ScatterNdOp(cache, node.emit(ConcatOp(parts, axis + 1)), update))
 
 
 def _causal_conv_with_state(node: Node) -> list[SSAValue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -9,29 +10,64 @@ import onnx
 import onnxruntime as ort
 import pytest
 
+import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
-from mini_infer.tools.demo_llama import Style, first_inputs, llama, next_inputs
+from mini_infer.runtime.dynamic_engine import DynamicEngine
+from mini_infer.tools.demo_llama import LlamaSizes, Style, first_inputs, llama, next_inputs
 
 STYLES: list[Style] = ["concat", "attention", "scatter", "microsoft"]
 
 
-def _by_onnxruntime(style: Style, ids: Array, steps: int) -> Array:
-    """The logits of a prompt and of the most likely tokens behind it."""
+SMALL = LlamaSizes(vocabulary=50, hidden=64, inner=40, layers=1, heads=4, key_heads=2, capacity=40)
+Run = Callable[[dict[str, Array]], list[Array]]
+
+
+def by_onnxruntime(style: Style, sizes: LlamaSizes) -> Run:
+    """What ONNX Runtime makes of the demo."""
     options = cast("Any", ort).SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
-    run = cast("Any", ort.InferenceSession(llama(style).SerializeToString(), options)).run
-    logits, *presents = run(None, first_inputs(style, ids))
+    session = cast("Any", ort).InferenceSession(llama(style, sizes).SerializeToString(), options)
+    return lambda inputs: session.run(None, inputs)
+
+
+def generated(run: Run, style: Style, ids: Array, steps: int, sizes: LlamaSizes) -> Array:
+    """The logits of a prompt and of the most likely tokens behind it."""
+    logits, *presents = run(first_inputs(style, ids, sizes))
     parts = [logits]
     for step in range(steps):
         token = np.argmax(parts[-1][:, -1:], -1)
-        logits, *presents = run(None, next_inputs(style, token, ids.shape[1] + step, presents))
+        logits, *presents = run(next_inputs(style, token, ids.shape[1] + step, presents))
         parts.append(logits)
     return np.concatenate(parts, 1)
 
 
+def prompt(batch: int, count: int) -> Array:
+    """So many tokens."""
+    return np.random.default_rng(count).integers(0, SMALL.vocabulary, (batch, count))
+
+
 @pytest.mark.parametrize("style", STYLES)
 def test_every_spelling_of_the_demo_says_the_same(style: Style) -> None:
-    model = llama(style)
-    cast("Any", onnx.checker).check_model(model)
-    ids = np.random.default_rng(0).integers(0, 200, (2, 7))
-    np.testing.assert_allclose(_by_onnxruntime(style, ids, 3), _by_onnxruntime("concat", ids, 3), rtol=0, atol=1e-5)
+    cast("Any", onnx.checker).check_model(llama(style, SMALL))
+    found, wanted = (
+        generated(by_onnxruntime(each, SMALL), each, prompt(2, 7), 3, SMALL) for each in (style, STYLES[0])
+    )
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_one_compile_reads_prompts_and_says_what_follows(style: Style) -> None:
+    dims = {"batch": (1, 1, 3), "sequence": (1, 1, 12)}
+    if style in ("concat", "attention"):
+        dims["past"] = (0, 8, SMALL.capacity - 1)
+    profile = mi.OptimizationProfile(dims=dims)
+    engine = cast("DynamicEngine", mi.compile(llama(style, SMALL), profile=profile, threads=1, compile_threads=1))
+
+    def run(inputs: dict[str, Array]) -> list[Array]:
+        return list(engine(inputs).values())
+
+    for batch, count, steps in ((1, 5, 20), (2, 12, 3), (3, 1, 2)):
+        ids = prompt(batch, count)
+        found, wanted = (generated(each, style, ids, steps, SMALL) for each in (run, by_onnxruntime(style, SMALL)))
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
+    assert engine.compiles == 1

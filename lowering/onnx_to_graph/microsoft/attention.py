@@ -16,6 +16,7 @@ from ....dialects.graph.contraction import MatmulOp
 from ....dialects.graph.elementwise import (
     AddOp,
     AndOp,
+    EqualOp,
     GreaterEqualOp,
     GreaterOp,
     LessEqualOp,
@@ -26,8 +27,8 @@ from ....dialects.graph.elementwise import (
 from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
-from ....dialects.symbolic.sizes import pinned
 from ..attention import rotated
+from ..indexing import positions
 from ..movement import slice_axis
 from ..node import Handler, Node
 from ..states import written_from
@@ -50,8 +51,7 @@ def _from_heads(node: Node, value: SSAValue) -> SSAValue:
 
 
 def _arange(node: Node, count: int, *shape: int) -> SSAValue:
-    node.reserve(count)
-    return node.array(np.arange(pinned(count), dtype=np.int64).reshape([pinned(size) for size in shape or (count,)]))
+    return node.reshape(positions(node, count), shape or (count,))
 
 
 def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAValue:
@@ -249,8 +249,8 @@ def _group_query_attention(node: Node) -> list[SSAValue]:
     """Causal attention with a cache of keys and values, into which those of this call are written.
 
     `seqlens_k` is the last place of each batch entry; what lies behind it in the cache, and the rows of a first call
-    that do, mean nothing. The cache becomes as long as total_sequence_length says, which
-    must be known, unless it is longer already.
+    that do, mean nothing. The cache becomes as long as total_sequence_length says, unless it is longer already, which
+    it must be where that is not known: then it's an error if the model runs out of it.
     """
     left_out = {
         9: "position_ids",
@@ -269,13 +269,18 @@ def _group_query_attention(node: Node) -> list[SSAValue]:
         raise node.unsupported("attribute causal = 0")
     query, key, value = _grouped(node)
     batch, _, rows, _ = shape_of(query)
-    whole = node.known(node.operand(6))
-    if whole is None:
-        raise node.unknown("total_sequence_length", node.operand(6))
-    total = int(whole.reshape(-1)[0])
+    past = node.optional(3)
+    whole, total = node.known(node.operand(6)), 0 if past is None else shape_of(past)[2]
     first = node.emit(SubOp(node.cast(node.reshape(node.operand(5), (batch,)), i64), node.scalar(rows - 1, i64)))
-    if total == rows:  # the first call, whose entries may be padded behind their ends
-        first = node.array(np.zeros((batch,), np.int64))
+    none = node.zeros(i64, (batch,))
+    if whole is not None:
+        total = int(whole.reshape(-1)[0])
+        first = none if total == rows else first
+    elif past is None:
+        first = none
+    else:  # in the first call, entries may be padded behind their ends
+        given = node.reshape(node.cast(node.operand(6), i64), (1,))
+        first = node.emit(WhereOp(node.emit(EqualOp(given, node.scalar(rows, i64))), none, first))
     places = node.emit(AddOp(node.reshape(first, (batch, 1)), _arange(node, rows, 1, rows)))
     if node.flag("do_rotary"):
         cosine, sine = (_angles(node, index, places) for index in (7, 8))

@@ -9,7 +9,9 @@ from xdsl.dialects.builtin import f32, f64
 from ....dialects.errors import CompileError
 from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import describe
+from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ..kernel_facts import the_root
 
 
 @dataclass(frozen=True)
@@ -46,3 +48,9 @@ def check_attention(op: AttentionOp) -> AttentionSizes:
     if 0 in (sizes.keys, sizes.depth):
         raise CompileError(f"{describe(op)}: {sizes.keys} keys of {sizes.depth} elements leave nothing to attend to")
     return sizes
+
+
+def direct_operands(kernel: KernelOp) -> list[int]:
+    """Operands that attention itself reads, and not through views."""
+    root = the_root(kernel, AttentionOp)
+    return [i for i, each in enumerate(kernel.arguments) if all(use.operation is root for use in each.uses)]

@@ -18,7 +18,7 @@ from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
-from ...forms.attention import attention_sizes, check_attention
+from ...forms.attention import attention_sizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
@@ -53,7 +53,9 @@ class Attention(Schedule[CpuAttr]):
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
-        return InterfaceAttr.of(per_thread=self.scratch(kernel).per_thread)
+        return InterfaceAttr.of(
+            strided_operands=direct_operands(kernel), strided_results=[0], per_thread=self.scratch(kernel).per_thread
+        )
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:

@@ -20,7 +20,7 @@ from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
-from ...forms.attention import AttentionSizes, check_attention
+from ...forms.attention import AttentionSizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
@@ -182,12 +182,6 @@ class Flash(Schedule[GpuAttr]):
                 ("totals", element, (self.splits, rows)),
             ]
         )
-
-
-def direct_operands(kernel: KernelOp) -> list[int]:
-    """Operands that attention itself reads, and not through views."""
-    root = the_root(kernel, AttentionOp)
-    return [i for i, each in enumerate(kernel.arguments) if all(use.operation is root for use in each.uses)]
 
 
 def whole(size: int, lanes: int) -> int:

@@ -18,11 +18,11 @@ from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
-from ...forms.attention import AttentionSizes, check_attention
+from ...forms.attention import AttentionSizes, check_attention, direct_operands
 from ...kernel_facts import the_root
 from ..schedule import Schedule, TileSize
 from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
-from .flash import STAGES, direct_operands, whole
+from .flash import STAGES, whole
 
 WARP_ROWS = 16
 """Queries of a warp: the rows of a tensor unit's product."""
