@@ -75,7 +75,7 @@ def choose_lanes(
         far = _far_axes(trial, domain, element, last)
         if not far:
             return None if far is None else Lanes(last, native, most)
-        tiled = [axis for axis in far if axis >= 0 and min(int(sizes[axis]), int(sizes[last])) >= _SMALLEST_TILE]
+        tiled = [axis for axis in far if axis >= 0 and min(now(sizes[axis]), now(sizes[last])) >= _SMALLEST_TILE]
         if tiled and not domain.breaks.get(axes[last]) and not domain.breaks.get(axes[tiled[0]]):
             return Lanes(last, native, native, tile=tiled[0])
         return Lanes(last, native, native) if gather else None
