@@ -28,15 +28,19 @@ def argument_roles(main: Operation) -> list[str]:
     return argument_texts(main, ROLE)
 
 
-def check_level(pass_name: str, module: ModuleOp) -> None:
-    """Raises ConfigError for a pass that works on another level than the module states."""
+def check_level(pass_name: str, module: ModuleOp, seen: Level | None = None) -> Level | None:
+    """The level that the module states; raises ConfigError for a pass that works on another one.
+
+    Whether the module can be at that level is looked at unless it was `seen` there: passes leave it so.
+    """
     needed, level = LEVEL_OF_PASS.get(pass_name), _stated(module)
     if needed is None or level is None:
-        return
-    if symbol_named(module, "main") is not None:
+        return seen
+    if level != seen and symbol_named(module, "main") is not None:
         level_of(module)
     if level != needed:
         raise ConfigError(f"{pass_name} works at the {needed} level; the module is at the {level} level")
+    return level
 
 
 def level_of(module: ModuleOp) -> Level:

@@ -175,9 +175,10 @@ def run_phases(
 
 def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], observer: Observer | None = None) -> None:
     """Runs passes in order, without verifying. Raises ConfigError before a pass that works on another level."""
+    seen: Level | None = None
     with collection_paused():
         for each in passes:
-            check_level(each.name, module)
+            seen = check_level(each.name, module, seen)
             start = time.perf_counter()
             with _own_errors(each.name), timed(ctx, each.name):
                 each.apply(ctx, module)

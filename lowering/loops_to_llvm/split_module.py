@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, func, memref
+from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -24,6 +24,7 @@ _NAMING = {"func.call", "func.constant", "llvm.call", "llvm.mlir.addressof", "me
 """Ops that name a function or a table."""
 _LOOPS = {"scf.for", "scf.while"}
 PART_OPS = 2500  # which LLVM takes about 50 ms for; a part more costs it 2 ms
+FEW_TURNS = 400  # of all loops of a module: at most half a microsecond, of which there is little to gain
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
         naming[name], lengths[name] = [each for each in inner if each.name in _NAMING], len(inner)
         as_written[name] = AS_WRITTEN in op.attributes or not any(each.name in _LOOPS for each in inner)
     if sum(lengths.values()) <= PART_OPS:
-        return [ModulePart(module, frozenset())]
+        return [ModulePart(module, frozenset(), all(as_written.values()) or _is_soon_done(symbols))]
     _know_constants(symbols, naming.values())
     calls = {name: [each for each in _references(ops) if each in symbols] for name, ops in naming.items()}
     callers: dict[str, set[str]] = {name: set() for name in symbols}
@@ -85,6 +86,40 @@ def split_module(module: ModuleOp) -> list[ModulePart]:
             parts.setdefault(name, parts[root(name)])
     place |= parts
     return _separate(module, symbols, calls, copied, place, flags)
+
+
+def _is_soon_done(symbols: dict[str, Operation]) -> bool:
+    """Whether all loops of a module together take few turns, however well they run."""
+    main = symbols.get("main")
+    return main is not None and _turns(main, symbols, 1) <= FEW_TURNS
+
+
+def _turns(op: Operation, symbols: dict[str, Operation], times: int) -> int:
+    """How many turns loops take in an op that is run so often; more than FEW_TURNS where that is not known."""
+    if times > FEW_TURNS or op.name == "scf.while":
+        return FEW_TURNS + 1
+    turns = 0
+    if isinstance(op, scf.ForOp):
+        times *= _count(op)
+        turns = times
+    for inner in (inner for region in op.regions for block in region.blocks for inner in block.ops):
+        if turns > FEW_TURNS:
+            break
+        if isinstance(inner, func.CallOp):
+            called = symbols.get(inner.callee.string_value())
+            turns += FEW_TURNS + 1 if called is None else _turns(called, symbols, times)
+        elif inner.regions:
+            turns += _turns(inner, symbols, times)
+    return turns
+
+
+def _count(loop: scf.ForOp) -> int:
+    bounds = [value.owner.value for value in (loop.lb, loop.ub, loop.step) if isinstance(value.owner, arith.ConstantOp)]
+    known = [each.value.data for each in bounds if isinstance(each, IntegerAttr) and is_fixed(each.value.data)]
+    if len(known) < 3:
+        return FEW_TURNS + 1
+    low, high, step = known
+    return max(-(-(high - low) // step), 0)
 
 
 def _know_constants(symbols: dict[str, Operation], naming: Iterable[list[Operation]]) -> None:

@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from import_cases import model_of
 from models.build import SMALL_MODELS, example_inputs
+from onnx import helper
 from xdsl.ir import Operation
 
 import mini_infer as mi
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.kernel import AS_WRITTEN
+from mini_infer.dialects.symbolic.guards import Guards
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.runtime import compilers, compiling, llvm_worker
@@ -78,8 +81,32 @@ def test_loops_that_are_as_they_should_run_are_apart(small_parts: None) -> None:
         assert {AS_WRITTEN in op.attributes for op in looping} == {part.as_written}
 
 
+@pytest.mark.parametrize(
+    ("shape", "options", "as_written"),
+    [
+        ((4, 50), {}, True),
+        ((400, 50), {}, False),
+        ((4, 50), {"enable_dynamic_shapes": True}, False),  # who knows how long that takes
+    ],
+)
+def test_llvm_looks_for_little_in_what_is_soon_done(
+    shape: tuple[int, ...], options: dict[str, Any], as_written: bool
+) -> None:
+    softmax = helper.make_node("Softmax", ["x"], ["y"], axis=0)
+    model = model_of([softmax], {"x": np.zeros(shape, np.float32)}, {}, ["y"])
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "rows" if options else ""
+    if not options:
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = shape[0]
+    with Guards().collecting():
+        module, ctx = import_model(model, mi.EngineConfig(threads=1, **options), {"x": shape})
+        module.attributes["kernel.target"] = DEVICE.target(mi.EngineConfig(threads=1))
+        pipelines.run_phases(ctx, module, pipelines.remaining_phases(module, "loops"), verify=False)
+        assert any(has_loops(op) for op in module.ops)
+        assert [part.as_written for part in split_module.split_module(module)] == [as_written]
+
+
 @pytest.mark.parametrize("name", ["resnet", "transformer"])
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_code_is_the_same_however_many_compile(
     name: str, threads: int, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

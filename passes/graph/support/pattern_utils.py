@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from inspect import signature
 from math import prod
 from typing import TypeVar, cast, get_args
@@ -211,14 +212,12 @@ class GraphPattern(RewritePattern, ABC):
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
 
-    @property
-    def label(self) -> str:
-        """The class name in kebab-case."""
-        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", type(self).__name__).lower()
-
-    def takes(self, kind: type[Operation]) -> bool:
-        """Whether ops of that kind may match."""
-        return issubclass(kind, getattr(self.match_and_rewrite, _KINDS, Operation))
+    @classmethod
+    @cache
+    def label_for(cls, kind: type[Operation]) -> str:
+        """The class name in kebab-case; empty where no op of that kind matches."""
+        takes = issubclass(kind, getattr(cls.match_and_rewrite, _KINDS, Operation))
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", cls.__name__).lower() if takes else ""
 
 
 class _CountingApplier(RewritePattern):
@@ -246,7 +245,7 @@ class _CountingApplier(RewritePattern):
     def _of_kind(self, kind: type[Operation]) -> list[tuple[GraphPattern, str]]:
         """The patterns that ops of a kind may match: few of many, so that the others aren't asked for every op."""
         if kind not in self._by_kind:
-            self._by_kind[kind] = [(each, each.label) for each in self._patterns if each.takes(kind)]
+            self._by_kind[kind] = [(each, label) for each in self._patterns if (label := each.label_for(kind))]
         return self._by_kind[kind]
 
 
