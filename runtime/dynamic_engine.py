@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +13,9 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError
 from ..dialects.symbolic.sizes import now
 from .config import EngineConfig
-from .context import ExecutionContext
 from .engine import Engine
 from .plan import InferencePlan
-from .shapes import ShapeFamily, Shapes, settled
+from .shapes import MOST_PLANS, ShapeFamily, Shapes, settled
 from .specs import ordered_shapes
 from .steps import LOG
 
@@ -28,21 +27,26 @@ if TYPE_CHECKING:
 Build = Callable[[Mapping[str, Sequence[int]]], "tuple[ShapeFamily, PassStatistics]"]
 
 
+MOST_FAMILIES = 64  # compiles that an engine keeps the code, the plans and the arenas of
+
+
 class DynamicEngine(Engine):
     """An engine whose inputs may have any shape of a profile.
 
     `plan` is the one for the profile's `opt` shapes, or of the first call where there is no profile. Shapes that one
     compile's code is not right for, such as a size of 1 where it counts on more, make another compile, once: the
-    logger "mini_infer" tells why.
+    logger "mini_infer" tells why. The code of so many compiles is kept; that which was made longest ago goes.
     """
+
+    compiles: int
+    """How often code was made so far."""
 
     def __init__(self, config: EngineConfig, names: tuple[str, ...], build: Build) -> None:
         """`build` compiles for shapes of the inputs, whose names are `names`; for those of the profile given none."""
-        self.config = config
+        self.config, self.compiles = config, 0
         self._names, self._build = names, build
         self._families: list[ShapeFamily] = []
-        self._family_of: dict[Shapes, ShapeFamily] = {}
-        self._contexts: dict[ShapeFamily, deque[ExecutionContext]] = {}
+        self._family = lru_cache(MOST_PLANS)(self._suiting)
         self._lock = threading.Lock()
         self._first: InferencePlan | None = None
 
@@ -55,7 +59,10 @@ class DynamicEngine(Engine):
     def _compiled(self, best: Mapping[str, Sequence[int]]) -> ShapeFamily:
         family, self.statistics = self._build(best)
         self._families.append(family)
-        self._contexts[family] = deque()
+        self.compiles += 1
+        if len(self._families) > MOST_FAMILIES:
+            del self._families[1]  # the first is for the shapes that the model is made for
+            self._family.cache_clear()
         return family
 
     @property
@@ -70,21 +77,13 @@ class DynamicEngine(Engine):
     def input_names(self) -> tuple[str, ...]:
         return self._names
 
-    @property
-    def compiles(self) -> int:
-        """How often code was made so far."""
-        return len(self._families)
-
     @override
     def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:
         wanted = ordered_shapes(self._names, shapes)
         return self._family(wanted).plan_for(wanted)
 
-    def _family(self, shapes: Shapes) -> ShapeFamily:
+    def _suiting(self, shapes: Shapes) -> ShapeFamily:
         """The plans whose code is right for these shapes; compiles where there is none."""
-        known = self._family_of.get(shapes)
-        if known is not None:
-            return known
         with self._lock:
             found = next((family for family in self._families if family.suits(shapes)), None)
             if found is None:
@@ -94,7 +93,6 @@ class DynamicEngine(Engine):
                 found = self._compiled(dict(zip(self._names, shapes, strict=True)))
             if self._first is None:
                 self._first = found.plan_for(shapes)
-            self._family_of[shapes] = found
             return found
 
     @override
@@ -103,7 +101,7 @@ class DynamicEngine(Engine):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(self._names)}")
         shapes = tuple(tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for each in inputs)
         family = self._family(shapes)
-        plan, idle = family.plan_for(shapes), self._contexts[family]
+        plan, idle = family.plan_for(shapes), family.idle
         try:
             context = idle.pop()
             context.use(plan)

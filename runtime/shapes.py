@@ -10,7 +10,7 @@ grow at every call.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
@@ -30,6 +30,7 @@ from .specs import TensorSpec
 
 if TYPE_CHECKING:
     from ..passes.memory.report.memory_plan import MemoryPlan
+    from .context import ExecutionContext
     from .plan import InferencePlan
 
 T = TypeVar("T")
@@ -60,6 +61,8 @@ class ShapeFamily:
         self._places = Places(self.arena.problem, self._symbols, bounded)
         self._plans: OrderedDict[Shapes, InferencePlan] = OrderedDict()
         self._lock = threading.Lock()
+        self.idle: deque[ExecutionContext] = deque()
+        """Contexts that no call uses: as many as there were calls at a time."""
 
     @property
     def arena_bytes(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from itertools import count
 from typing import Any, TypeAlias, cast
 
@@ -209,7 +209,7 @@ def _without(monomial: Monomial, atom: Atom) -> Monomial:
     return tuple(left)
 
 
-@cache
+@lru_cache(maxsize=65536)
 def _atom_bounds(atom: Atom) -> tuple[int, int]:
     if isinstance(atom, Symbol):
         return atom.low, atom.high

@@ -17,6 +17,7 @@ from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
+from mini_infer.runtime import dynamic_engine
 from mini_infer.runtime.dynamic_engine import DynamicEngine
 
 Build = Callable[[ModelBuilder], Sequence[str]]
@@ -272,6 +273,15 @@ def test_plans_fit_and_tell_their_own_shapes() -> None:
         assert live
         assert all(each.offset + each.bytes <= memory.arena_bytes for each in live if each.offset is not None)
         assert engine.plan_for({"x": (1, 3, size, size)}) is plan
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamic_engine, "MOST_FAMILIES", 2)
+    engine = compiled(scaled_by_floats, {"n": (1, 2, 9)})
+    for compiles, size in enumerate((2, 3, 4, 2, 4, 3), 1):
+        x = np.full((1, 2, size, size), size, np.float32)
+        assert np.array_equal(engine(x), np.full((1, 2, 2 * size, 2 * size), size))
+        assert engine.compiles == {4: 3, 5: 3, 6: 4}.get(compiles, compiles)
 
 
 def test_warmup_plans_ahead() -> None:
