@@ -81,6 +81,6 @@ def _contradiction(module: ModuleOp, main: Operation, level: Level) -> str:
     if level in ("graph", "loops") and any(op.name == "graph.kernel" for op in module.ops):
         return "there are no kernels"
     if level in ("graph", "kernels", "buffers"):
-        late = [role for role in argument_roles(main) if role not in ("", "input", "output")]
+        late = [role for role in argument_roles(main) if role not in ("", "input", "output", "cache")]
         return f"@main takes no {late[0]}" if late else ""
     return ""

@@ -29,14 +29,14 @@ from .limits import in_gigabytes, memory_for
 from .plan import InferencePlan
 from .profile import OptimizationProfile
 from .shapes import Arena
-from .signature import check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
+from .signature import cache_specs, check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
 from .specs import TensorSpec
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
     from ..lowering.onnx_to_graph.inputs import Ranges
 
-OF_ONNX = ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize")
+OF_ONNX = ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize", "caches")
 """Options about inputs, which a module states by itself."""
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
@@ -84,7 +84,10 @@ def import_model(
     with timed(ctx, "import"):
         ranges = ranges_of(config, best, units)
         given = config.dims, config.shapes, config.specialize
-        return import_onnx(model, dims=given[0], shapes=given[1], specialize=given[2], ranges=ranges, ctx=ctx), ctx
+        module = import_onnx(
+            model, dims=given[0], shapes=given[1], specialize=given[2], ranges=ranges, caches=config.caches, ctx=ctx
+        )
+        return module, ctx
 
 
 @own_errors()
@@ -144,6 +147,7 @@ def build_plan(
     return InferencePlan(
         inputs=inputs,
         outputs=outputs,
+        caches=cache_specs(module),
         counts=counts,
         cuts=cuts,
         config=config,

@@ -21,7 +21,15 @@ VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # more would wait for parts
 EMULATORS = ("interpreter", "compiled")
-CPU_OPTIONS = ("threads", "compile_threads", "vector_bits", "integer_products", "profile", "enable_dynamic_shapes")
+CPU_OPTIONS = (
+    "threads",
+    "compile_threads",
+    "vector_bits",
+    "integer_products",
+    "profile",
+    "enable_dynamic_shapes",
+    "caches",
+)
 GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
 
@@ -50,6 +58,9 @@ class EngineConfig:
     shapes: whole shapes by input name, where dimensions have no names.
     specialize: values by input name, such as {"axes": np.array([1])}, for what shapes hang on, or what is always the
         same: these inputs are constants of the compiled model, and no inputs of it any more.
+    caches: inputs by name, and for each the output that is to lie in the same memory, such as {"past": "present"}: a
+        run changes that memory, and what stays is not moved. Where the output is longer than the input, the memory has
+        room for the longest of the profile. CPU only.
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
         is a kernel of its own.
     integer_products: products of quantised numbers are of integers; off, of the floats that they stand for. CPU only.
@@ -75,6 +86,7 @@ class EngineConfig:
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
+    caches: Mapping[str, str] = field(default_factory=dict[str, str])
     enable_graph_optimization: bool = True
     integer_products: bool = True
     enable_memory_planning: bool = True
@@ -123,6 +135,9 @@ class EngineConfig:
                 _check_integer(f"shapes: a dimension of '{name}'", size, 0)
 
         _mapping("specialize", self.specialize, "inputs to values")
+        for past, present in _mapping("caches", self.caches, "inputs to outputs").items():
+            if not isinstance(cast("object", present), str):
+                raise ConfigError(f"caches: '{past}' is {present!r}; it must be an output's name")
         if self.profile is not None and not isinstance(cast("object", self.profile), OptimizationProfile):
             raise ConfigError(f"profile is {self.profile!r}; it must be an OptimizationProfile")
         if self.is_dynamic and self.check_memory:
@@ -140,7 +155,7 @@ class EngineConfig:
         if not self.device.startswith("cuda-emulated"):
             foreign = (*foreign, "emulator")
         for name in foreign:
-            if getattr(self, name) != getattr(type(self), name):
+            if getattr(self, name) != getattr(type(self), name, {}):  # mappings have no default there
                 raise ConfigError(f"{name} does nothing on the device '{self.device}'")
 
     def _check_planning(self) -> None:

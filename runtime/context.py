@@ -13,6 +13,7 @@ from ..dialects.graph.bounds import cut_shape, trimmed
 from ..dialects.graph.indexing import out_of_range
 from .device import Array, Wrong, device_named
 from .host_memory import as_array
+from .rooms import beginning, room_of
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
 from .storage import Storage, Tensor, lies_on_gpu
 
@@ -42,7 +43,7 @@ class ExecutionContext(Stationary):
         # The bytes that code works on, whatever becomes of the storage; the caller's, where others may lie in them.
         self._memory, self._is_lent = self.arena.memory, arena is not None
         self._session = plan.session(self._memory)
-        self._names = (*plan.input_names, *plan.output_names)
+        self._names = (*plan.input_names, *(spec.name for spec in plan.written[: len(plan.written) - len(plan.counts)]))
         self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
         self._bound_are_apart = False
         self._counts = [Tensor.empty((), np.int64, device=plan.config.place) for _ in plan.counts]
@@ -65,19 +66,21 @@ class ExecutionContext(Stationary):
         self.use(family.plan_for(wanted))
 
     def use(self, plan: InferencePlan) -> None:
-        """Another plan of the same family: nothing is bound then."""
+        """Another plan of the same family: nothing is bound then, but for caches."""
         if plan is self.plan:
             return
+        kept = self._bound
         if plan.arena_bytes > self._memory.nbytes:  # there is no profile that told
             if self._is_lent:
                 raise InvalidInputError(f"the arena has {self._memory.nbytes} bytes; the plan needs {plan.arena_bytes}")
             self.arena = _arena_storage(plan, None)
             self._memory = self.arena.memory
             self._session = plan.session(self._memory)
+            kept = [None] * len(self._names)
         else:
             self._session.use(plan)
+        self._bound = [bound if index in plan.cached else None for index, bound in enumerate(kept)]
         self.plan = plan
-        self._bound = [None] * len(self._names)
         self._bound_are_apart = False
 
     def bind_input(self, name: str, memory: object) -> None:
@@ -86,11 +89,16 @@ class ExecutionContext(Stationary):
         What comes from CuPy, PyTorch or JAX on the plan's GPU is used where it lies; what is still being written to it
         on CUDA's default stream is waited for.
 
+        A cache takes memory for all its room (`InferencePlan.room`): its input is the beginning of that, and so is its
+        output after the run. It stays bound when shapes change.
+
         Raises InvalidInputError where shape or type are wrong, the elements don't lie row-major without gaps, or the
         memory is not on the plan's device: `Tensor.to` copies it there.
         """
         index = _index(self.plan.input_names, name, "input")
-        self._bound[index] = self._session.bind(index, self.plan.inputs[index], memory, written=False)
+        cache = self.plan.cached.get(index)
+        spec = self.plan.inputs[index] if cache is None else cache.room
+        self._bound[index] = self._session.bind(index, spec, memory, written=cache is not None)
         self._bound_are_apart = False
 
     def bind_output(self, name: str, memory: object) -> None:
@@ -99,8 +107,12 @@ class ExecutionContext(Stationary):
         One of a size that turns out in a run takes memory for all there can be; `output_shape` tells what there is.
         """
         index = _index(self.plan.output_names, name, "output")
-        place = len(self.plan.inputs) + index
-        self._bound[place] = self._session.bind(place, self.plan.outputs[index], memory, written=True)
+        spec = self.plan.outputs[index]
+        if spec not in self.plan.written:
+            past = next(cache.room.name for cache in self.plan.caches if cache.output == index)
+            raise InvalidInputError(f"output '{name}' lies in the memory of the cache '{past}': bind that")
+        place = len(self.plan.inputs) + self.plan.written.index(spec)
+        self._bound[place] = self._session.bind(place, spec, memory, written=True)
         self._bound_are_apart = False
 
     def execute(self) -> None:
@@ -136,7 +148,9 @@ class ExecutionContext(Stationary):
             if bound is None:
                 raise InvalidInputError(f"nothing is bound to '{name}'")
             spans.append((f"'{name}'", *bound))
-        read, written = spans[: len(self.plan.inputs)], spans[len(self.plan.inputs) :]
+        inputs, cached = len(self.plan.inputs), self.plan.cached
+        read = [span for index, span in enumerate(spans[:inputs]) if index not in cached]
+        written = [*spans[inputs:], *(spans[index] for index in cached)]
         start = self._memory.address
         written.append(("the arena", start, start + self.plan.arena_bytes))
         for index, (what, low, high) in enumerate(written):
@@ -148,6 +162,9 @@ class ExecutionContext(Stationary):
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """One inference on arrays by name; fresh arrays by name.
 
+        What lies in a cache is no fresh array: given back as an input, it is updated where it is. Any other array for a
+        cache is copied to memory with room first.
+
         Raises InvalidInputError: before anything runs, or for an index that turned out to be out of range.
         """
         outputs = self.run_ordered(self.plan.ordered(inputs))
@@ -158,7 +175,10 @@ class ExecutionContext(Stationary):
         plan = self.plan
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
-        arrays = [checked(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
+        arrays: list[Array] = []
+        for number, (spec, value) in enumerate(zip(plan.inputs, inputs, strict=True)):
+            cache = plan.cached.get(number)
+            arrays.append(checked(spec, value) if cache is None else room_of(cache.room, _typed(spec, value)))
         if self._is_lent:
             self._check_outside_arena(arrays)
         try:
@@ -169,11 +189,10 @@ class ExecutionContext(Stationary):
         wrong = self._session.run(arrays, outputs)
         if wrong is not None:
             self._refuse(wrong)
-        if not plan.counts:
-            return outputs
-        shown = len(plan.outputs)
-        self._found = [int(count) for count in outputs[shown:]]
-        return trimmed(outputs[:shown], plan.cuts, self._found)
+        self._found = [int(outputs.pop()) for _ in plan.counts][::-1]
+        for cache in sorted(plan.caches, key=lambda cache: cache.output):
+            outputs.insert(cache.output, beginning(arrays[cache.input], plan.outputs[cache.output].shape))
+        return trimmed(outputs, plan.cuts, self._found) if plan.counts else outputs
 
     def run_tensors(self, inputs: Mapping[str, Any]) -> dict[str, Tensor]:
         """`run` with fresh tensors of the plan's device by name, which other libraries take by DLPack.
@@ -186,6 +205,10 @@ class ExecutionContext(Stationary):
     def run_ordered_tensors(self, inputs: Sequence[Any]) -> list[Tensor]:
         """`run_tensors` on one value for each input, in the model's order, to tensors in the model's order."""
         plan, place = self.plan, self.plan.config.place
+        if plan.caches:
+            raise InvalidInputError(
+                "a model with caches is run on arrays, or on tensors that are bound: see bind_input"
+            )
         given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
         outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
         wrong = self._session.run_tensors(given, outputs)
@@ -248,10 +271,16 @@ def checked(spec: TensorSpec, value: Any) -> Array:
 
     Arrays must have the type already; Python's lists and numbers are converted.
     """
-    array = cast("Array", value) if isinstance(value, np.ndarray) else _converted(spec, value)
-    check_placed(spec, array.dtype, array.shape, "input ")
+    array = _typed(spec, value)
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else np.array(array, order="C")
+
+
+def _typed(spec: TensorSpec, value: Any) -> Array:
+    """`value` as an array of the input's type and shape."""
+    array = cast("Array", value) if isinstance(value, np.ndarray) else _converted(spec, value)
+    check_placed(spec, array.dtype, array.shape, "input ")
+    return array
 
 
 def _converted(spec: TensorSpec, value: Any) -> Array:

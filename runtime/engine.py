@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class Engine(Stationary):
     """A compiled model: `engine(x)` runs it. Safe from many threads; inputs are never changed, outputs are fresh.
 
+    Caches are neither: see ExecutionContext.run.
+
     Tensors of the plan's GPU, or another library's arrays there, give tensors that lie there; all else gives arrays.
     A mapping of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as
     keyword arguments, give an array, or a tuple of arrays when the model has several outputs.

@@ -23,6 +23,7 @@ from .context import checked
 from .device import Array
 from .engine import Engine
 from .host_memory import aligned_bytes
+from .rooms import beginning
 from .watch import WatchedPlan, WatchingContext
 
 GUARD = 4096  # bytes before and behind what is guarded
@@ -65,13 +66,20 @@ def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) ->
     """One inference on memory full of `pattern`; raises PlanError where it writes what it may not."""
     plan = watched.plan
     arena = _Guarded(plan.arena_bytes, plan.alignment, pattern)
-    outputs = [_Guarded(_nbytes(spec.shape, spec.dtype), 64, pattern) for spec in plan.outputs]
+    whole = {cache.output: cache.room for cache in plan.caches}  # of what lies in caches
+    specs = [whole.get(number, spec) for number, spec in enumerate(plan.outputs)]
+    outputs = [_Guarded(spec.nbytes, 64, pattern) for spec in specs]
+    arrays = [memory.inside.view(spec.dtype).reshape(spec.shape) for spec, memory in zip(specs, outputs, strict=True)]
     before = [array.tobytes() for array in inputs]
     context = WatchingContext(watched, arena.inside)
-    for name, array in zip(plan.input_names, inputs, strict=True):
-        context.bind_input(name, array)
-    for spec, memory in zip(plan.outputs, outputs, strict=True):
-        context.bind_output(spec.name, memory.inside.view(spec.dtype).reshape(spec.shape))
+    for number, (name, array) in enumerate(zip(plan.input_names, inputs, strict=True)):
+        cache = plan.cached.get(number)
+        if cache is not None:
+            beginning(arrays[cache.output], array.shape)[...] = array
+        context.bind_input(name, array if cache is None else arrays[cache.output])
+    for number, (spec, array) in enumerate(zip(specs, arrays, strict=True)):
+        if number not in whole:
+            context.bind_output(spec.name, array)
     context.execute()
     if not arena.is_guarded:
         raise PlanError("memory check: bytes beside the arena were written")
@@ -81,11 +89,10 @@ def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) ->
     for name, array, bytes_before in zip(plan.input_names, inputs, before, strict=True):
         if array.tobytes() != bytes_before:
             raise PlanError(f"memory check: input '{name}' was changed")
-    found: list[Array] = []
-    for spec, memory in zip(plan.outputs, outputs, strict=True):
-        there = tuple(map(slice, context.output_shape(spec.name)))
-        found.append(memory.inside.view(spec.dtype).reshape(spec.shape)[there].copy())
-    return found
+    return [
+        beginning(array, context.output_shape(spec.name)).copy()
+        for spec, array in zip(plan.outputs, arrays, strict=True)
+    ]
 
 
 class _Guarded:
@@ -103,10 +110,6 @@ class _Guarded:
     def is_guarded(self) -> bool:
         """Whether nobody has written to the guards."""
         return all(bool((guard == self._pattern).all()) for guard in self._guards)
-
-
-def _nbytes(shape: Sequence[int], dtype: np.dtype[Any]) -> int:
-    return int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
 
 
 def _first_difference(one: Array, other: Array) -> str:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from ..dialects.errors import InvalidInputError
 from ..dialects.graph.bounds import Cut
 from ..passes.memory.report.memory_report import MemoryPlan
 from .context import ExecutionContext
 from .device import Array, Code, Memory, Session, device_named
-from .specs import CheckedDimension, KernelCall, Stationary, TensorSpec, ordered
+from .specs import CacheSpec, CheckedDimension, KernelCall, Stationary, TensorSpec, ordered
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class InferencePlan(Stationary):
     outputs: tuple[TensorSpec, ...]
     counts: tuple[TensorSpec, ...]
     """Further outputs of the code, behind the model's: how much of the model's there is."""
+    caches: tuple[CacheSpec, ...]
+    """Inputs that have their memory in common with an output."""
     cuts: tuple[tuple[Cut, ...], ...]
     """For each count, the outputs and axes that it cuts."""
     config: EngineConfig
@@ -79,10 +82,24 @@ class InferencePlan(Stationary):
         """Where every intermediate lies."""
         return self.report()
 
-    @property
+    @cached_property
+    def cached(self) -> dict[int, CacheSpec]:
+        """The caches by the numbers of their inputs."""
+        return {cache.input: cache for cache in self.caches}
+
+    @cached_property
     def written(self) -> tuple[TensorSpec, ...]:
-        """What code writes: the outputs and the counts."""
-        return (*self.outputs, *self.counts)
+        """What code writes to memory of its own: the outputs that lie in no cache, and the counts."""
+        kept = {cache.output for cache in self.caches}
+        return (*(spec for number, spec in enumerate(self.outputs) if number not in kept), *self.counts)
+
+    def room(self, name: str) -> TensorSpec:
+        """The memory that a cache takes, by its input's name; raises InvalidInputError where that is none."""
+        for cache in self.caches:
+            if cache.room.name == name:
+                return cache.room
+        known = ", ".join(f"'{cache.room.name}'" for cache in self.caches) or "none"
+        raise InvalidInputError(f"'{name}' is no cache; the caches are {known}")
 
     @property
     def arena_bytes(self) -> int:

@@ -86,8 +86,9 @@ class ShapeFamily:
 
     @cached_property
     def _made_of(self) -> Formulas:
-        """The outputs' sizes, one after the other."""
-        return formulas((terms_of(size) for spec in self.base.outputs for size in spec.shape), self._symbols)
+        """The sizes of outputs and then of the caches' rooms, one after the other."""
+        specs = (*self.base.outputs, *(cache.room for cache in self.base.caches))
+        return formulas((terms_of(size) for spec in specs for size in spec.shape), self._symbols)
 
     def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
         """What the symbols are where the inputs have these shapes.
@@ -172,15 +173,17 @@ class ShapeFamily:
         inputs = tuple(_with_sizes(spec, sizes) for spec in base.inputs)
         sizes = iter(self._made_of(*values))
         outputs = tuple(_with_sizes(spec, sizes) for spec in base.outputs)
+        caches = tuple(replace(cache, room=_with_sizes(cache.room, sizes)) for cache in base.caches)
         number = partial(value_at, values=dict(zip(self._symbols, values, strict=True)))
         checks = base.checks if is_fixed(*(each.size for each in base.checks)) else settled(base.checks, number)
         if base.arena is None:
-            return replace(base, inputs=inputs, outputs=outputs, checks=checks, family=self)
+            return replace(base, inputs=inputs, outputs=outputs, caches=caches, checks=checks, family=self)
         placed = self._places.at(values)
         return replace(
             base,
             inputs=inputs,
             outputs=outputs,
+            caches=caches,
             checks=checks,
             needed=self.arena_bytes or placed.plan.height,
             report=partial(self._report, values, placed),

@@ -28,6 +28,7 @@ from ..dialects.errors import InvalidModelError
 from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import Cut, bounded_axes, cuts_of
+from ..dialects.graph.caches import cache_of
 from ..dialects.graph.interpret import input_names
 from ..dialects.graph.sizes import SIZES, symbols_of_module
 from ..dialects.graph.values import numpy_dtype
@@ -41,11 +42,14 @@ from ..passes.memory.share_threads import SHARE
 from .device import Array
 from .host_memory import aligned_bytes
 from .limits import memory_for
-from .specs import CheckedDimension, KernelCall, TensorSpec
+from .specs import CacheSpec, CheckedDimension, KernelCall, TensorSpec
 
+_READ = (StringAttr("input"), StringAttr("cache"))
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 # What main's arguments are for, in the order of the pointers that it is called with.
-ROLES = re.compile(r"(?:input ?)*(?:output ?)*(?:arena(?: sizes)?(?: status)?(?: weights)?(?: times)?(?: team)?)?")
+ROLES = re.compile(
+    r"(?:(?:input|cache) ?)*(?:output ?)*(?:arena(?: sizes)?(?: status)?(?: weights)?(?: times)?(?: team)?)?"
+)
 
 
 def entry_of(module: ModuleOp) -> Operation:
@@ -92,21 +96,37 @@ def input_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
 
 
 def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
-    """The arguments of `main`, on buffers, that have a role; one without a name is called by the role and a number."""
+    """The arguments of `main`, on buffers, that have a role; one without a name is called by the role and a number.
+
+    Caches are among the inputs: of each the part that is an input.
+    """
     arguments = entry_of(module).regions[0].blocks[0].args
     specs: list[TensorSpec] = []
     for attributes, argument in zip(_argument_attributes(module), arguments, strict=False):
-        if attributes.data.get("graph.role") == StringAttr(role):
+        cache = cache_of(attributes) if role == "input" else None
+        if attributes.data.get("graph.role") == StringAttr(role) or cache is not None:
             name = attributes.data.get("graph.name")
             text = name.data if isinstance(name, StringAttr) else f"{role}{len(specs)}"
             # The llvm level has pointers, with their types beside them.
-            specs.append(_spec(text, attributes.data.get("graph.type", argument.type)))
+            type = attributes.data.get("graph.type", argument.type) if cache is None else cache.past
+            specs.append(_spec(text, type))
     return tuple(specs)
+
+
+def cache_specs(module: ModuleOp) -> tuple[CacheSpec, ...]:
+    """The inputs of `main`, on buffers, that have their memory in common with an output."""
+    of_inputs = [each for each in _argument_attributes(module) if each.data.get("graph.role") in _READ]
+    found = [(number, cache) for number, each in enumerate(of_inputs) if (cache := cache_of(each)) is not None]
+    names = specs_of(module, "input")
+    return tuple(CacheSpec(number, cache.place, _spec(names[number].name, cache.room)) for number, cache in found)
 
 
 def outputs_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], tuple[tuple[Cut, ...], ...]]:
     """The outputs of the model; the counts behind them, which are outputs of `main` too, and what each of them cuts."""
-    specs = specs_of(module, "output")
+    specs = list(specs_of(module, "output"))
+    caches = [cache for each in _argument_attributes(module) if (cache := cache_of(each)) is not None]
+    for cache in sorted(caches, key=lambda cache: cache.place):
+        specs.insert(cache.place, _spec(cache.output.data, cache.present))
     of_outputs = [each for each in _argument_attributes(module) if each.data.get("graph.role") == StringAttr("output")]
     cuts = tuple(cut for each in of_outputs if (cut := cuts_of(each)))
     shown = len(specs) - len(cuts)
@@ -115,7 +135,7 @@ def outputs_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSp
         if not whole or any(number >= shown or axis >= len(specs[number].shape) for number, axis in cut):
             raise InvalidModelError(f"@main: '{spec.name}' is no count of results that are there")
     outputs = [replace(spec, bounded=bounded_axes(cuts, number)) for number, spec in enumerate(specs[:shown])]
-    return tuple(outputs), specs[shown:], cuts
+    return tuple(outputs), tuple(specs[shown:]), cuts
 
 
 def _argument_attributes(module: ModuleOp) -> tuple[DictionaryAttr, ...]:

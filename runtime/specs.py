@@ -36,6 +36,18 @@ class TensorSpec:
         return f"{self.name}: {self.dtype}[{', '.join(sizes)}]"
 
 
+@dataclass(frozen=True)
+class CacheSpec:
+    """An input and an output, by number, that lie in the same memory: `room` is all of it.
+
+    Input and output begin where the memory does, and have its strides.
+    """
+
+    input: int
+    output: int
+    room: TensorSpec
+
+
 def check_placed(spec: TensorSpec, dtype: np.dtype[Any], shape: Sequence[int], what: str) -> None:
     """Raises InvalidInputError where type or shape are not those of an input or output; `what` goes before its name."""
     if dtype != spec.dtype:

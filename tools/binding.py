@@ -32,6 +32,10 @@ Shapes = Annotated[
     list[str] | None,
     typer.Option("--shape", metavar="NAME=1,3,224,224", help="Whole shape of an input; may be repeated."),
 ]
+Caches = Annotated[
+    list[str] | None,
+    typer.Option("--cache", metavar="INPUT=OUTPUT", help="Two that are to lie in the same memory; may be repeated."),
+]
 Specialize = Annotated[
     list[str] | None,
     typer.Option(
@@ -58,6 +62,11 @@ def spans_of(texts: Sequence[str] | None) -> dict[str, tuple[int, int, int]]:
 def shapes_of(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """The shapes that `--shape` gives; raises ConfigError quoting what is wrong."""
     return _named("--shape", texts, _shape, "NAME=SIZE,SIZE,... with sizes of at least 1")
+
+
+def caches_of(texts: Sequence[str] | None) -> dict[str, str]:
+    """The outputs by input that `--cache` gives; raises ConfigError quoting what is wrong."""
+    return _named("--cache", texts, str, "INPUT=OUTPUT")
 
 
 def values_of(texts: Sequence[str] | None) -> dict[str, ArrayLike]:

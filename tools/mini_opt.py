@@ -20,7 +20,20 @@ from typer.core import TyperCommand
 from typing_extensions import override
 
 from ..lowering.registry import PASSES, PASSES_BY_LEVEL, Level, pass_summary
-from .binding import Dims, Gpu, Precision, Shapes, Spans, Specialize, dims_of, shapes_of, spans_of, values_of
+from .binding import (
+    Caches,
+    Dims,
+    Gpu,
+    Precision,
+    Shapes,
+    Spans,
+    Specialize,
+    caches_of,
+    dims_of,
+    shapes_of,
+    spans_of,
+    values_of,
+)
 from .one_line_errors import OneLineErrorsCommand, status_of
 from .versions import Version
 
@@ -105,6 +118,7 @@ def mini_opt(
     range: Spans = None,
     shape: Shapes = None,
     specialize: Specialize = None,
+    cache: Caches = None,
     print_ir_before: Annotated[
         list[str] | None,
         typer.Option(metavar="PASSES", help="The module before these passes.", autocompletion=_pass_names),
@@ -174,6 +188,7 @@ def mini_opt(
         spans=spans_of(range),
         shapes=shapes_of(shape),
         specialize=values_of(specialize),
+        caches=caches_of(cache),
         watch=wanted,
         verify_each=verify_each,
         disable_verify=disable_verify,

@@ -58,6 +58,7 @@ class OptOptions:
     spans: Mapping[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
+    caches: Mapping[str, str] = field(default_factory=dict[str, str])
     watch: Wanted = field(default_factory=Wanted)
     verify_each: bool = False
     disable_verify: bool = False
@@ -90,9 +91,11 @@ class OptRun:
         self.frontend = options.frontend or _frontend_of(options.input)
         if options.pass_pipeline is not None and options.to is not None:
             raise ConfigError("-p/--pass-pipeline and --to exclude each other")
-        if self.frontend == "mlir" and (options.dims or options.spans or options.shapes or options.specialize):
+        of_onnx = (options.dims, options.spans, options.shapes, options.specialize, options.caches)
+        if self.frontend == "mlir" and any(of_onnx):
             raise ConfigError(
-                "--dim, --range, --shape and --specialize are for ONNX models; the inputs of a module are fixed"
+                "--dim, --range, --shape, --specialize and --cache are for ONNX models; "
+                "the inputs of a module are fixed"
             )
         if self.frontend == "onnx" and (options.split_input_file or options.verify_diagnostics):
             raise ConfigError("--split-input-file and --verify-diagnostics are for text")
@@ -203,6 +206,7 @@ class OptRun:
             shapes=options.shapes,
             specialize=options.specialize,
             ranges=Ranges(options.spans) if options.spans else None,
+            caches=options.caches,
         )
 
     def _parse(self, part: _Part, places: dict[Operation, int] | None = None) -> ModuleOp:

@@ -6,6 +6,7 @@ from .activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from .attention import AttentionOp
 from .blobs import BlobAttr
 from .block_weight import BlockWeightOp
+from .caches import CacheAttr
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp
 from .conversion import BitcastOp, CastOp, UnpackBitsOp
 from .elementwise import (
@@ -202,5 +203,5 @@ Graph = Dialect(
         RnnOp,
         UnpackOp,
     ],
-    [BlobAttr],
+    [BlobAttr, CacheAttr],
 )

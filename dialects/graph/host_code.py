@@ -28,6 +28,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ..errors import InvalidModelError
 from ..symbols import symbol_named
 from .base import describe
+from .caches import CacheAttr, cache_of
 from .structure import KernelOp
 
 ROLE, NAME = "graph.role", "graph.name"
@@ -66,6 +67,14 @@ def argument_texts(function: Operation, key: str) -> list[str]:
     """The attribute `key` of each argument of a function of any dialect, "" where it has none."""
     block = function.regions[0].first_block
     return _texts(function, "arg_attrs", key, 0 if block is None else len(block.args))
+
+
+def caches_of(main: Operation) -> list[CacheAttr | None]:
+    """What each argument of a function of any dialect is as a cache."""
+    given = cast("ArrayAttr[DictionaryAttr]", main.properties.get("arg_attrs", ArrayAttr([]))).data
+    block = main.regions[0].first_block
+    count = 0 if block is None else len(block.args)
+    return [*map(cache_of, given), *[None] * (count - len(given))]
 
 
 def result_texts(main: FuncOp, key: str) -> list[str]:

@@ -29,6 +29,7 @@ def import_onnx(
     shapes: Mapping[str, Sequence[int]] | None = None,
     specialize: Mapping[str, ArrayLike] | None = None,
     ranges: Ranges | None = None,
+    caches: Mapping[str, str] | None = None,
     ctx: Context | None = None,
 ) -> ModuleOp:
     """A module whose `@main` computes what the model computes.
@@ -36,6 +37,7 @@ def import_onnx(
     `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs.
     `ranges` says which dimensions may have several sizes.
     `specialize` gives values to inputs, which are constants then and no inputs of `@main`.
+    `caches` names inputs, and for each the output that is to lie in the same memory (dialects/graph/caches.py).
 
     Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values that
     were folded, weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.
@@ -48,7 +50,7 @@ def import_onnx(
     from ...dialects.graph.blobs import MiniContext
     from .module import import_module
 
-    return import_module(model, dims or {}, shapes or {}, specialize or {}, ctx or MiniContext(), ranges)
+    return import_module(model, dims or {}, shapes or {}, specialize or {}, ctx or MiniContext(), ranges, caches)
 
 
 __all__ = ["ModelSource", "import_onnx"]

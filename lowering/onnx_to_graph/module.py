@@ -23,6 +23,7 @@ from ...dialects.graph.sizes import SYMBOLS, SymbolsAttr
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.symbolic.sizes import is_fixed, symbols_of
 from .bounded import Bounds
+from .caches import cache_attributes
 from .check import opset_versions, ordered_nodes
 from .emitter import Emitter
 from .functions import model_functions
@@ -42,6 +43,7 @@ def import_module(
     specialize: Mapping[str, ArrayLike],
     ctx: Context,
     ranges: Ranges | None = None,
+    caches: Mapping[str, str] | None = None,
 ) -> ModuleOp:
     """See `import_onnx`."""
     file = load_model(model)
@@ -80,7 +82,15 @@ def import_module(
     _drop_unused(block, results)
     block.add_op(ReturnOp(*results))
     types = ([argument.type for argument in block.args], [result.type for result in results])
-    arguments = ArrayAttr(_named(list(inputs)))
+    kept = cache_attributes(
+        inputs, dict(zip([value.name for value in graph.output], results, strict=False)), caches or {}
+    )
+    arguments = ArrayAttr(
+        [
+            DictionaryAttr({**each.data, **kept.get(name, {})})
+            for name, each in zip(inputs, _named(list(inputs)), strict=True)
+        ]
+    )
     module = ModuleOp([FuncOp("main", types, Region(block), arg_attrs=arguments, res_attrs=ArrayAttr(named))])
     state_level(module, "graph")
     symbols = {symbol for type in inputs.values() for size in type.get_shape() for symbol in symbols_of(size)}

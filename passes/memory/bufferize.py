@@ -21,6 +21,9 @@ after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
 - Scratch is what the kernel's interface asks for, for as many threads as the target has.
 - What main returns is written into the caller's memory by whoever makes it, with all that it is written
   over in place. An input, a weight, or a value that is returned twice is copied there at the end.
+- A cache (dialects/graph/caches.py) is one argument, the role of which is "cache": past and present are views of it.
+  What a kernel only moves behind the past is copied there, and nothing else; a present that is made otherwise, and not
+  in place over the past, is copied there at the end.
 - graph.reshape becomes a call of a copying kernel, which elide-copies can take away.
 - What an scf.if yields lies in a buffer that both branches write. What an scf.for carries lies in one buffer for the
   whole loop: the first value is copied into it in front of the loop, and what a turn yields is made there if nobody
@@ -55,11 +58,13 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe, named_location, node_name
+from ...dialects.graph.caches import CACHE
 from ...dialects.graph.host_code import (
     NAME,
     ROLE,
     Loop,
     blocks_of,
+    caches_of,
     handed_on,
     initial_of,
     is_scalar,
@@ -72,12 +77,25 @@ from ...dialects.graph.host_code import (
 )
 from ...dialects.graph.movement import ReshapeOp
 from ...dialects.graph.structure import CallOp, WeightOp
-from ...dialects.graph.values import type_of
+from ...dialects.graph.values import shape_of, tensor, type_of
 from ...dialects.kernel import CallOp as BufferCallOp
 from ...dialects.kernel import WeightOp as BufferWeightOp
+from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import target_of
-from .analysis.buffers import INPLACE, SCRATCH, AnyMemRef, buffer_type, interface_of
+from ..geometry.boxes import Box, placed
+from .analysis.buffers import (
+    INPLACE,
+    SCRATCH,
+    AnyMemRef,
+    Places,
+    buffer_type,
+    cast_to,
+    interface_of,
+    memref_type,
+    part_of,
+)
 from .analysis.copy_kernels import CopyKernels
+from .analysis.host import moves_of
 
 _MAKERS = CallOp | ReshapeOp | scf.IfOp | Loop
 
@@ -124,34 +142,61 @@ class _Bufferizer:
         self.inplace = inplace
         self.threads = target_of(module).threads.data
         self.copies = CopyKernels(module)
+        self.places = Places()
+        self.returned = _returned(main)
         self.unused = _unused_reshapes(main.body.block)
-        inputs = [_memref(value) if is_shaped(value) else value.type for value in main.args]
-        outputs = [_memref(value) for value in _returned(main)]
-        self.block = Block(arg_types=[*inputs, *outputs])
-        self.outputs = self.block.args[len(inputs) :]
+        caches = caches_of(main)
+        names = result_texts(main, NAME)
+        kept = {cache.place for cache in caches if cache is not None}  # outputs that lie in caches
+        inputs = [
+            value.type
+            if not is_shaped(value)
+            else _memref(value)
+            if cache is None
+            else buffer_type(cache.room.element_type, cache.room.get_shape())
+            for value, cache in zip(main.args, caches, strict=True)
+        ]
+        written = [_memref(value) for number, value in enumerate(self.returned) if number not in kept]
+        self.block = Block(arg_types=[*inputs, *written])
+        self.inputs = len(inputs)
         self.scalars: dict[SSAValue, SSAValue] = {}
         self.buffer: dict[SSAValue, SSAValue] = {}
         self.holds: dict[SSAValue, SSAValue] = {}  # what each buffer holds at this point
         self.home: dict[SSAValue, SSAValue] = {}  # where values that are handed on are to be made
-        for old, new in zip(main.args, self.block.args, strict=False):
+        self.dense: dict[SSAValue, SSAValue] = {}  # copies of what lies in caches, for kernels that take no strides
+        cached: dict[int, SSAValue] = {}  # where outputs lie in caches
+        self.parts: set[SSAValue] = set()  # past and present where they are parts of a room
+        for old, new, cache in zip(main.args, self.block.args, caches, strict=False):
             new.name_hint = old.name_hint
-            if is_shaped(old):
+            if not is_shaped(old):
+                self.scalars[old] = new
+            elif cache is None:
                 self.assign(old, new)
             else:
-                self.scalars[old] = new
-        for name, new in zip(result_texts(main, NAME), self.outputs, strict=True):
-            new.name_hint = name if name.isidentifier() else None
+                past, present = (self.window(new, part_of(cache, type)) for type in (cache.past, cache.present))
+                self.assign(old, past)
+                cached[cache.place] = present
+                if cache.grows:
+                    self.parts |= {past, present}
+        own = iter(self.block.args[len(inputs) :])
+        self.outputs = [cached[number] if number in kept else next(own) for number in range(len(names))]
+        self.rooms = {new for new, cache in zip(self.block.args, caches, strict=False) if cache is not None}
+        for name, new in zip(names, self.outputs, strict=True):
+            if new not in self.rooms:
+                new.name_hint = name if name.isidentifier() else None
         self.find_homes(main.body.block, self.outputs)
 
     def argument_attributes(self) -> ArrayAttr[DictionaryAttr]:
         """The attributes of main's arguments: their names as before, and their roles."""
-        main, inputs = self.main, len(self.block.args) - len(self.outputs)
-        given = [*(main.arg_attrs or [DictionaryAttr({})] * inputs)]
-        given += [*(main.res_attrs or [DictionaryAttr({})] * len(self.outputs))]
-        roles = ["input"] * inputs + ["output"] * len(self.outputs)
-        return ArrayAttr(
-            [DictionaryAttr({**old.data, ROLE: StringAttr(role)}) for old, role in zip(given, roles, strict=True)]
-        )
+        main = self.main
+        given = [
+            (each, "cache" if CACHE in each.data else "input")
+            for each in _attributes(main.arg_attrs, self.block.args[: self.inputs])
+        ]
+        results = _attributes(main.res_attrs, self.outputs)
+        own = self.block.args[self.inputs :]
+        given += [(each, "output") for each, output in zip(results, self.outputs, strict=True) if output in own]
+        return ArrayAttr([DictionaryAttr({**old.data, ROLE: StringAttr(role)}) for old, role in given])
 
     def pairs(self, call: CallOp) -> dict[int, int]:
         """Result position -> the operand position whose buffer it takes."""
@@ -173,7 +218,7 @@ class _Bufferizer:
             while chain[-1] in over:
                 chain.append(over[chain[-1]])
             made_here = all(isinstance(v.owner, _MAKERS) and v.owner.parent is block for v in chain)
-            if not made_here or any(v in self.home for v in chain):
+            if not made_here or target in self.parts or any(v in self.home for v in chain):
                 continue
             held = self.holds.get(target)
             residents = [held] if held is not None and held in block.args else []
@@ -309,6 +354,7 @@ class _Bufferizer:
             source = self.read(op, value)
             if source is not target:
                 moves.append((value, source, target))
+        moves.sort(key=lambda move: move[2] in self.parts)  # who reads the past goes first
         while moves:
             sources = {source for _, source, _ in moves}
             free = next((move for move in moves if move[2] not in sources), None)
@@ -330,7 +376,14 @@ class _Bufferizer:
 
     def call(self, op: CallOp) -> None:
         kernel = self.copies.kernels[op.callee.string_value()]
-        sources = [self.read(op, value) for value in op.arguments]
+        interface = interface_of(kernel)
+        if self.is_appended(op, interface):
+            return
+        strided = {number.data for number in interface.strided_operands}
+        sources = [
+            self.read(op, value) if position in strided else self.read_dense(op, value)
+            for position, value in enumerate(op.arguments)
+        ]
         pairs = self.pairs(op)
         targets: list[SSAValue] = []
         for position, value in enumerate(op.res):
@@ -339,14 +392,14 @@ class _Bufferizer:
                 continue
             target = sources[pairs[position]]
             held = self.holds[target].owner
-            if isinstance(held, WeightOp) or held is self.main.body.block:
+            if isinstance(held, WeightOp) or (held is self.main.body.block and target not in self.rooms):
                 raise PlanError(f"{describe(op)}: in place over an input or a weight")
             if (held if isinstance(held, Block) else held.parent) is not op.parent:
                 raise PlanError(f"{describe(op)}: in place over a value from outside of the loop or branch")
             if target.type != _memref(value):
                 raise PlanError(f"{describe(op)}: in place over {target.type}, the result is {value.type}")
             targets.append(target)
-        scratch = interface_of(kernel).scratch_bytes(self.threads)
+        scratch = interface.scratch_bytes(self.threads)
         buffers = [self.alloc(buffer_type(i8, (scratch,)), op, True)] if scratch else []
         self.add(BufferCallOp(op.callee, sources, targets, buffers), op.location)
         for value, target in zip(op.res, targets, strict=True):
@@ -360,6 +413,59 @@ class _Bufferizer:
             name = describe(made) if isinstance(made, Operation) else "main"
             raise PlanError(f"{describe(op)}: reads what {name} has overwritten in place")
         return buffer
+
+    def read_dense(self, op: Operation, value: SSAValue) -> SSAValue:
+        """The buffer of an operand, or a copy of it where it is a part of a cache."""
+        buffer = self.read(op, value)
+        if buffer.type == _memref(value):
+            return buffer
+        made = self.dense.get(buffer)
+        if made is None or op.parent is not self.main.body.block:
+            made = self.alloc(_memref(value), op, False, value)
+            self.copy(buffer, made, value)
+            if op.parent is self.main.body.block:
+                self.dense[buffer] = made
+        return made
+
+    def is_appended(self, call: CallOp, interface: InterfaceAttr) -> bool:
+        """Writes what a call adds to a cache, if it only moves things there and the past stays where it is.
+
+        Says whether it did. Who reads the past later finds it as it was.
+        """
+        targets = [target for value, target in zip(self.returned, self.outputs, strict=True) if value in call.res]
+        moves = moves_of(interface)
+        moved = sum(move.target.count for move in moves)
+        if len(targets) != 1 or targets[0] not in self.parts or moved != Box.dense(shape_of(call.res[0])).count:
+            return False
+        room = self.places[targets[0]]
+        added: list[tuple[Box, SSAValue, Box]] = []
+        for move in moves:
+            value = self.read(call, call.arguments[move.operand])
+            place = self.places[value]
+            source, target = placed(move.source, place.box), placed(move.target, room.box)
+            if source is None or target is None:
+                return False
+            if place.root is not room.root:
+                added.append((source, place.root, target))
+            elif source != target or source.count != place.box.count:
+                return False
+        if len(added) == len(moves):
+            return False
+        for source, root, target in added:
+            element = memref_type(root).element_type
+            name = self.copies.get(tensor(element, source.sizes), tensor(element, source.sizes), call.location)
+            ends = self.window(root, source), self.window(room.root, target)
+            self.add(BufferCallOp(name, ends[:1], ends[1:]), call.location)
+        self.assign(call.res[0], targets[0])
+        return True
+
+    def window(self, root: SSAValue, box: Box) -> SSAValue:
+        """A box of a buffer."""
+        if box == Box.dense(memref_type(root).get_shape()):
+            return root
+        view = cast_to(root, box, root.name_hint or "")
+        self.block.add_op(view)
+        return view.result
 
     def new_buffer(self, op: Operation, value: SSAValue) -> SSAValue:
         """Where a value that overwrites nothing is made."""
@@ -396,6 +502,11 @@ def _unused_reshapes(block: Block) -> set[Operation]:
         if isinstance(op, ReshapeOp) and all(use.operation in unused for use in op.result.uses):
             unused.add(op)
     return unused
+
+
+def _attributes(given: ArrayAttr[DictionaryAttr] | None, values: Sequence[SSAValue]) -> Sequence[DictionaryAttr]:
+    """The attributes of main's arguments or results, empty ones where there are none."""
+    return given.data if given else [DictionaryAttr({})] * len(values)
 
 
 def _memref(value: SSAValue) -> AnyMemRef:

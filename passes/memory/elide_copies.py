@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
 from ...dialects.graph.base import describe
-from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, blocks_of, kernels_of, main_of
+from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, blocks_of, caches_of, kernels_of, main_of
 from ...dialects.graph.values import tensor
 from ...dialects.kernel import CallOp, WeightOp
 from ...dialects.kernel_attributes import InterfaceAttr
@@ -52,9 +52,10 @@ from .analysis.buffers import (
     memref_type,
     nbytes_of,
     padded,
+    part_of,
 )
 from .analysis.copy_kernels import CopyKernels
-from .analysis.elision import BoxAccess, Elision, Kind, RootBuffer
+from .analysis.elision import BoxAccess, Elision, RootBuffer
 from .analysis.host import Move, Step, home_block, loop_ranges, loops_around, moves_of, scratch_of, steps_of
 
 
@@ -116,10 +117,14 @@ class _Reader:
         self.copies: list[_Copy] = []
         self.buffers: dict[SSAValue, RootBuffer] = {}
         self.number = 0
-        self.kinds: dict[SSAValue, Kind] = {
-            argument: "output" if role == "output" else "input"
-            for argument, role in zip(main.args, argument_texts(main, ROLE), strict=True)
-        }
+        self.held: dict[SSAValue, tuple[Box | None, Box]] = {}  # what the caller gives and keeps
+        roles = argument_texts(main, ROLE)
+        for argument, role, cache in zip(main.args, roles, caches_of(main), strict=True):
+            whole = Box.dense(memref_type(argument).get_shape())
+            if cache is None:
+                self.held[argument] = (None if role == "output" else whole, whole)
+            else:
+                self.held[argument] = (part_of(cache, cache.past), part_of(cache, cache.present))
 
     def read(self) -> _Program:
         scratch: list[int] = []
@@ -190,8 +195,9 @@ class _Reader:
         buffer = self.buffers.get(root)
         if buffer is None:
             type = memref_type(root)
-            kind = self.kinds.get(root, "input" if isinstance(root.owner, WeightOp) else "arena")
-            buffer = RootBuffer(root, kind, self.taken(root), type.element_type, type.get_shape())
+            whole = Box.dense(type.get_shape())
+            given, kept = (whole, whole) if isinstance(root.owner, WeightOp) else self.held.get(root, (None, None))
+            buffer = RootBuffer(root, self.taken(root), type.element_type, type.get_shape(), given, kept)
             self.buffers[root] = buffer
         buffer.accesses.append(access)
         loops = list(loops_around(self.steps[access.step], home_block(root, self.main)))

@@ -8,7 +8,8 @@ step by step, calls and loads of scalars (loops twice, so that what is carried a
    reads; scratch may be anything. At the end all of every output has been written.
 2. Within a call, what is written shares no byte with anything else the call is given, except that a result
    may be the very value of an operand where the kernel's interface says so. Inputs and weights are never
-   written.
+   written. Of a cache only what the caller gave or a call has written is read, and at the end all of its present is
+   there.
 3. All pairs of buffers: what lives together by the recorded lifetimes shares no byte. The recorded lifetimes
    are those of the accesses, or of the loops around them; the gaps are those of the accesses where main is
    straight.
@@ -22,7 +23,7 @@ Needs plan-arena. Raises PlanError with the names of the buffers and the step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import prod
@@ -37,10 +38,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
+from ...dialects.graph.caches import CACHE, CacheAttr
 from ...dialects.graph.settling import settled
 from ...dialects.graph.sizes import symbols_of_module
 from ...dialects.graph.structure import KernelOp
-from ...dialects.graph.values import numpy_dtype
+from ...dialects.graph.values import AnyTensor, numpy_dtype
 from ...dialects.kernel import CallOp, WeightOp
 from ...dialects.kernel_attributes import InterfaceAttr
 from .analysis.byte_map import ByteMap, Region
@@ -113,6 +115,7 @@ class _Checker:
         self.buffers: dict[object, _CheckedBuffer] = {}
         self.steps: dict[Operation, int] = {}
         self.outputs: list[SSAValue] = []
+        self.caches: dict[SSAValue, CacheAttr] = {}
         self.read_only: set[SSAValue] = set()
         self.arena = self.arguments()
         self.plan = self.certificate()
@@ -133,7 +136,11 @@ class _Checker:
         arena: SSAValue | None = None
         attributes = self.main.arg_attrs or ArrayAttr([DictionaryAttr({})] * len(self.main.args))
         for argument, given in zip(self.main.args, attributes, strict=True):
+            cache = given.data.get(CACHE)
             match given.data.get("graph.role"):
+                case StringAttr(data="cache") if isinstance(cache, CacheAttr):
+                    self.caches[argument] = cache
+                    self.write(self.part(argument, cache.past))
                 case StringAttr(data="arena"):
                     arena = argument
                 case StringAttr(data="output"):
@@ -157,6 +164,9 @@ class _Checker:
             region = self.region(output)
             for position, _ in self.memory.get(output, ByteMap()).strangers(region.start, region.end, output):
                 raise PlanError(f"byte {position} of output {_name(output)} is never written")
+        for cache, given in self.caches.items():
+            for start, _ in self.strangers(self.part(cache, given.present)):
+                raise PlanError(f"byte {start} of cache {_name(cache)} is never written")
         self.check_lifetimes()
         self.check_pairs()
         self.check_certificate()
@@ -189,6 +199,12 @@ class _Checker:
                 buffer.touch(step, overwritten=owner in overwritten)
         for value in ins:
             region = self.region(value)
+            if region.space in self.caches:
+                for position, _ in self.strangers(region):
+                    raise PlanError(
+                        f"{describe(op)}, step {step}: reads cache {_name(region.space)}, but nobody has written byte "
+                        f"{position}"
+                    )
             if region.space is not self.arena:
                 continue  # an input, a weight, or an output, which nobody else can write
             found = self.memory.setdefault(region.space, ByteMap())
@@ -201,11 +217,30 @@ class _Checker:
             region = self.region(value)
             if region.space in self.read_only:
                 raise PlanError(f"{describe(op)}, step {step}: writes {_name(region.space)}, which is read-only")
+            if region.space in self.caches:
+                self.write(region)
+                continue
             start, end = region.start, region.end
             buffer = self.buffers.get(region.owner)
             if buffer is not None and buffer.birth == step:
                 start, end = buffer.start, buffer.end
             self.memory.setdefault(region.space, ByteMap()).write(start, end, region.owner)
+
+    def part(self, cache: SSAValue, type: AnyTensor) -> Region:
+        """The bytes of the past or the present of a cache: it begins where its room does."""
+        strides = cast("MemRefType[Attribute]", cache.type).get_strides()
+        return _region(cache, cache, 0, type, strides or ())
+
+    def write(self, region: Region) -> None:
+        """All bytes of a region, and nothing between its rows, have been written by its owner."""
+        for start in region.rows():
+            self.memory.setdefault(region.space, ByteMap()).write(int(start), int(start) + region.run, region.owner)
+
+    def strangers(self, region: Region) -> Iterator[tuple[int, object]]:
+        """The bytes of a region that its owner has not written."""
+        for start in region.rows():
+            found = self.memory.setdefault(region.space, ByteMap())
+            yield from found.strangers(int(start), int(start) + region.run, region.owner)
 
     def check_sharing(self, op: CallOp) -> None:
         """Within one call only what the interface allows may be the same bytes."""
@@ -239,7 +274,6 @@ class _Checker:
 
     def find_region(self, value: SSAValue) -> Region:
         type = cast("MemRefType[Attribute]", value.type)
-        size = numpy_dtype(type.element_type).itemsize
         strides, offset = type.get_strides(), type.get_offset()
         op = value.owner
         base = value
@@ -260,12 +294,8 @@ class _Checker:
             raise PlanError("verify-arena can't tell which buffer a loop or a branch hands on")
         if strides is None or offset is None or None in strides:
             raise PlanError(f"{type} is not a buffer with constant strides")
-        pairs = zip(type.get_shape(), cast("tuple[int, ...]", strides), strict=True)
-        axes = sorted(((count, stride * size) for count, stride in pairs if count != 1), key=lambda axis: -axis[1])
-        run = size if _count(type) else 0
-        while run and axes and axes[-1][1] == run:
-            run *= axes.pop()[0]
-        return Region(base, owner, shift + offset * size, tuple(axes) if run else (), run)
+        shift += offset * numpy_dtype(type.element_type).itemsize
+        return _region(base, owner, shift, type, strides)
 
     def arena_view(self, op: memref.ViewOp) -> tuple[int, object]:
         """The first byte of a view of the arena, and the number of the buffer that it belongs to."""
@@ -376,6 +406,19 @@ class _Checker:
 
 def _is_memref(value: SSAValue) -> bool:
     return isinstance(value.type, MemRefType)
+
+
+def _region(
+    space: SSAValue, owner: object, start: int, type: AnyTensor | MemRefType[Attribute], strides: Sequence[int | None]
+) -> Region:
+    """The bytes of so many elements from byte `start` on."""
+    size = numpy_dtype(type.element_type).itemsize
+    pairs = zip(type.get_shape(), cast("Sequence[int]", strides), strict=True)
+    axes = sorted(((count, stride * size) for count, stride in pairs if count != 1), key=lambda axis: -axis[1])
+    run = size if prod(type.get_shape()) else 0
+    while run and axes and axes[-1][1] == run:
+        run *= axes.pop()[0]
+    return Region(space, owner, start, tuple(axes) if run else (), run)
 
 
 def _count(type: MemRefType[Attribute]) -> int:

@@ -29,7 +29,7 @@
 // DIM:     mini-opt: error: --dim n=0: expected NAME=SIZE with a size of at least 1
 // TWICE:   mini-opt: error: --dim n=5: 'n' is given twice
 // SHAPE:   mini-opt: error: --shape x=1,,3: expected NAME=SIZE,SIZE,... with sizes of at least 1
-// NODIM:   mini-opt: error: --dim, --range, --shape and --specialize are for ONNX models; the inputs of a module are fixed
+// NODIM:   mini-opt: error: --dim, --range, --shape, --specialize and --cache are for ONNX models; the inputs of a module are fixed
 // FLAG:    mini-opt: error: No such option: --pas
 // SPLIT:   mini-opt: error: --split-input-file and --verify-diagnostics are for text
 // VERIFY:  mini-opt: error: --verify-each and --disable-verify exclude each other

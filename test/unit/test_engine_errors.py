@@ -140,7 +140,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ),
         (
             {"treads": 2},
-            "there is no option treads; there are beam_width, cache_kernels, check_memory, compile_threads, ",
+            "there is no option treads; there are beam_width, cache_kernels, caches, check_memory, ",
         ),
     ],
 )

@@ -23,7 +23,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.errors import ConfigError, InvalidModelError
 from ....dialects.graph.base import describe
 from ....dialects.graph.dialect import Graph
-from ....dialects.graph.host_code import Loop, inner_blocks, is_scalar, is_shaped, ops_of, read_by
+from ....dialects.graph.host_code import Loop, caches_of, inner_blocks, is_scalar, is_shaped, ops_of, read_by
 from ....dialects.graph.movement import ReshapeOp
 from ....dialects.graph.structure import CallOp, KernelOp, WeightOp
 from ....dialects.graph.values import nbytes_of as tensor_bytes
@@ -84,9 +84,14 @@ class _Reader:
 
     def block(self, block: Block) -> Program:
         """The block as numbers."""
-        if isinstance(block.parent_op(), Loop):
+        parent = block.parent_op()
+        if isinstance(parent, Loop):
             for argument in filter(is_shaped, block.args):
                 self.value(argument)
+        elif isinstance(parent, func.FuncOp):
+            for argument, cache in zip(block.args, caches_of(parent), strict=True):
+                if cache is not None and not cache.grows:
+                    self.value(argument)
         for op in block.ops:
             if isinstance(op, CallOp):
                 self.call(op)

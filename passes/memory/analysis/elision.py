@@ -16,13 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from xdsl.ir import SSAValue
 
 from ...geometry.boxes import Box, placed
-
-Kind = Literal["arena", "input", "output"]
 
 
 @dataclass(frozen=True)
@@ -42,13 +39,19 @@ class RootBuffer:
     """A root: inputs (weights too) and outputs are the caller's memory, which takes no bytes of the arena."""
 
     root: SSAValue
-    kind: Kind
     nbytes: int  # as the arena will count them
     element: object  # buffers of different element types never merge
     sizes: tuple[int, ...]
+    given: Box | None  # what the caller has written before
+    kept: Box | None  # what is the caller's at the end; None for a buffer of the arena
     accesses: list[BoxAccess] = field(default_factory=list[BoxAccess])
     part_of: SSAValue | None = None
     home: Box | None = None  # where its elements lie in `part_of`
+
+    @property
+    def in_arena(self) -> bool:
+        """Whether its bytes are the arena's."""
+        return self.kept is None
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,12 @@ class Elision:
         self.journal: list[_Undo] = []
 
     def add(self, buffer: RootBuffer) -> None:
-        """A buffer with all its accesses. The caller reads outputs at the end, and inputs are his as well."""
+        """A buffer with all its accesses, to which those of the caller are added."""
         self.buffers[buffer.root] = buffer
-        whole = Box.dense((_count(buffer.sizes),))
-        if buffer.kind != "arena":
-            buffer.accesses.append(BoxAccess(self.steps, whole, False, True, None))
-        if buffer.kind == "input":
-            buffer.accesses.insert(0, BoxAccess(-1, whole, True, True, None))
+        if buffer.kept is not None:
+            buffer.accesses.append(BoxAccess(self.steps, buffer.kept, False, True, None))
+        if buffer.given is not None:
+            buffer.accesses.insert(0, BoxAccess(-1, buffer.given, True, True, None))
         self._count(buffer, 1)
 
     def add_move(self, move: int, source: SSAValue, target: SSAValue) -> None:
@@ -154,7 +156,7 @@ class Elision:
         return True
 
     def _join(self, child: RootBuffer, parent: RootBuffer, home: Box, move: int, *, child_is_target: bool) -> bool:
-        if child.kind != "arena" or child.element != parent.element:
+        if not child.in_arena or child.element != parent.element:
             return False
         moved: list[BoxAccess] = []
         for access in child.accesses:
@@ -180,7 +182,7 @@ class Elision:
     def _count(self, buffer: RootBuffer, sign: int) -> None:
         """Adds the buffer's bytes to the steps of its life, or takes them away."""
         steps = [access.step for access in buffer.accesses if 0 <= access.step < self.steps]
-        if buffer.kind == "arena" and steps:
+        if buffer.in_arena and steps:
             amount = sign * buffer.nbytes
             for step in range(min(steps), max(steps) + 1):
                 self.live[step] += amount
@@ -196,7 +198,7 @@ def _is_whole(buffer: RootBuffer, box: Box) -> bool:
 
 def _acceptable(access: BoxAccess, box: Box, parent: RootBuffer) -> bool:
     """Whether the call takes this box. What is dense in the arena will be a buffer like any other there."""
-    plain = box.is_dense and (box.offset == 0 or parent.kind == "arena")
+    plain = box.is_dense and (box.offset == 0 or parent.in_arena)
     return plain or (access.strided and box.rows_are_dense)
 
 

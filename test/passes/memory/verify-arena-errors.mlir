@@ -138,3 +138,29 @@ func.func @main(%y: memref<64xf32> {graph.role = "output"}, %arena: memref<256xi
   kernel.call @k ins(%a : memref<64xf32>) outs(%y : memref<64xf32>) loc("first")
   func.return
 }
+
+// -----
+
+// Of a cache there is what the caller gave and what was written, and nothing behind it.
+graph.kernel @k(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  graph.yield %x : tensor<2x3xf32>
+}
+func.func @main(%a: memref<2x8xf32> {graph.role = "cache", graph.name = "a", graph.cache = #graph.cache<"b", 0 : i64, tensor<2x2xf32>, tensor<2x2xf32>, tensor<2x8xf32>>}, %y: memref<2x3xf32> {graph.role = "output"}, %arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
+  %read = memref.reinterpret_cast %a to offset: [0], sizes: [2, 3], strides: [8, 1] : memref<2x8xf32> to memref<2x3xf32, strided<[8, 1]>>
+  // expected-error @below {{first (kernel.call), step 0: reads cache a, but nobody has written byte 8}}
+  kernel.call @k ins(%read : memref<2x3xf32, strided<[8, 1]>>) outs(%y : memref<2x3xf32>) loc("first")
+  func.return
+}
+
+// -----
+
+// All that a cache holds in the end is there: what was given, and what is written behind it.
+// expected-error @unknown {{byte 40 of cache a is never written}}
+graph.kernel @k(%x: tensor<1x1xf32>) -> tensor<1x1xf32> {
+  graph.yield %x : tensor<1x1xf32>
+}
+func.func @main(%a: memref<2x8xf32> {graph.role = "cache", graph.name = "a", graph.cache = #graph.cache<"b", 0 : i64, tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x8xf32>>}, %x: memref<1x1xf32> {graph.role = "input"}, %arena: memref<0xi8> {graph.role = "arena"}) attributes {kernel.plan = {alignment = 64, arena_bytes = 0, lower_bound = 0, binding_step = 0, proven_bound = 0, optimal = true}} {
+  %row = memref.reinterpret_cast %a to offset: [2], sizes: [1, 1], strides: [8, 1] : memref<2x8xf32> to memref<1x1xf32, strided<[8, 1], offset: 2>>
+  kernel.call @k ins(%x : memref<1x1xf32>) outs(%row : memref<1x1xf32, strided<[8, 1], offset: 2>>)
+  func.return
+}

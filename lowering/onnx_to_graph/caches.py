@@ -1,0 +1,56 @@
+"""Caches that the caller declares: an input and an output of the model that are to lie in the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import SSAValue
+
+from ...dialects.errors import InvalidInputError
+from ...dialects.graph.caches import CACHE, CacheAttr
+from ...dialects.graph.values import AnyTensor, element_type_of_value, int_attr, shape_of, tensor
+from ...dialects.symbolic.sizes import bounds_of
+
+LONGEST = 2**30
+"""Elements along an axis; what may have more has no end that was stated."""
+
+
+def cache_attributes(
+    inputs: Mapping[str, AnyTensor], outputs: Mapping[str, SSAValue], caches: Mapping[str, str]
+) -> dict[str, dict[str, CacheAttr]]:
+    """The attribute of each input that is a cache; `caches` gives the output in the memory of each.
+
+    Raises InvalidInputError for names that there aren't, and for an input and an output that are no longer and shorter
+    state of one thing.
+    """
+    found: dict[str, dict[str, CacheAttr]] = {}
+    numbers = {name: number for number, name in enumerate(outputs)}
+    for past, present in caches.items():
+        for name, known, kind in ((past, inputs, "input"), (present, outputs, "output")):
+            if name not in known:
+                there = ", ".join(known) or "none"
+                raise InvalidInputError(f"caches: there is no {kind} {name!r}; there are: {there}")
+        if list(caches.values()).count(present) > 1:
+            raise InvalidInputError(f"caches: output {present!r} can't lie in the memory of two inputs")
+        found[past] = {CACHE: _cache(past, inputs[past], present, numbers[present], outputs[present])}
+    return found
+
+
+def _cache(past: str, before: AnyTensor, present: str, number: int, value: SSAValue) -> CacheAttr:
+    element, after = element_type_of_value(value), shape_of(value)
+    sizes = tuple(before.get_shape())
+    differing = [axis for axis, (a, b) in enumerate(zip(sizes, after, strict=False)) if a is not b and a != b]
+    if element != before.element_type or len(sizes) != len(after) or len(differing) > 1:
+        raise InvalidInputError(
+            f"caches: output {present!r} is {element}{list(after)}, input {past!r} is "
+            f"{before.element_type}{list(sizes)}: they may differ along one axis only"
+        )
+    room = list(after)
+    for axis in differing:
+        room[axis] = max(bounds_of(sizes[axis])[1], bounds_of(after[axis])[1])
+        if room[axis] >= LONGEST:
+            raise InvalidInputError(
+                f"caches: input {past!r} has no largest size along axis {axis}; a profile says how much room there is"
+            )
+    return CacheAttr(StringAttr(present), int_attr(number), before, tensor(element, after), tensor(element, room))

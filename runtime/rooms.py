@@ -1,0 +1,60 @@
+"""Rooms: arrays for caches, which have their memory in common with an output of the same run.
+
+A run's present is a view of a room. Given as the past of the next run it is found to be one, and updated where it is;
+an array that is none is copied to a new room once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from .device import Array
+from .host_memory import aligned_bytes
+from .limits import memory_for
+from .specs import TensorSpec
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+
+
+class Room:
+    """The memory of a cache. Arrays on it hold it as the last of their bases."""
+
+    def __init__(self, spec: TensorSpec) -> None:
+        self._spec = spec
+        with memory_for(f"{spec.nbytes} bytes of a cache"):
+            self._bytes = aligned_bytes(spec.nbytes, ALIGNMENT)
+        self.__array_interface__ = self._bytes.__array_interface__
+
+    def array(self, spec: TensorSpec) -> Array | None:
+        """All of it, if that is what a cache takes."""
+        if (self._spec.shape, self._spec.dtype) != (spec.shape, spec.dtype):
+            return None
+        return np.asarray(self).view(spec.dtype).reshape(spec.shape)
+
+
+def room_of(spec: TensorSpec, past: Array) -> Array:
+    """The room that begins with `past`, as an array; it is copied to a new one where it lies in none of this shape."""
+    found: Any = past
+    while isinstance(found, np.ndarray):
+        found = cast("Array", found).base
+    whole = found.array(spec) if isinstance(found, Room) else None
+    if whole is not None and _begins(whole, past):
+        return whole
+    whole = Room(spec).array(spec)
+    assert whole is not None
+    beginning(whole, past.shape)[...] = past
+    return whole
+
+
+def beginning(whole: Array, shape: tuple[int, ...]) -> Array:
+    """The first elements of a room along each axis."""
+    return whole[tuple(map(slice, shape))]
+
+
+def _begins(whole: Array, past: Array) -> bool:
+    """Whether an array is the beginning of a room: axes of one element have any stride."""
+    there = beginning(whole, past.shape)
+    same = all(a == b for a, b, size in zip(past.strides, there.strides, past.shape, strict=True) if size > 1)
+    return same and past.ctypes.data == whole.ctypes.data
