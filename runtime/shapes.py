@@ -14,16 +14,15 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property, partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
-from ..dialects.symbolic.formulas import Formulas, formulas
+from ..dialects.symbolic.formulas import Formulas, formulas, shape_formulas
 from ..dialects.symbolic.guards import Guards
 from ..dialects.symbolic.polynomials import InputSymbol, Symbol
-from ..dialects.symbolic.sizes import Size, is_fixed, symbols_of, terms_of, value_at
+from ..dialects.symbolic.sizes import Size, is_fixed, symbols_of, value_at
 from ..passes.planning import Problem
 from .places import Placed, Places
 from .specs import TensorSpec
@@ -70,9 +69,15 @@ class ShapeFamily:
         return self._places.bytes_of_all
 
     @cached_property
-    def _given(self) -> Formulas:
-        """The inputs' sizes, one after the other."""
-        return formulas((terms_of(size) for spec in self.base.inputs for size in spec.shape), self._symbols)
+    def _given(self) -> Callable[..., Shapes]:
+        """The inputs' shapes."""
+        return shape_formulas([spec.shape for spec in self.base.inputs], self._symbols)
+
+    @cached_property
+    def _made_of(self) -> Callable[..., Shapes]:
+        """The shapes of the outputs, and then of the caches' rooms."""
+        specs = (*self.base.outputs, *(cache.room for cache in self.base.caches))
+        return shape_formulas([spec.shape for spec in specs], self._symbols)
 
     @cached_property
     def _guarded(self) -> Formulas:
@@ -83,12 +88,6 @@ class ShapeFamily:
     def _table(self) -> Formulas:
         """What stands in the table in front of the buffers' offsets."""
         return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
-
-    @cached_property
-    def _made_of(self) -> Formulas:
-        """The sizes of outputs and then of the caches' rooms, one after the other."""
-        specs = (*self.base.outputs, *(cache.room for cache in self.base.caches))
-        return formulas((terms_of(size) for spec in specs for size in spec.shape), self._symbols)
 
     def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
         """What the symbols are where the inputs have these shapes.
@@ -110,7 +109,7 @@ class ShapeFamily:
                     f"input '{specs[index].name}': dimension {axis} is {given}, but must be from {low} to {high}"
                 )
             values.append(given // symbol.unit)
-        if self._given(*values) != tuple(chain(*shapes)):
+        if self._given(*values) != shapes:
             self._check_sizes(shapes, values)
         return tuple(values)
 
@@ -132,7 +131,7 @@ class ShapeFamily:
     def suits(self, shapes: Shapes) -> bool:
         """Whether the code is right for these shapes."""
         values = self._values(shapes)
-        if self._given(*values) != tuple(chain(*shapes)):
+        if self._given(*values) != shapes:
             return False
         try:
             sizes = self._guarded(*values)
@@ -160,22 +159,26 @@ class ShapeFamily:
             if known is not None:
                 self._plans.move_to_end(shapes)
                 return known
-        made = self._made(self._values(shapes))
+        made = self._made(shapes, self._values(shapes))
         with self._lock:
             self._plans[shapes] = made
             if len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
         return made
 
-    def _made(self, values: tuple[int, ...]) -> InferencePlan:
+    @cached_property
+    def _settled_checks(self) -> bool:
+        return is_fixed(*(each.size for each in self.base.checks))
+
+    def _made(self, shapes: Shapes, values: tuple[int, ...]) -> InferencePlan:
         base = self.base
-        sizes = iter(self._given(*values))
-        inputs = tuple(_with_sizes(spec, sizes) for spec in base.inputs)
-        sizes = iter(self._made_of(*values))
-        outputs = tuple(_with_sizes(spec, sizes) for spec in base.outputs)
-        caches = tuple(replace(cache, room=_with_sizes(cache.room, sizes)) for cache in base.caches)
-        number = partial(value_at, values=dict(zip(self._symbols, values, strict=True)))
-        checks = base.checks if is_fixed(*(each.size for each in base.checks)) else settled(base.checks, number)
+        made, shown = self._made_of(*values), len(base.outputs)
+        inputs, outputs = _of_shapes(base.inputs, shapes), _of_shapes(base.outputs, made[:shown])
+        rooms = _of_shapes(tuple(cache.room for cache in base.caches), made[shown:])
+        caches = tuple(replace(cache, room=room) for cache, room in zip(base.caches, rooms, strict=True))
+        checks = base.checks
+        if not self._settled_checks:
+            checks = settled(checks, partial(value_at, values=dict(zip(self._symbols, values, strict=True))))
         if base.arena is None:
             return replace(base, inputs=inputs, outputs=outputs, caches=caches, checks=checks, family=self)
         placed = self._places.at(values)
@@ -223,10 +226,10 @@ def _sites(specs: tuple[TensorSpec, ...]) -> list[tuple[int, int, InputSymbol]]:
     return [(index, axis, symbol) for symbol, (index, axis) in found.items()]
 
 
-def _with_sizes(spec: TensorSpec, sizes: Any) -> TensorSpec:
-    """A spec with the next sizes for its own."""
-    shape = tuple(next(sizes) for _ in spec.shape)
-    return spec if is_fixed(*spec.shape) else TensorSpec(spec.name, shape, spec.dtype, spec.bounded)
+def _of_shapes(specs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[TensorSpec, ...]:
+    """Specs with these shapes for their own."""
+    pairs = zip(specs, shapes, strict=True)
+    return tuple(TensorSpec(spec.name, shape, spec.dtype, spec.bounded) for spec, shape in pairs)
 
 
 def settled(record: T, number: Callable[[int], int]) -> T:

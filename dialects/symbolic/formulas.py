@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from .polynomials import Combine, Quotient, Symbol, Terms, constant_of, evaluated, number_of
+from .sizes import terms_of
 
+Shape: TypeAlias = "tuple[int, ...]"
 Formulas: TypeAlias = "Callable[..., tuple[int, ...]]"
 """Takes the values of the symbols, in order. Raises ZeroDivisionError for a quotient whose divisor is 0 there."""
 
@@ -15,9 +17,25 @@ _TEXT = Combine(str, lambda a, b: f"({a} + {b})", lambda a, b: f"{a} * {b}", lam
 
 def formulas(polynomials: Iterable[Terms], symbols: Sequence[Symbol]) -> Formulas:
     """What polynomials are at values of the symbols."""
-    names = {symbol: f"s{index}" for index, symbol in enumerate(symbols)}
-    texts = (evaluated(terms, names.__getitem__, _TEXT) for terms in polynomials)
-    return eval(f"lambda {', '.join(names.values())}: ({''.join(f'{text}, ' for text in texts)})")
+    return _function(_tuple(polynomials, _names(symbols)), symbols)
+
+
+def shape_formulas(shapes: Iterable[Sequence[int]], symbols: Sequence[Symbol]) -> Callable[..., tuple[Shape, ...]]:
+    """What shapes are at values of the symbols, in order."""
+    names = _names(symbols)
+    return _function(f"({''.join(f'{_tuple(map(terms_of, shape), names)}, ' for shape in shapes)})", symbols)
+
+
+def _names(symbols: Sequence[Symbol]) -> dict[Symbol, str]:
+    return {symbol: f"s{index}" for index, symbol in enumerate(symbols)}
+
+
+def _tuple(polynomials: Iterable[Terms], names: Mapping[Symbol, str]) -> str:
+    return f"({''.join(f'{evaluated(terms, names.__getitem__, _TEXT)}, ' for terms in polynomials)})"
+
+
+def _function(text: str, symbols: Sequence[Symbol]) -> Callable[..., Any]:
+    return eval(f"lambda {', '.join(_names(symbols).values())}: {text}")
 
 
 def grows(terms: Terms) -> bool:
