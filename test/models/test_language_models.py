@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -71,3 +73,12 @@ def test_one_compile_reads_prompts_and_says_what_follows(style: Style) -> None:
         found, wanted = (generated(each, style, ids, steps, SMALL) for each in (run, by_onnxruntime(style, SMALL)))
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
     assert engine.compiles == 1
+
+
+def test_the_example_generates_what_onnxruntime_does(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Path(__file__).parents[2] / "docs" / "generate.py"
+    assert runpy.run_path(str(script))["main"](["--tokens", "12", "--prompt", "7", "1", "9"]) == 0
+    tokens, timing, *compared = capsys.readouterr().out.splitlines()
+    assert len(tokens.split()) == 13
+    assert "compiles: 1" in timing
+    assert compared[-1] == "the same tokens"
