@@ -4,7 +4,8 @@
     python docs/generate.py MODEL.onnx --tokens 200 --prompt 5 17 230
 
 A model takes "input_ids" [batch, sequence], caches "past_key_values.N.key" and ".value" [batch, heads, past, size], and
-perhaps "position_ids" and "attention_mask"; it gives "logits" and the caches with what is new joined to them.
+perhaps "position_ids" and "attention_mask"; it gives "logits" and the caches with what is new joined to them, which are
+called "present.N.key" and ".value".
 """
 
 from __future__ import annotations
@@ -77,9 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sizes = LlamaSizes(layers=1, capacity=len(given.prompt) + given.tokens)
     model = cast(Any, onnx).load(given.model) if given.model else llama("attention", sizes)
 
-    engine: Any = mi.compile(
-        given.model or model, profile=profile_of(model, len(given.prompt), given.tokens), threads=given.threads
-    )
+    profile = profile_of(model, len(given.prompt), given.tokens)
+    pasts = [each.name for each in model.graph.input if each.name.startswith("past_key_values")]
+    caches = {past: past.replace("past_key_values", "present") for past in pasts}
+    engine: Any = mi.compile(given.model or model, profile=profile, caches=caches, threads=given.threads)
     ours = Session(lambda inputs: tuple(engine(inputs).values()), model)
     tokens, logits, seconds = generate(ours, given.prompt, given.tokens)
     print("tokens:", *tokens)
