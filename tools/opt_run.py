@@ -103,6 +103,8 @@ class OptRun:
             raise ConfigError("--precision is for a GPU; --gpu NAME says which")
         if options.gpu is not None and (options.host or options.cpu):
             raise ConfigError("--gpu and --host or --cpu exclude each other")
+        if options.gpu is not None and options.caches:
+            raise ConfigError("--cache is for CPUs")
         if options.verify_each and options.disable_verify:
             raise ConfigError("--verify-each and --disable-verify exclude each other")
         if options.target != "mlir" and (options.print_op_generic or options.elide_weights):

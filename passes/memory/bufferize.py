@@ -77,12 +77,12 @@ from ...dialects.graph.host_code import (
 )
 from ...dialects.graph.movement import ReshapeOp
 from ...dialects.graph.structure import CallOp, WeightOp
-from ...dialects.graph.values import shape_of, tensor, type_of
+from ...dialects.graph.values import AnyTensor, shape_of, tensor, type_of
 from ...dialects.kernel import CallOp as BufferCallOp
 from ...dialects.kernel import WeightOp as BufferWeightOp
 from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import target_of
-from ..geometry.boxes import Box, placed
+from ..geometry.boxes import Box
 from .analysis.buffers import (
     INPLACE,
     SCRATCH,
@@ -92,8 +92,8 @@ from .analysis.buffers import (
     cast_to,
     interface_of,
     memref_type,
-    part_of,
 )
+from .analysis.caches import added_to, part_of
 from .analysis.copy_kernels import CopyKernels
 from .analysis.host import moves_of
 
@@ -149,11 +149,7 @@ class _Bufferizer:
         names = result_texts(main, NAME)
         kept = {cache.place for cache in caches if cache is not None}  # outputs that lie in caches
         inputs = [
-            value.type
-            if not is_shaped(value)
-            else _memref(value)
-            if cache is None
-            else buffer_type(cache.room.element_type, cache.room.get_shape())
+            (_memref(value) if is_shaped(value) else value.type) if cache is None else _buffer(cache.room)
             for value, cache in zip(main.args, caches, strict=True)
         ]
         written = [_memref(value) for number, value in enumerate(self.returned) if number not in kept]
@@ -163,7 +159,7 @@ class _Bufferizer:
         self.buffer: dict[SSAValue, SSAValue] = {}
         self.holds: dict[SSAValue, SSAValue] = {}  # what each buffer holds at this point
         self.home: dict[SSAValue, SSAValue] = {}  # where values that are handed on are to be made
-        self.dense: dict[SSAValue, SSAValue] = {}  # copies of what lies in caches, for kernels that take no strides
+        self.dense: dict[tuple[SSAValue, Block], SSAValue] = {}  # copies of parts of caches, for who takes no strides
         cached: dict[int, SSAValue] = {}  # where outputs lie in caches
         self.parts: set[SSAValue] = set()  # past and present where they are parts of a room
         for old, new, cache in zip(main.args, self.block.args, caches, strict=False):
@@ -188,13 +184,10 @@ class _Bufferizer:
 
     def argument_attributes(self) -> ArrayAttr[DictionaryAttr]:
         """The attributes of main's arguments: their names as before, and their roles."""
-        main = self.main
-        given = [
-            (each, "cache" if CACHE in each.data else "input")
-            for each in _attributes(main.arg_attrs, self.block.args[: self.inputs])
-        ]
-        results = _attributes(main.res_attrs, self.outputs)
-        own = self.block.args[self.inputs :]
+        inputs, own = self.block.args[: self.inputs], self.block.args[self.inputs :]
+        results = _attributes(self.main.res_attrs, self.outputs)
+        attributes = _attributes(self.main.arg_attrs, inputs)
+        given = [(each, "cache" if CACHE in each.data else "input") for each in attributes]
         given += [(each, "output") for each, output in zip(results, self.outputs, strict=True) if output in own]
         return ArrayAttr([DictionaryAttr({**old.data, ROLE: StringAttr(role)}) for old, role in given])
 
@@ -419,13 +412,10 @@ class _Bufferizer:
         buffer = self.read(op, value)
         if buffer.type == _memref(value):
             return buffer
-        made = self.dense.get(buffer)
-        if made is None or op.parent is not self.main.body.block:
-            made = self.alloc(_memref(value), op, False, value)
+        if (buffer, self.block) not in self.dense:
+            self.dense[buffer, self.block] = made = self.alloc(_memref(value), op, False, value)
             self.copy(buffer, made, value)
-            if op.parent is self.main.body.block:
-                self.dense[buffer] = made
-        return made
+        return self.dense[buffer, self.block]
 
     def is_appended(self, call: CallOp, interface: InterfaceAttr) -> bool:
         """Writes what a call adds to a cache, if it only moves things there and the past stays where it is.
@@ -438,24 +428,13 @@ class _Bufferizer:
         if len(targets) != 1 or targets[0] not in self.parts or moved != Box.dense(shape_of(call.res[0])).count:
             return False
         room = self.places[targets[0]]
-        added: list[tuple[Box, SSAValue, Box]] = []
-        for move in moves:
-            value = self.read(call, call.arguments[move.operand])
-            place = self.places[value]
-            source, target = placed(move.source, place.box), placed(move.target, room.box)
-            if source is None or target is None:
-                return False
-            if place.root is not room.root:
-                added.append((source, place.root, target))
-            elif source != target or source.count != place.box.count:
-                return False
-        if len(added) == len(moves):
+        added = added_to(room, moves, [self.places[self.read(call, value)] for value in call.arguments])
+        if added is None:
             return False
-        for source, root, target in added:
-            element = memref_type(root).element_type
-            name = self.copies.get(tensor(element, source.sizes), tensor(element, source.sizes), call.location)
+        for root, source, target in added:
+            type = tensor(memref_type(root).element_type, source.sizes)
             ends = self.window(root, source), self.window(room.root, target)
-            self.add(BufferCallOp(name, ends[:1], ends[1:]), call.location)
+            self.add(BufferCallOp(self.copies.get(type, type, call.location), ends[:1], ends[1:]), call.location)
         self.assign(call.res[0], targets[0])
         return True
 
@@ -469,7 +448,7 @@ class _Bufferizer:
 
     def new_buffer(self, op: Operation, value: SSAValue) -> SSAValue:
         """Where a value that overwrites nothing is made."""
-        return self.home[value] if value in self.home else self.alloc(_memref(value), op, False, value)
+        return self.home.get(value) or self.alloc(_memref(value), op, False, value)
 
     def alloc(self, type: AnyMemRef, op: Operation, scratch: bool, value: SSAValue | None = None) -> SSAValue:
         kernel = op.callee.string_value() if isinstance(op, CallOp) else op.name
@@ -511,7 +490,10 @@ def _attributes(given: ArrayAttr[DictionaryAttr] | None, values: Sequence[SSAVal
 
 def _memref(value: SSAValue) -> AnyMemRef:
     """The type of the buffer of a tensor."""
-    type = type_of(value)
+    return _buffer(type_of(value))
+
+
+def _buffer(type: AnyTensor) -> AnyMemRef:
     return buffer_type(type.element_type, type.get_shape())
 
 

@@ -52,8 +52,8 @@ from .analysis.buffers import (
     memref_type,
     nbytes_of,
     padded,
-    part_of,
 )
+from .analysis.caches import part_of
 from .analysis.copy_kernels import CopyKernels
 from .analysis.elision import BoxAccess, Elision, RootBuffer
 from .analysis.host import Move, Step, home_block, loop_ranges, loops_around, moves_of, scratch_of, steps_of

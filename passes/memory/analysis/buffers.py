@@ -26,13 +26,12 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import ConfigError, PlanError
 from ....dialects.graph.base import named_location, node_name
-from ....dialects.graph.caches import CacheAttr
 from ....dialects.graph.host_code import ROLE, argument_texts
 from ....dialects.graph.structure import KernelOp
-from ....dialects.graph.values import AnyTensor, ints, ints_attr, numpy_dtype
+from ....dialects.graph.values import ints, ints_attr, numpy_dtype
 from ....dialects.kernel_attributes import InterfaceAttr
 from ....dialects.symbolic.polynomials import Symbol
-from ...geometry.boxes import Box, reshaped, row_major
+from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]
 ALIGNMENT = 256  # bytes between places in the arena, unless plan-arena is told otherwise
@@ -127,11 +126,6 @@ def view_type(element_type: Attribute, box: Box) -> AnyMemRef:
     if box.offset == 0 and box.is_dense:
         return buffer_type(element_type, box.sizes)
     return MemRefType(element_type, box.sizes, StridedLayoutAttr(box.strides, box.offset))
-
-
-def part_of(cache: CacheAttr, type: AnyTensor) -> Box:
-    """Where the past or the present of a cache lies in its room."""
-    return Box(0, type.get_shape(), row_major(cache.room.get_shape()))
 
 
 def cast_to(source: SSAValue, box: Box, name: str = "") -> memref.ReinterpretCastOp:
