@@ -29,8 +29,10 @@ from ..runtime.config import EngineConfig
 from ..runtime.device import device_named
 from ..runtime.engine import Engine
 from ..runtime.signature import input_specs
+from ..runtime.specs import TensorSpec
 from . import bench_gpu
 from .arrays import load_inputs
+from .at_shapes import shapes_at
 from .bench_report import OURS, Benchmark, Measured
 from .progress import working
 
@@ -119,25 +121,38 @@ def bench(
     profile: bool,
     as_json: bool,
     console: Console,
+    at: Sequence[Mapping[str, int]] = (),
 ) -> None:
-    """Measures and prints a table, or JSON; with `profile` the kernels too."""
+    """Measures and prints a table, or JSON; with `profile` the kernels too. Of ranges of sizes, at each of `at`."""
     config = EngineConfig.of(**options)
     device = device_named(config.place)
     if unknown := [peer for peer in peers if peer not in PEERS[device.kind]]:
         raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS[device.kind])}")
     device.open()
-    module, _ = import_model(model, config)
-    inputs = load_inputs(files, input_specs(module), seed)
     place, _, number = config.place.partition(":")
     settings: dict[str, Any] = {**options, "device": place, "device_id": int(number or 0)}
     if device.kind == "cpu":
         settings["threads"] = config.thread_count
-    with tempfile.TemporaryDirectory() as folder:
-        job = Path(folder, "job.pickle")
-        job.write_bytes(pickle.dumps({"model": os.path.abspath(model), "options": settings, "inputs": inputs}))
-        measured, dropped = _Alternation(job, config.thread_count, amount, console).measure([OURS, *peers])
     where = f"{config.thread_count} thread(s)" if device.kind == "cpu" else f"on {config.place}, {config.precision}"
-    result = Benchmark(model, config.place, config.precision, config.thread_count, where, measured, dropped)
+
+    def measured(specs: Sequence[TensorSpec], there: str) -> tuple[Benchmark, dict[str, Any]]:
+        inputs = load_inputs(files, specs, seed)
+        with tempfile.TemporaryDirectory() as folder:
+            job = Path(folder, "job.pickle")
+            job.write_bytes(pickle.dumps({"model": os.path.abspath(model), "options": settings, "inputs": inputs}))
+            engines, dropped = _Alternation(job, config.thread_count, amount, console).measure([OURS, *peers])
+        return Benchmark(model, config.place, config.precision, config.thread_count, there, engines, dropped), inputs
+
+    if config.profile is not None:
+        results = {each.text: measured(each.specs, f"{where}, {each.text}") for each in shapes_at(model, options, at)}
+        if as_json:
+            told = {text: result.as_json() for text, (result, _) in results.items()}
+            console.print(json.dumps(told, indent=2), soft_wrap=True)
+        else:
+            for result, _ in results.values():
+                console.print(result.table())
+        return
+    result, inputs = measured(input_specs(import_model(model, config)[0]), where)
     kernels = None
     if profile:
         limits = bench_gpu.limits(model, config) if device.kind == "cuda" else ()

@@ -1,5 +1,5 @@
-"""Options of every tool alike: sizes, as `--dim NAME=SIZE` and `--shape NAME=1,3,224,224`, values, as
-`--specialize NAME=[1,2]`, and what code is for."""
+"""Options of every tool alike: sizes, as `--dim NAME=SIZE` and `--shape NAME=1,3,224,224`, ranges of
+them, as `--range NAME=1,4,16`, values, as `--specialize NAME=[1,2]`, and what code is for."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ Spans = Annotated[
         metavar="NAME=MIN,OPT,MAX",
         help="Sizes of a dynamic dimension, made for the second; may be repeated.",
     ),
+]
+At = Annotated[
+    list[str] | None,
+    typer.Option("--at", metavar="NAME=SIZE,...", help="Sizes within --range to look at; may be repeated."),
 ]
 Shapes = Annotated[
     list[str] | None,
@@ -56,7 +60,12 @@ def dims_of(texts: Sequence[str] | None) -> dict[str, int]:
 
 def spans_of(texts: Sequence[str] | None) -> dict[str, tuple[int, int, int]]:
     """The sizes from, best, to, that `--range` gives; raises ConfigError quoting what is wrong."""
-    return _named("--range", texts, _span, "NAME=MIN,OPT,MAX with 1 <= MIN <= OPT <= MAX")
+    return _named("--range", texts, _span, "NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX")
+
+
+def at_of(texts: Sequence[str] | None) -> list[dict[str, int]]:
+    """The sizes that each `--at` gives; raises ConfigError quoting what is wrong."""
+    return [_named("--at", text.split(","), _count, "NAME=SIZE,NAME=SIZE,...") for text in texts or ()]
 
 
 def shapes_of(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
@@ -93,10 +102,17 @@ def _value(text: str) -> ArrayLike:
     return value
 
 
-def _size(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
         raise ValueError
     return int(text)
+
+
+def _size(text: str) -> int:
+    size = _count(text)
+    if size == 0:
+        raise ValueError
+    return size
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -104,7 +120,7 @@ def _shape(text: str) -> tuple[int, ...]:
 
 
 def _span(text: str) -> tuple[int, int, int]:
-    low, best, high = _shape(text)
+    low, best, high = map(_count, text.split(","))
     if not low <= best <= high:
         raise ValueError
     return low, best, high

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dialects.errors import ConfigError
-from .binding import Dims, Gpu, Precision, Shapes, Specialize, dims_of, shapes_of, values_of
+from .binding import At, Dims, Gpu, Precision, Shapes, Spans, Specialize, at_of, dims_of, shapes_of, spans_of, values_of
 from .one_line_errors import FLAGS, WRONG, OneLineErrors
 from .versions import Version
 
@@ -56,8 +56,12 @@ def _options(
     precision: str = "fp32",
     gpu: str | None = None,
     emulator: str | None = None,
+    spans: list[str] | None = None,
 ) -> dict[str, Any]:
-    return {
+    from ..runtime.profile import OptimizationProfile
+
+    ranges = {"profile": OptimizationProfile(dims=spans_of(spans))} if spans else {}
+    return ranges | {
         "device": device,
         "precision": precision,
         "gpu": gpu,
@@ -82,6 +86,11 @@ def _refuse(context: typer.Context, reason: str, *names: str) -> None:
             raise ConfigError(f"{shown} does nothing {reason}")
 
 
+def _check_at(range: list[str] | None, at: list[str] | None) -> None:
+    if at and not range:
+        raise ConfigError("--at does nothing without --range")
+
+
 def _listed(text: str) -> tuple[str, ...]:
     """The parts of "a,b"."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -96,6 +105,8 @@ def run(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    range: Spans = None,
+    at: At = None,
     specialize: Specialize = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
@@ -118,8 +129,15 @@ def run(
 
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
-    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, emulator)
-    if reference:
+    _check_at(range, at)
+    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, emulator, range)
+    if range:
+        from . import at_shapes
+
+        _refuse(context, "with --range", "reference", "timing", "explain", "check_memory")
+        options |= {"compile_threads": compile_threads}
+        at_shapes.run_at_shapes(model, options, at_of(at), input or [], seed, repeat, output, out)
+    elif reference:
         others = (
             "device",
             "precision",
@@ -166,6 +184,8 @@ def plan(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    range: Spans = None,
+    at: At = None,
     specialize: Specialize = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
@@ -179,7 +199,8 @@ def plan(
 
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
-    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu) | {
+    _check_at(range, at)
+    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, None, range) | {
         "planner": strategy,
         "memory_alignment": alignment,
         "max_workspace_size": capacity,
@@ -190,6 +211,12 @@ def plan(
         flags = FLAGS | {"planner": f"--strategy {strategy}"}
         option, beside = (flags[name] for name in pair)
         raise ConfigError(f"{option} does nothing with {beside}")
+    if range:
+        from . import at_shapes
+
+        _refuse(context, "with --range", "table", "pools", "csv", "plot", "html")
+        at_shapes.plan_at_shapes(model, options, at_of(at), out)
+        return
     files = planning.report_files(csv=csv, plot=plot, html=html)
     planning.show_plan(model, options, planning.Wanted(table, pools, files), out)
 
@@ -221,6 +248,8 @@ def bench(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    range: Spans = None,
+    at: At = None,
     specialize: Specialize = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
@@ -241,9 +270,12 @@ def bench(
 
     if duration is not None:
         _refuse(context, "with --duration", "rounds")
-    options = _options(threads, dim, shape, specialize, optimize, True, device, precision, gpu, emulator)
+    _check_at(range, at)
+    if range:
+        _refuse(context, "with --range", "profile")
+    options = _options(threads, dim, shape, specialize, optimize, True, device, precision, gpu, emulator, range)
     amount = benching.Amount(rounds, runs, warmup, duration)
-    benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out)
+    benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out, at_of(at))
 
 
 @app.command()

@@ -110,7 +110,7 @@ def run_compiled(
         console.print(choices_table(compiled.choices))
     if changes := _rewrites(engine.statistics):
         console.print(f"rewrites: {changes}")
-    console.print(_outputs_table(outputs))
+    console.print(outputs_table(outputs))
     if engine.config.check_memory:
         console.print("memory check: the same bits on poisoned memory, twice, and without any reuse of memory")
     else:
@@ -141,7 +141,7 @@ def run_reference(
     outputs = interpret(module, inputs, ctx.blobs)
     taken = time.perf_counter() - start
     console.print(Text.assemble((Path(model).name, "bold"), f" by reference in {taken:.2f} s"))
-    console.print(_outputs_table(outputs))
+    console.print(outputs_table(outputs))
     _save(output, outputs, console)
 
 
@@ -182,7 +182,8 @@ def _timing_table(compiled: Compiled) -> Table:
     return table
 
 
-def _outputs_table(outputs: Mapping[str, Array]) -> Table:
+def outputs_table(outputs: Mapping[str, Array]) -> Table:
+    """The outputs: their types, shapes and what numbers they hold."""
     table = Table(box=None, padding=(0, 2))
     for title in ("output", "type", "shape", "min", "mean", "max"):
         table.add_column(title, justify="right" if title in ("min", "mean", "max") else "left")

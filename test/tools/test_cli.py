@@ -19,6 +19,7 @@ import pytest
 from engine_cases import MODELS, inputs
 from import_cases import model_of
 from models.build import ModelBuilder
+from models.dynamic import attention, dynamic_model
 from onnx import ModelProto, TensorProto, helper
 from typer.testing import CliRunner, Result
 
@@ -67,6 +68,12 @@ def saved(model: ModelProto, folder: Path) -> Path:
 def model(tmp_path: Path) -> Path:
     """A file with the perceptron, which has one input and one output."""
     return saved(MODELS["perceptron"](), tmp_path)
+
+
+@pytest.fixture
+def any_rows(tmp_path: Path) -> Path:
+    """A file with attention over any number n of rows."""
+    return saved(dynamic_model(attention), tmp_path)
 
 
 @pytest.fixture
@@ -542,3 +549,65 @@ def test_help_names_every_command() -> None:
     assert all(command in text for command in ("run", "plan", "bench", "compare", "demo"))
     for command in ("run", "plan", "bench", "compare", "demo"):
         assert "--help" in told(command, "--help") and told(command, "-h") == told(command, "--help")
+
+
+RANGE = ("--range", "n=1,16,100", "-j", "1")
+
+
+def test_run_at_shapes_of_a_range(any_rows: Path) -> None:
+    text = told("run", any_rows, *RANGE, "--repeat", "2")
+    assert re.findall(r"^ *(n=\d+) +[\d.]+ +1 +[\d.]+ +[\d.]+ +[\d.]+ kB", text, re.MULTILINE) == [
+        "n=16",
+        "n=1",
+        "n=100",
+    ]
+
+
+def test_run_writes_what_it_makes_of_one_shape(any_rows: Path) -> None:
+    given, written = any_rows.with_name("x.npy"), any_rows.with_name("made.npz")
+    x = np.random.default_rng(0).standard_normal((2, 77, 12)).astype(np.float32)
+    np.save(given, x)
+    text = told("run", any_rows, *RANGE, "--at", "n=77", "--repeat", "1", "-i", f"x={given}", "-o", written)
+    assert f"outputs written to {written}" in text
+    (made,) = np.load(written).values()
+    wanted = mi.compile(any_rows, dims={"n": 77}, threads=1)(x)
+    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_plan_at_shapes_of_a_range(any_rows: Path) -> None:
+    text = told("plan", any_rows, *RANGE, "--at", "n=3", "--at", "n=100")
+    rows = re.findall(r"^ *n=(\d+) +([\d,]+) +([\d,]+) +[\d.]+ +1 *$", text, re.MULTILINE)
+    assert [row[0] for row in rows] == ["3", "100"]
+    (small, largest) = (int(row[1].replace(",", "")) for row in rows)
+    assert small < largest
+    assert f"a context has room for all shapes: {largest:,} bytes" in text
+
+
+def test_bench_at_shapes_of_a_range(any_rows: Path) -> None:
+    amount = ("--rounds", "1", "--runs", "1", "--warmup", "0", "--at", "n=9", "--at", "n=8")
+    found = json.loads(told("bench", any_rows, *RANGE, *amount, "--json"))
+    assert [each["engines"]["mini_infer"]["inferences"] for each in found.values()] == [1, 1]
+    assert list(found) == ["n=9", "n=8"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--at", "n=3"), "--at does nothing without --range"),
+        ((*RANGE, "--at", "n=101"), "--at n=101: n is from 1 to 100"),
+        ((*RANGE, "--at", "m=3"), "--at m=3: there is no --range of m"),
+        ((*RANGE, "--at", "n=x"), "--at n=x: expected NAME=SIZE,NAME=SIZE,..."),
+        (("--range", "n=3"), "--range n=3: expected NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX"),
+        (("--range", "m=1,2,3"), "profile: no input has a dynamic dimension m; there are: n"),
+    ],
+)
+def test_ranges_that_are_none(options: tuple[str, ...], message: str, any_rows: Path) -> None:
+    for command in ("run", "plan", "bench"):
+        assert complaint(command, any_rows, *options) == message
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("run", "--reference"), ("run", "--timing"), ("plan", "--table"), ("bench", "--profile")]
+)
+def test_what_is_for_one_shape_only(command: str, option: str, any_rows: Path) -> None:
+    assert complaint(command, any_rows, *RANGE, option) == f"{option} does nothing with --range"

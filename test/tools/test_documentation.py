@@ -65,6 +65,13 @@ def picture_model() -> ModelProto:
     return model
 
 
+def text_model() -> ModelProto:
+    """A small network for any number of tokens."""
+    b = ModelBuilder("text")
+    x = b.node("MatMul", b.input("x", [1, "tokens", 12]), b.weight(12, 8))
+    return b.model([b.node("Softmax", x)])
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what the pages name."""
@@ -72,6 +79,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "build").mkdir()
     for name in MODELS:
         (tmp_path / name).write_bytes(picture_model().SerializeToString())
+    (tmp_path / "bert.onnx").write_bytes(text_model().SerializeToString())
     (tmp_path / "problem.csv").write_text("id,lower,upper,size\na,0,2,4096\nb,1,4,512\nc,2,5,4096\n")
     for name in ("test/meaning/relu.mlir", "test/passes/graph/fold-constants.mlir"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

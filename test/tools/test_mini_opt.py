@@ -380,10 +380,10 @@ def test_a_range_of_sizes_is_shown_and_not_read_again(any_rows: Path, capsys: py
     assert "a module with sizes of run time is for reading" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("wrong", ["n=1,4", "n=5,4,16", "n=0,1,2", "n", "=1,2,3", "n=1,2,x"])
+@pytest.mark.parametrize("wrong", ["n=1,4", "n=5,4,16", "n=-1,1,2", "n", "=1,2,3", "n=1,2,x"])
 def test_a_range_that_is_none(any_rows: Path, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(any_rows), "--range", wrong]) == 1
-    assert f"--range {wrong}: expected NAME=MIN,OPT,MAX with 1 <= MIN <= OPT <= MAX" in capsys.readouterr().err
+    assert f"--range {wrong}: expected NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX" in capsys.readouterr().err
 
 
 def test_a_range_of_an_unknown_dimension(any_rows: Path, capsys: pytest.CaptureFixture[str]) -> None:
