@@ -155,6 +155,13 @@ def normalised(b: ModelBuilder) -> Sequence[str]:
     return [y, b.node("Flatten", b.node("GlobalAveragePool", y))]
 
 
+def pooled(b: ModelBuilder) -> Sequence[str]:
+    """The convolution's result at best is larger than a cache, so that the pool reads it a band at a time."""
+    x = b.node("Conv", b.input("x", [1, 3, "h", "w"]), b.weight(64, 3, 7, 7), pads=[3] * 4, strides=[2, 2])
+    y = b.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    return [b.node("GlobalAveragePool", b.node("Relu", y))]
+
+
 ROWS: dict[str, Span] = {"n": (1, 4, 16)}
 PICTURES: dict[str, Span] = {"h": (4, 8, 32), "w": (4, 8, 32)}
 SOME_ROWS = [[4], [1], [2], [7], [16]]
@@ -176,6 +183,7 @@ CASES = [
     Case(scaled_by_floats, {"n": (1, 2, 8)}, [[2], [1], [3]], 3),
     Case(joined, {"n": (1, 2, 8), "m": (1, 3, 9)}, [[2, 3], [1, 9], [8, 1]]),
     Case(normalised, PICTURES, SOME_PICTURES, 2),
+    Case(pooled, {"h": (32, 192, 192), "w": (32, 192, 192)}, [[192, 192], [64, 96], [32, 32]]),
 ]
 
 

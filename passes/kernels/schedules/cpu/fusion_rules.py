@@ -15,6 +15,7 @@ from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.recurrence import RecurrenceOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
 from .....dialects.graph.windows import LrnOp, MaxPoolOp
+from .....dialects.symbolic.sizes import now
 from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules, weight_of
@@ -75,7 +76,7 @@ class CpuFusionRules(FusionRules):
             return False
         has_code = pool.layout.data == "NHWC" and len(shape_of(pool.x)) == 4 and set(ints(pool.dilations)) == {1}
         same = element_type_of_value(pool.x) == element_type_of_value(root.result)
-        return has_code and same and nbytes_of(type_of(pool.x)) > self._cache
+        return has_code and same and now(nbytes_of(type_of(pool.x))) > self._cache  # right at all shapes
 
 
 def _weight_bytes(root: Operation) -> float:
