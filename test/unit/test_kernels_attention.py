@@ -150,6 +150,23 @@ def test_what_stands_around() -> None:
     assert run.names == ["attention_transpose_0"]
 
 
+FEW_QUERIES = [
+    attention((6, 1), 1, 9, 13, 5),
+    attention((8, 2), 2, 11, 8, 16, mask_shape=(2, 8, 2, 11)),
+    attention((5, 1), 4, 8, 16, 16, mask_shape=(1, 1, 4, 8), mask_type=np.bool_),
+    attention((4, 4), 3, 21, 33, 40, causal=True),
+    attention((7, 1), 1, 1, 4, 4, softcap=0.7),
+]
+
+
+def test_few_queries_read_keys_where_they_lie() -> None:
+    """Without scratch for panels, which grows with the size of a key."""
+    for run in check(FEW_QUERIES, *(Target(bits, 2) for bits in (512, 256, 128))):
+        assert set(run.schedules) == {"attention"}
+    (few,), (more,) = (check([attention((4, 1), queries, 64, 64, 64)], Target()) for queries in (4, 5))
+    assert few.plan.arena_bytes < more.plan.arena_bytes
+
+
 def test_scratch_does_not_grow_with_the_square_of_the_keys() -> None:
     (small,) = check([attention((1, 1), 64, 64, 8, 8)], Target())
     (large,) = check([attention((1, 1), 256, 256, 8, 8)], Target())

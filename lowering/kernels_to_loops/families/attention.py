@@ -7,6 +7,8 @@
             softmax of each row       scale, mask, maximum, exp, sum, division
             out = scores v            register tiles over the value rows as they lie
 
+Few queries read keys as they lie, and the heads that share keys are the rows (attention_few.py).
+
 q, k, v are read through strided windows, so the transposes between [tokens, heads * size] and [heads, tokens, size]
 cost nothing; neither does a transpose of the result. Whole rows of scores are kept: an online softmax over blocks of
 keys measured 0-4 % slower up to 1500 keys.
@@ -14,7 +16,7 @@ keys measured 0-4 % slower up to 1500 keys.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xdsl.dialects import func
@@ -22,6 +24,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.values import element_type_of_value, is_bool
+from ....dialects.symbolic.sizes import bounds_of
 from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.attention import Attention
@@ -33,6 +36,7 @@ from ..tiles.sums import chains_of, parts_of
 from ..tiles.tiles import TileClass, tile_classes
 from ..writing.builder import INDEX, Index, memref_type, strides_of
 from ..writing.squares import transposed
+from .attention_few import FewQueries
 from .attention_windows import mask_window, operand_window, result_window
 from .score_rows import ScoreRows
 
@@ -48,7 +52,7 @@ class _Writer:
         self.sizes: AttentionSizes = attention_sizes(root)
         self.element = element_type_of_value(root.result)
         options = k.schedule_as(Attention)
-        self.mr, self.nr, self.lanes = options.mr, options.nr, options.lanes
+        self.mr, self.nr, self.lanes, self.few = options.mr, options.nr, options.lanes, options.few
         self.panels = -(-self.sizes.keys // self.nr)
         self.query, self.key, self.value = (operand_window(k, v) for v in (root.query, root.key, root.value))
         self.mask = None if root.mask is None else mask_window(k, root.mask)
@@ -56,6 +60,21 @@ class _Writer:
         self.plain = FusedOps(root.result, root.result, (), (), True)
 
     def write(self) -> None:
+        b, few, queries = self.b, self.few, self.sizes.queries
+        low, high = bounds_of(queries)
+        if low > few:
+            self._with_panels()
+        elif high <= few:
+            self._few_rows()
+        else:
+            b.when(b.compare("sle", queries, few), self._few_rows, self._with_panels)
+
+    def _few_rows(self) -> None:
+        few = FewQueries(self.k, self.sizes, self.query, self.key, self.lanes)
+        scores = self.k.scratch_part("scores")
+        few.write(scores, self._weights_of_row(scores), self._product)
+
+    def _with_panels(self) -> None:
         s, b, k = self.sizes, self.b, self.k
         panels, scores = k.scratch_part("keys"), k.scratch_part("scores")
         pack: list[func.FuncOp] = []
@@ -74,7 +93,7 @@ class _Writer:
                     row = b.add(b.mul(i, block.rows), block.start)
                     self._scores(block, [batch, index, row], panels, scores)
                     self._softmax(softmax, block, [batch, index, row], scores)
-                    self._product(block, [batch, index, row], group, scores)
+                    self._product(block.rows, 2, [batch, index, row], group, scores)
 
                 b.loop(0, block.count, rows)
 
@@ -98,8 +117,8 @@ class _Writer:
         )
         call_tiles(self.k, tile, self.plain, strip)
 
-    def _product(self, block: TileClass, index: Sequence[Index], group: Index, scores: SSAValue) -> None:
-        """out[rows, width] = scores v, as many columns at a time as a tile holds."""
+    def _product(self, rows: int, axis: int, index: Sequence[Index], group: Index, scores: SSAValue) -> None:
+        """out[rows, width] = scores v, as many columns at a time as a tile holds; rows are along an axis of out."""
         s, b = self.sizes, self.b
         whole = s.width // self.nr
         rest = s.width - whole * self.nr
@@ -111,7 +130,7 @@ class _Writer:
                 continue
             at = b.linear([index[0], group, 0, column], self.value.strides, self.value.offset)
             out_at = b.linear([*index, column], self.out.strides, self.out.offset)
-            tile = self._tile(block.rows, width, valid, s.keys)
+            tile = self._tile(rows, width, valid, s.keys)
             parts, part = parts_of(s.keys, s.keys, 1, tile.chains)
             strip = Strip(
                 tiles=count,
@@ -119,7 +138,7 @@ class _Writer:
                 a=MemoryRows(b.place(scores, 0), self.panels * self.nr),
                 panel=b.place(self.value.buffer, at),
                 panel_row=self.value.strides[2],
-                out=MemoryRows(b.place(self.out.buffer, out_at), self.out.strides[2]),
+                out=MemoryRows(b.place(self.out.buffer, out_at), self.out.strides[axis]),
                 next_panel=self.nr,
                 next_result=self.nr,
                 part=part,
@@ -143,31 +162,52 @@ class _Writer:
         self, functions: dict[str, func.FuncOp], block: TileClass, index: Sequence[Index], scores: SSAValue
     ) -> None:
         """Scores become weights, row by row."""
-        b, s = self.b, self.sizes
-        mask = None
-        if self.mask is not None:
-            at = b.linear(index, self.mask.strides[:3], self.mask.offset)
-            mask = b.view(self.mask.buffer, at, [self.mr, s.keys], self.mask.strides[2:])
+        mask = self._mask_rows(index, self.mr)
         if "softmax" not in functions:
-            given: list[Attribute] = [scores.type, INDEX, INDEX]
-            given += [mask.type] if mask is not None else []
-            function, inner = self.k.helper("softmax", given)
-            arguments = list(function.body.block.args)
-            ScoreRows(
-                b=inner,
-                scores=arguments[0],
-                keys=s.keys,
-                lanes=self.nr,
-                scale=self.root.scale.value.data,
-                softcap=None if self.root.softcap is None else self.root.softcap.value.data,
-                causal=self.root.causal is not None,
-                nan_rows=self.root.nan_rows is not None,
-                mask=arguments[3] if mask is not None else None,
-                mask_is_bool=self.root.mask is not None and is_bool(element_type_of_value(self.root.mask)),
-            ).write(arguments[1], arguments[2])
-            inner.ret()
-            functions["softmax"] = function
+            functions["softmax"] = self._softmax_function("softmax", scores.type, mask)
         self.k.call_helper(functions["softmax"], [scores, block.rows, index[2], *([mask] if mask is not None else [])])
+
+    def _weights_of_row(self, scores: SSAValue) -> Callable[[Sequence[Index], Index], None]:
+        """What makes one row of scores, at a (batch, head, query), weights."""
+        functions: list[func.FuncOp] = []
+        length = self.panels * self.nr
+
+        def row(index: Sequence[Index], number: Index) -> None:
+            own = self.b.view(scores, self.b.mul(number, length), [1, length], [length, 1])
+            mask = self._mask_rows(index, 1)
+            if not functions:
+                functions.append(self._softmax_function("softmax_row", own.type, mask))
+            self.k.call_helper(functions[0], [own, 1, index[2], *([mask] if mask is not None else [])])
+
+        return row
+
+    def _mask_rows(self, index: Sequence[Index], rows: int) -> SSAValue | None:
+        """The mask of so many queries, from one on."""
+        if self.mask is None:
+            return None
+        at = self.b.linear(index, self.mask.strides[:3], self.mask.offset)
+        return self.b.view(self.mask.buffer, at, [rows, self.sizes.keys], self.mask.strides[2:])
+
+    def _softmax_function(self, name: str, scores_type: Attribute, mask: SSAValue | None) -> func.FuncOp:
+        """(scores, rows, the first row's query, mask)"""
+        given: list[Attribute] = [scores_type, INDEX, INDEX]
+        given += [mask.type] if mask is not None else []
+        function, inner = self.k.helper(name, given)
+        arguments = list(function.body.block.args)
+        ScoreRows(
+            b=inner,
+            scores=arguments[0],
+            keys=self.sizes.keys,
+            lanes=self.nr,
+            scale=self.root.scale.value.data,
+            softcap=None if self.root.softcap is None else self.root.softcap.value.data,
+            causal=self.root.causal is not None,
+            nan_rows=self.root.nan_rows is not None,
+            mask=arguments[3] if mask is not None else None,
+            mask_is_bool=self.root.mask is not None and is_bool(element_type_of_value(self.root.mask)),
+        ).write(arguments[1], arguments[2])
+        inner.ret()
+        return function
 
     def _pack_function(self, keys_type: Attribute, panels_type: Attribute) -> func.FuncOp:
         """(keys [S, D], panels [S / nr, D, nr]): the keys transposed, zeros behind the last."""

@@ -2,6 +2,9 @@
 
 Scratch for each thread holds one head's keys in panels and `mr` rows of scores, so it grows with the number of keys
 and not with its square.
+
+Few queries, as when a text is written token by token, take keys where they lie: to put them into panels would take
+longer than to read them. The heads that share keys are then the rows of a tile, so that keys are read once for all.
 """
 
 from __future__ import annotations
@@ -14,15 +17,23 @@ from typing_extensions import override
 
 from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value
+from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.symbolic.sizes import bounds_of
 from .....dialects.targets import CpuAttr
+from ....geometry.strided_views import strided_view
 from ....work import seconds
 from ...forms.attention import attention_sizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
-from ..schedule import Schedule, TileSize
+from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
 from .panels import beside_float_sums
+
+FEW = 4
+"""Queries for which panels are not worth it, for moving a key takes as long as some products with it; chosen."""
+
+LARGEST_GROUP = 4
+"""Heads that are rows of one tile: with two keys at once they are eight sums, which hides an addition's latency."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,8 @@ class Attention(Schedule[CpuAttr]):
     """Columns of a tile, and keys of a panel."""
     lanes: TileSize
     """Elements of one register."""
+    few: Count = 0
+    """So many queries, or fewer, read keys where they lie."""
 
     @override
     @classmethod
@@ -45,7 +58,8 @@ class Attention(Schedule[CpuAttr]):
         root = the_root(kernel, AttentionOp)
         check_attention(root)
         lanes = target.lanes(8 * item_bytes(root.result))
-        yield cls(max(1, (target.registers.data - beside_float_sums(target)) // 2), 2 * lanes, lanes)
+        few = FEW if bounds_of(shape_of(root.query)[2])[0] <= FEW and _in_rows(root) else 0
+        yield cls(max(1, (target.registers.data - beside_float_sums(target)) // 2), 2 * lanes, lanes, few)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
@@ -63,5 +77,12 @@ class Attention(Schedule[CpuAttr]):
         root = the_root(kernel, AttentionOp)
         sizes, element = attention_sizes(root), element_type_of_value(root.result)
         panels = -(-sizes.keys // self.nr)
-        keys, scores = (panels, sizes.depth, self.nr), (self.mr, panels * self.nr)
-        return ScratchLayout.of([("keys", element, keys), ("scores", element, scores)])
+        scores = ("scores", element, (max(self.mr, LARGEST_GROUP if self.few else 0), panels * self.nr))
+        if bounds_of(sizes.queries)[1] <= self.few:
+            return ScratchLayout.of([scores])
+        return ScratchLayout.of([("keys", element, (panels, sizes.depth, self.nr)), scores])
+
+
+def _in_rows(root: AttentionOp) -> bool:
+    """Whether the elements of a query, and those of a key, are neighbours."""
+    return all(strided_view(operand).strides[-1] == 1 for operand in (root.query, root.key))
