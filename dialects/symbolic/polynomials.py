@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import count, product
+from math import lcm, prod
 from typing import Any, TypeAlias, cast
 
 from typing_extensions import override
@@ -150,7 +151,22 @@ def bounds(terms: Terms) -> tuple[int, int]:
         left = -times * (by - 1)
         low, high = max(low, least + min(left, 0)), min(high, most + max(left, 0))
     least, most = _paired_bounds(terms)
-    return max(low, least), min(high, most)
+    return max(low, least, -_most(scaled(terms, -1))), min(high, most, _most(terms))
+
+
+def _most(terms: Terms) -> int:
+    """An upper bound where quotients by numbers are taken for those of reals, from which floor takes something."""
+    quotients: list[tuple[Quotient, int, int]] = []
+    for monomial, factor in terms:
+        if len(monomial) == 1 and isinstance(monomial[0], Quotient) and (by := number_of(monomial[0].divisor)):
+            quotients.append((monomial[0], factor, by))
+    unit = lcm(*(by for _, _, by in quotients))
+    together, taken = scaled(terms, unit), 0
+    for quotient, factor, by in quotients:  # b * floor(a / b) = a - (what is left, in [0, b))
+        times = factor * unit // by
+        exact = added(scaled(quotient.dividend, times), frozenset({((quotient,), -factor * unit)}))
+        together, taken = added(together, exact), taken + min(times * (by - 1), 0)
+    return (_plain_bounds(together)[1] - taken) // unit
 
 
 def _paired_bounds(terms: Terms) -> tuple[int, int]:
@@ -173,7 +189,17 @@ def _contains(monomial: Monomial, part: Monomial) -> bool:
     return 0 < len(part) < len(monomial) and not Counter(part) - Counter(monomial)
 
 
+MOST_CORNERS = 32
+
+
 def _plain_bounds(terms: Terms) -> tuple[int, int]:
+    atoms = {atom for monomial, _ in terms for atom in monomial}
+    if 2 ** len(atoms) <= MOST_CORNERS and all(len(set(monomial)) == len(monomial) for monomial, _ in terms):
+        # Linear in each factor: the ends are at corners.
+        known = sorted(atoms, key=_rank)
+        corners = (dict(zip(known, ends, strict=True)) for ends in product(*map(_atom_bounds, known)))
+        values = [sum(factor * prod(at[atom] for atom in monomial) for monomial, factor in terms) for at in corners]
+        return min(values), max(values)
     if len(terms) > 1 and (shared := _shared(terms)):  # x * a + x * b is x * (a + b)
         (least, most), rest = _plain_bounds(frozenset({(shared, 1)})), terms
         for atom in shared:

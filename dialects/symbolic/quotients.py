@@ -21,14 +21,7 @@ from .polynomials import (
 
 def floor_quotient(dividend: Terms, divisor: Terms) -> Terms:
     """floor(dividend / divisor), of a divisor that is positive."""
-    whole: Terms = frozenset()
-    rest: Terms = frozenset()
-    for term in dividend:
-        part = _divided(term, divisor)
-        if part is None:
-            rest = added(rest, frozenset({term}))
-        else:
-            whole = added(whole, frozenset({part}))
+    whole, rest = parted(dividend, divisor)
     if not rest:
         return whole
     if len(divisor) > 1 and (exact := _exactly(dividend, divisor)) is not None:
@@ -53,6 +46,19 @@ def floor_quotient(dividend: Terms, divisor: Terms) -> Terms:
     if (nested := _nested(rest)) is not None:
         return added(whole, floor_quotient(nested[0], constant(nested[1] * by)))
     return added(whole, _one(Quotient(rest, constant(by))))
+
+
+def parted(dividend: Terms, divisor: Terms) -> tuple[Terms, Terms]:
+    """The quotient of those terms that can be divided one by one, and the others."""
+    whole: Terms = frozenset()
+    rest: Terms = frozenset()
+    for term in dividend:
+        part = _divided(term, divisor)
+        if part is None:
+            rest = added(rest, frozenset({term}))
+        else:
+            whole = added(whole, frozenset({part}))
+    return whole, rest
 
 
 def _one(quotient: Quotient) -> Terms:

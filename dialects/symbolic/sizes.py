@@ -40,7 +40,7 @@ from .polynomials import (
     text_of,
     value_of,
 )
-from .quotients import floor_quotient
+from .quotients import floor_quotient, parted
 
 T = TypeVar("T")
 
@@ -358,6 +358,22 @@ def smaller(a: int, b: int) -> int:
 def larger(a: int, b: int) -> int:
     """The larger one, where one is at all shapes; else the larger one now, with a guard."""
     return b if a <= b else a
+
+
+def ordered(a: int, b: int) -> tuple[int, int] | None:
+    """The smaller and the larger one, where that is the same at all shapes."""
+    low, high = bounds_of(b - a)
+    return (a, b) if low >= 0 else (b, a) if high <= 0 else None
+
+
+def times_in(a: int, b: int) -> int:
+    """How often b can be taken from a so that no less than 0 is left: all times, or those that need no quotient."""
+    if not is_fixed(a, b):
+        whole, rest = parted(terms_of(a), terms_of(b))
+        left = number_of(rest)
+        if left is not None and left >= 0:
+            return _made((now(a) - left) // now(b), whole)
+    return a // b
 
 
 def common_divisor(a: int, b: int) -> int:

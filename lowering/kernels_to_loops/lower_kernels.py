@@ -52,9 +52,6 @@ from .writing.lane_access import NotVectorisable
 
 KERNEL = "kernel_"  # before the name of a kernel: its function
 
-FOR_ALL_SHAPES = frozenset({"attention", "direct", "map", "panels", "rows", "rows_before_panels", "windows"})
-"""Schedules whose code reads its sizes when it runs; that of others is made for each shape."""
-
 Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
 
@@ -80,7 +77,6 @@ def _build(
     note_empty_operands(kernel)
     schedule = schedule_of(kernel, target.device)
     number: Callable[[Attribute], Attribute] = _as_it_is
-    for_all_shapes = for_all_shapes and schedule.name in FOR_ALL_SHAPES
     if sizes is not None and not for_all_shapes:
         kernel, number = _pinned(kernel)
     if not isinstance(kernel.interface, InterfaceAttr):

@@ -15,6 +15,7 @@ from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.patches import Col2ImOp
 from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import is_fixed
 from ....passes.geometry.boxes import row_major
 from ..writing.arithmetic import Arithmetic, convert, wide_float
 from ..writing.builder import Index
@@ -200,7 +201,7 @@ def _where_hit(
     if left_over.number is not None:
         return guarded(v, [place], [size], hit, otherwise)
     for var in left_over.variables():
-        if var.high - var.low < _LONGEST_PERIOD:
+        if is_fixed(var.low, var.high) and var.high - var.low < _LONGEST_PERIOD:
             v.breaks.update((var, position) for position in range(var.low + 1, var.high + 1))
     if v.vector is not None:
         raise NotVectorisable

@@ -14,6 +14,7 @@ from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.sizes import IotaOp, SizesOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
+from ....dialects.symbolic.sizes import pinned
 from ....passes.geometry.boxes import row_major
 from ..writing.arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
 from ..writing.builder import INDEX, Index
@@ -223,7 +224,9 @@ def _gather_nd(v: Values, op: Operation, index: Idx) -> SSAValue:
     assert isinstance(op, GatherNdOp)
     *outer, depth = shape_of(op.indices)
     batch, shape = op.batch_dims.value.data, shape_of(op.x)
-    places = [wrapped(v, op.indices, [*index[: len(outer)], Expr.of(i)], shape[batch + i]) for i in range(depth)]
+    places = [
+        wrapped(v, op.indices, [*index[: len(outer)], Expr.of(i)], shape[batch + i]) for i in range(pinned(depth))
+    ]
     return v.at(op.x, [*index[:batch], *places, *index[len(outer) :]])
 
 

@@ -19,6 +19,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.linear_attention import LinearAttentionOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import pinned
 from ..instance import AnyInstance
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder
@@ -77,7 +78,7 @@ class Columns:
             self._keep(d, row)
             return row
 
-        shared = shape_of(op.query)[2] // shape_of(op.key)[2] if y is not None else 0
+        shared = pinned(shape_of(op.query)[2] // shape_of(op.key)[2]) if y is not None else 0
         heads = [b.add(b.mul(self.head, shared), each) for each in range(shared)]
         for begin in range(0, max(shared, 1), HEADS_AT_ONCE):
             some, row_of = heads[begin : begin + HEADS_AT_ONCE], self._kept if begin else changed

@@ -8,8 +8,9 @@
 
 Tiles are cut so that the sums, the filter and one input fit the registers. Those at the border of the picture have
 functions of their own, without the taps that fall outside; so there is no padded copy. Tiles of one row visit the
-filter row by row, in a loop over those rows that lie inside the picture: one code for all rows of the picture. Bytes
-are widened to 32 bits as they are loaded.
+filter row by row, in a loop over those rows that lie inside the picture: one code for all rows of the picture. A
+picture whose height is known at run time only has such tiles above and below those of several rows. Bytes are widened
+to 32 bits as they are loaded.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import ConvOp
 from ....dialects.graph.values import element_type_of_value
+from ....dialects.symbolic.sizes import is_fixed
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.depthwise import Depthwise
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..tiles.tiles import TileClass, by_class, tile_classes
+from ..tiles.tiles import TileClass, by_class, inner_classes, tile_classes
 from ..writing.arithmetic import Arithmetic, convert, loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import aligned_strides, argument_buffer
@@ -108,9 +110,12 @@ class _Writer:
         self.lanes, self.chunks = options.lanes, options.chunks
         g = self.g
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-        self.loops = options.tile_rows == 1 and kh > 1
-        filter_rows = () if self.loops else (kh, sh, ph, dh, g.height)
-        self.rows = tile_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
+        self.loops = kh > 1 and (options.tile_rows == 1 or not is_fixed(g.out_height))  # over rows of the filter
+        filter_rows = (kh, sh, ph, dh, g.height)
+        if self.loops:
+            self.rows = inner_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
+        else:
+            self.rows = tile_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
         self.columns = tile_classes(k.b, g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
@@ -130,7 +135,15 @@ class _Writer:
 
             def tiles(rows: TileClass) -> None:
                 for columns in self.columns:
-                    self._call(Patch(rows, columns, self.loops), image, row, low, high)
+                    patch = Patch(rows, columns, self.loops and rows.rows == 1)
+
+                    def call(patch: Patch = patch) -> None:
+                        self._call(patch, image, row, low, high)
+
+                    if isinstance(columns.count, int):
+                        call()
+                    else:
+                        b.when(b.compare("sgt", columns.count, 0), call)
 
             by_class(b, self.rows, row, tiles)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ....dialects.graph.linear_attention import LinearAttentionOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.linear_attention import LinearAttention
 from ..elements.state_columns import Columns
@@ -20,7 +21,7 @@ def lower(k: KernelInstance) -> None:
     op, b = the_root(k.kernel, LinearAttentionOp), k.b
     batch, groups, _, width = shape_of(op.last)
     lanes, state = k.schedule_as(LinearAttention).lanes, k.scratch_part("state")
-    whole, rest = divmod(width, lanes)
+    whole, rest = divmod(pinned(width), lanes)
     vectors = whole + bool(rest)
 
     def some(item: Index) -> None:
@@ -34,5 +35,5 @@ def lower(k: KernelInstance) -> None:
         else:
             b.when(b.compare("slt", vector, whole), lambda: write(None), lambda: write(rest))
 
-    if batch * groups * vectors:
-        k.items(batch * groups * vectors, some)
+    if (items := batch * groups * vectors) != 0:
+        k.items(items, some)

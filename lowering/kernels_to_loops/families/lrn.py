@@ -16,6 +16,7 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.values import shape_of
 from ....dialects.graph.windows import LrnOp
+from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.schedules.cpu.lrn import Lrn
 from ..instance import KernelInstance
 from ..tiles.tiles import collapse
@@ -30,7 +31,7 @@ def lower(k: KernelInstance) -> None:
         raise CompileError(f"{describe(k.kernel)}: a kernel of this family holds one graph.lrn and nothing else")
     root, b = roots[0], k.b
     shape = shape_of(root.x)
-    channels, size = shape[-1], root.size.value.data
+    channels, size = pinned(shape[-1]), root.size.value.data
     lanes = k.schedule_as(Lrn).vector
     before = (size - 1) // 2
     x, out = k.operands[0], k.results[0]

@@ -26,6 +26,7 @@ from ....dialects.graph.movement import ReshapeOp
 from ....dialects.graph.packing import UnpackOp
 from ....dialects.graph.recurrence import LstmOp, RecurrenceOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import now
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ..instance import KernelInstance
@@ -33,7 +34,7 @@ from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
 from ..tiles.steps import MultiplyAdd
 from ..tiles.sums import chains_of
-from ..tiles.tiles import TileClass, by_class, tile_classes
+from ..tiles.tiles import TileClass, by_class, halving_classes, tile_classes
 from ..writing.arithmetic import Arithmetic
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .recurrence_cells import CellPhase, Unit, phases_of
@@ -127,7 +128,8 @@ class _Writer:
 
     def write(self) -> None:
         b = self.b
-        classes = tile_classes(self.b, self.batch, self.rows)  # one, or a second one of blocks that are smaller by one
+        # One, or a second one of blocks that are smaller by one; of a batch of run time also halves of blocks.
+        classes = halving_classes(b, self.batch, self.rows)
         blocks = b.sum(block.count for block in classes)
 
         def block_of(item: Index) -> None:
@@ -139,7 +141,7 @@ class _Writer:
 
             by_class(b, classes, index, some)
 
-        if blocks:
+        if blocks != 0:
             self.k.items(b.mul(self.directions, blocks), block_of)
 
     def _sequence(self, block: _Block) -> None:
@@ -197,7 +199,7 @@ class _Writer:
                         result=self.element,
                         has_bias=start is not None,
                         neighbours=strides[2] == 1,
-                        chains=chains_of(self.steps, self.inputs),
+                        chains=chains_of(now(self.steps), self.inputs),
                     )
                     a_at = b.linear([block.start, b.add(batch.first, row)], strides[:2])
                     out_at = b.linear([block.start, row, column], [self.rows * self.width, self.width, 1])
@@ -211,7 +213,14 @@ class _Writer:
                         bias=start,
                         a_step=strides[2],
                     )
-                    call_tiles(self.k, tile, plain, strip)
+
+                    def call(tile: Tile = tile, strip: Strip = strip) -> None:
+                        call_tiles(self.k, tile, plain, strip)
+
+                    if isinstance(block.count, int):
+                        call()
+                    else:
+                        b.when(b.compare("sgt", block.count, 0), call)
 
             b.loop(0, batch.rows, element)
 

@@ -17,6 +17,7 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import pinned
 from ....passes.geometry.boxes import row_major
 from ..elements.movement_rules import wrapped
 from ..elements.reduction_rules import wide
@@ -41,7 +42,7 @@ def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
     if 0 in shape:
         return
     out = v.line(k.results[0])
-    depth = shape_of(op.indices)[-1] if isinstance(op, ScatterNdOp) else len(shape)
+    depth = pinned(shape_of(op.indices)[-1]) if isinstance(op, ScatterNdOp) else len(shape)
     rows, length = prod(shape[:depth]), prod(shape[depth:])
     low, high = k.part(rows)
     if k.buffer_of(op.x) is not k.results[0]:
@@ -79,7 +80,7 @@ def _row(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> 
     """The leading indices of the result that an update goes to."""
     shape = shape_of(op.result)
     if isinstance(op, ScatterNdOp):
-        depth = shape_of(op.indices)[-1]
+        depth = pinned(shape_of(op.indices)[-1])
         return [wrapped(v, op.indices, [*at, Expr.of(i)], shape[i]) for i in range(depth)]
     axis = op.axis.value.data
     return [*at[:axis], wrapped(v, op.indices, at, shape[axis]), *at[axis + 1 :]]

@@ -23,6 +23,7 @@ from xdsl.ir import SSAValue
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph.selection import TopKOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import bounds_of
 from ....passes.kernels.kernel_facts import the_root
 from ..elements.order import Ranked, RowOrder
 from ..elements.rules import element_values
@@ -138,7 +139,7 @@ class _Heap:
             return b.when(b.compare("slt", left, size), compare, lambda: [hole, left])
 
         start = [b.index(at), b.index(b.add(b.mul(at, 2), 1))]
-        levels = self.count.bit_length() - 1
+        levels = bounds_of(self.count)[1].bit_length() - 1  # those beyond the last one do nothing
         self._put(b.loop(0, levels, level, carried=start)[0], item.place)
 
     def _entry(self, i: Index) -> Ranked:

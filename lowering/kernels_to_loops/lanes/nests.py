@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ....dialects.symbolic.sizes import is_fixed, now
+from ....dialects.symbolic.sizes import bounds_of, is_fixed, now
 from ..elements.values import Values
 from ..instance import KernelInstance
 from ..writing.builder import Index
@@ -275,13 +275,16 @@ class _Nest:
         v, b = self.canvas.values, self.k.b
         (low, high), (other_low, other_high) = piece[lanes.axis], piece[other]
         size = _TILE
-        while size > min(high - low, other_high - other_low):
+        while size > min(now(high - low), now(other_high - other_low)):  # where none fits, there are strips only
             size //= 2
         end, other_end = (stop - (stop - start) % size for start, stop in ((low, high), (other_low, other_high)))
         outer_axes = [axis for axis in range(lanes.axis) if axis != other]
 
+        # Of sizes of run time the plain ones are bounds that quotients are known of.
+        bounds = end if is_fixed(end) else high, other_end if is_fixed(other_end) else other_high
+
         def tile(index: list[Expr], i: Index, j: Index) -> None:
-            along, across = Var(i, low, end - 1), Var(j, other_low, other_end - size)
+            along, across = Var(i, low, bounds[0] - 1), Var(j, other_low, bounds[1] - size)
             with v.vectorised(Vector(along, size, size)):
                 v.lanes.square = Square(across, size)
                 for offset in range(size):
@@ -305,7 +308,7 @@ class _Nest:
 
         self._around([piece[axis] for axis in outer_axes], work)
         for axis, span in ((other, (other_end, other_high)), (lanes.axis, (end, high))):
-            if span[0] < span[1]:
+            if bounds_of(span[1] - span[0])[1] > 0:
                 strip = list(piece)
                 strip[axis] = span
                 if axis == lanes.axis:

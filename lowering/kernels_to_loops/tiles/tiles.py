@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from xdsl.ir import SSAValue
+
 from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
 from ..writing.builder import Index, LoopBuilder
 from ..writing.extents import Extent
@@ -88,6 +90,10 @@ def block_classes(b: LoopBuilder, pixels: int, block: int, largest: int) -> list
     ]
 
 
+MOST_OVERHANGS = 8
+"""Ways in which the taps of a row may lie over its end that code is written for."""
+
+
 def _classes_of_run_time(
     b: LoopBuilder, pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int | None
 ) -> list[TileClass]:
@@ -95,59 +101,104 @@ def _classes_of_run_time(
 
     A first tile, where it touches the left border; whole ones; and what is left over at the right border, with a class
     for every number of pixels that it may have, of which one has tiles. Rows too short for that have classes of their
-    own.
+    own. How far the last pixel's last tap lies beyond the picture hangs on the row where there are strides: where that
+    decides on a tile's taps, it has a class for each case.
     """
     overhang = 0 if width is None else (pixels - 1) * stride + (taps - 1) * dilation - pad - (width - 1)
-    if not is_fixed(overhang):  # of strides that may leave columns over: as now
-        overhang = pinned(overhang)
+    nearest, farthest = bounds_of(overhang)
+    if farthest - nearest >= MOST_OVERHANGS:
+        overhang = nearest = farthest = pinned(overhang)
     left = 0 if width is None else -(-pad // stride)  # pixels that touch each border
-    right = max(0, -(-overhang // stride))
+    right = max(0, -(-farthest // stride))
     if left > largest:
         return tile_classes(b, pinned(pixels), largest, taps, stride, pad, dilation, width and pinned(width))
 
-    def inside(start: int, rows: int, behind: int | None) -> tuple[tuple[int, int], ...]:
+    def inside(start: int, rows: int, behind: int, over: int) -> tuple[tuple[int, int], ...]:
         """For each tap the rows of a tile that it lies inside of, `behind` pixels of the row follow the tile."""
         valid: list[tuple[int, int]] = []
         for tap in range(taps):
             low = max(0, -(-(pad - tap * dilation) // stride) - start) if width is not None else 0
-            high = rows
-            if behind is not None and width is not None:
-                beyond = overhang - (taps - 1 - tap) * dilation  # of the last pixel's tap
-                high = min(rows, rows + behind - max(0, -(-beyond // stride)))
+            beyond = over - (taps - 1 - tap) * dilation  # of the last pixel's tap
+            high = rows if width is None else min(rows, rows + behind - max(0, -(-beyond // stride)))
             valid.append((low, high) if low < high else (0, 0))
         return tuple(valid)
 
-    def when(predicate: str, number: int, count: Index) -> Index:
-        """`count` where the row has so many pixels, else 0."""
-        return b.select(b.compare(predicate, pixels, number), b.index(count), b.index(0))
+    classes: list[TileClass] = []
+
+    def add(condition: SSAValue | None, made: TileClass) -> None:
+        """A class that has tiles on a condition; else it is in nobody's way."""
+        if condition is not None:
+            first, count = (b.select(condition, b.index(each), b.index(0)) for each in (made.first, made.count))
+            made = replace(made, first=first, count=count)
+        classes.append(made)
+
+    def add_row(condition: SSAValue | None, first: Index, start: Index, begin: int, total: int) -> None:
+        """The last `total` pixels of the row, the first of which is its pixel `start`, surely beyond `begin`."""
+        done = 0
+        for index, rows in enumerate(split(total, largest)):
+            ways: dict[tuple[tuple[int, int], ...], list[int]] = {}
+            for over in range(nearest, farthest + 1):
+                ways.setdefault(inside(begin + done, rows, total - done - rows, over), []).append(over)
+            for valid, cases in ways.items():
+                where = condition
+                for predicate, over in (("sge", cases[0]), ("sle", cases[-1])) if len(ways) > 1 else ():
+                    here = b.compare(predicate, overhang, over)
+                    where = here if where is None else b.conjunction(where, here)
+                add(where, TileClass(b.add(first, index), Extent(1), b.add(start, done), rows, valid))
+            done += rows
 
     first = 1 if left else 0
-    shortest = first * largest + right
-    least, most = bounds_of(pixels)
-
-    def general(count: Index) -> Index:
-        return count if least >= shortest else when("sge", shortest, count)
-
-    classes: list[TileClass] = []
-    if first:
-        classes.append(TileClass(0, general(1), 0, largest, inside(0, largest, None)))
     begin = first * largest
+    shortest = begin + right
+    least, most = bounds_of(pixels)
+    long = None if least >= shortest else b.compare("sge", pixels, shortest)
+    if first:
+        add(long, TileClass(0, Extent(1), 0, largest, inside(0, largest, right, farthest)))
     whole = (pixels - begin - right) // largest
     rest, start, number = pixels - begin - whole * largest, begin + whole * largest, first + whole
-    classes.append(TileClass(first, general(Extent(whole)), begin, largest, ((0, largest),) * taps))
+    add(long, TileClass(first, Extent(whole), begin, largest, ((0, largest),) * taps))
     for left_over in range(max(right, 1), right + largest):
-        done, tiles = 0, split(left_over, largest)
-        for index, rows in enumerate(tiles):
-            taken = b.select(b.compare("eq", rest, left_over), b.index(1), b.index(0))
-            valid = inside(begin, rows, left_over - done - rows)
-            classes.append(TileClass(b.add(number, index), general(taken), b.add(start, done), rows, valid))
-            done += rows
+        taken = b.compare("eq", rest, left_over)
+        add_row(taken if long is None else b.conjunction(long, taken), number, start, begin, left_over)
     for short in range(max(least, 1), min(shortest, most + 1)):
-        done = 0
-        for index, rows in enumerate(split(short, largest)):
-            classes.append(TileClass(index, when("eq", short, 1), done, rows, inside(done, rows, short - done - rows)))
-            done += rows
+        add_row(b.compare("eq", pixels, short), 0, 0, 0, short)
     return classes
+
+
+def halving_classes(b: LoopBuilder, pixels: int, largest: int) -> list[TileClass]:
+    """A row in tiles of few sizes, also where it is as long as will be seen at run time: what is left over is halved.
+
+    Where each size has much code of its own, and small tiles cost more than a few of them.
+    """
+    if is_fixed(pixels):
+        return tile_classes(b, pixels, largest)
+    classes: list[TileClass] = []
+    first = start = 0
+    while largest:
+        count = (pixels - start) // largest
+        classes.append(TileClass(first, count, start, largest, ((0, largest),)))
+        first, start, largest = first + count, start + count * largest, largest // 2
+    return classes
+
+
+def inner_classes(
+    b: LoopBuilder, pixels: int, largest: int, taps: int, stride: int, pad: int, dilation: int, width: int
+) -> list[TileClass]:
+    """Tiles of one pixel around those of `largest` that touch no border; all of one where that is the largest."""
+    if largest == 1:
+        return tile_classes(b, pixels, 1)
+    above = -(-pad // stride)
+    inside = b.div(b.max(width - 1 + pad - (taps - 1) * dilation, 0), stride)  # the last pixel that has all taps
+    end = b.min(b.add(inside, 1), pixels)
+    tiles = b.div(b.max(b.sub(end, above), 0), largest)
+    first = b.min(above, pixels)
+    behind = b.add(first, tiles)
+    done = b.add(first, b.mul(tiles, largest))
+    return [
+        TileClass(0, first, 0, 1, ((0, 1),) * taps),
+        TileClass(first, tiles, first, largest, ((0, largest),) * taps),
+        TileClass(behind, b.sub(pixels, done), done, 1, ((0, 1),) * taps),
+    ]
 
 
 def _inside(start: int, rows: int, shift: int, stride: int, width: int) -> tuple[int, int]:
@@ -180,7 +231,10 @@ def collapse(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[li
 
 
 class Alike(Protocol):
-    """Things in a row that run the same code, `count` of them from number `first` on; there may be none."""
+    """Things in a row that run the same code, `count` of them from number `first` on.
+
+    There may be none; then `first` is 0, or no more than that of those behind them.
+    """
 
     @property
     def first(self) -> Index:

@@ -34,7 +34,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from ....dialects.extensions import CmpiOp, PrefetchOp, SelectOp
 from ....dialects.graph.narrow import is_narrow_float, packed_bits
 from ....dialects.graph.values import ints_attr
-from ....dialects.symbolic.sizes import Size, bounds_of
+from ....dialects.symbolic.sizes import Size, bounds_of, ordered
 
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()
@@ -175,14 +175,14 @@ class LoopBuilder:
 
     def min(self, a: Index, b: Index) -> Index:
         """The smaller one, signed."""
-        if isinstance(a, int) and isinstance(b, int):
-            return min(a, b)
+        if isinstance(a, int) and isinstance(b, int) and (known := ordered(a, b)) is not None:
+            return known[0]
         return self.make(arith.MinSIOp, self.index(a), self.index(b))
 
     def max(self, a: Index, b: Index) -> Index:
         """The larger one, signed."""
-        if isinstance(a, int) and isinstance(b, int):
-            return max(a, b)
+        if isinstance(a, int) and isinstance(b, int) and (known := ordered(a, b)) is not None:
+            return known[1]
         return self.make(arith.MaxSIOp, self.index(a), self.index(b))
 
     def linear(self, indices: Sequence[Index], strides: Sequence[Index], offset: Index = 0) -> Index:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from typing_extensions import override
 
-from ....dialects.symbolic.sizes import common_divisor, larger, smaller, surely_below
+from ....dialects.symbolic.sizes import common_divisor, surely_below, times_in
 from .builder import Index, LoopBuilder
 
 
@@ -104,8 +104,8 @@ class Expr:
         """The smallest and the largest value that the atoms' bounds allow."""
         low = high = self.constant
         for atom, factor in self.terms:
-            least, most = (end * factor for end in atom.bounds)
-            low, high = low + smaller(least, most), high + larger(least, most)
+            least, most = atom.bounds if factor > 0 else atom.bounds[::-1]
+            low, high = low + least * factor, high + most * factor
         return low, high
 
     @property
@@ -173,7 +173,7 @@ class Expr:
             return self, Expr()
         whole = Expr([(atom, factor // by) for atom, factor in self.terms if factor % by == 0])
         rest = Expr([(atom, factor) for atom, factor in self.terms if factor % by != 0], self.constant)
-        shift = rest.bounds[0] // by  # makes the rest non-negative
+        shift = times_in(rest.bounds[0], by)  # makes the rest non-negative
         rest, whole = rest - shift * by, whole + shift
         if surely_below(rest.bounds[1], by):
             return whole, rest

@@ -10,7 +10,7 @@ from xdsl.dialects import vector as vector_ops
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.symbolic.sizes import is_fixed, pinned
 from .arithmetic import loaded, signless, stored
 from .builder import LoopBuilder, memref_type
 from .index_expr import Expr, Var
@@ -101,7 +101,7 @@ class LaneAccess:
         if step == -1:
             loaded = b.vload(buffer.line, [(place - (valid - 1)).emit(b)], lanes, valid)
             return self.b.shuffle(loaded, loaded, [max(valid - 1 - lane, 0) for lane in range(lanes)])
-        if 1 < step <= _LARGEST_SHUFFLED_STRIDE:
+        if is_fixed(step) and 1 < step <= _LARGEST_SHUFFLED_STRIDE:
             return self._load_strided(buffer, place, step, vector)
         if self.square is not None and place.coefficient(self.square.var) == 1:
             return self._load_turned(buffer, place, step, self.square)

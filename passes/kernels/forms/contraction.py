@@ -101,9 +101,10 @@ class ConvGeometry:
     @property
     def pointwise(self) -> bool:
         """One tap that never leaves the picture."""
+        if self.kernel != (1, 1) or self.pad != (0, 0):
+            return False
         last = ((self.out_height - 1) * self.stride[0], (self.out_width - 1) * self.stride[1])
-        inside = last[0] < self.height and last[1] < self.width
-        return self.kernel == (1, 1) and self.pad == (0, 0) and inside
+        return last[0] < self.height and last[1] < self.width
 
 
 def conv_geometry(op: ConvOp) -> ConvGeometry:

@@ -1,0 +1,115 @@
+"""Each family of kernels at many shapes, by one compile: what is left over and short rows are told at run time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from models.build import ModelBuilder, example_inputs
+from onnx import ModelProto
+from onnx.reference import ReferenceEvaluator
+
+import mini_infer as mi
+from mini_infer.dialects.graph.values import Array
+from mini_infer.runtime.dynamic_engine import DynamicEngine
+
+Build = Callable[[ModelBuilder], Sequence[str]]
+Span = tuple[int, int, int]
+
+PICTURES: dict[str, Span] = {"n": (1, 1, 3), "h": (3, 11, 24), "w": (3, 11, 24)}
+SOME_PICTURES = [[1, 11, 11], [2, 3, 3], [1, 4, 24], [3, 7, 8], [1, 8, 17], [1, 16, 9], [1, 5, 14], [1, 24, 23]]
+SEQUENCES: dict[str, Span] = {"t": (1, 5, 13), "n": (1, 6, 9)}
+SOME_SEQUENCES = [[5, 6], [1, 1], [13, 9], [6, 5], [7, 3], [2, 8]]
+TABLES: dict[str, Span] = {"a": (1, 4, 18), "b": (4, 9, 34)}
+SOME_TABLES = [[4, 9], [1, 4], [18, 34], [3, 8], [9, 17], [2, 32]]
+
+
+def compiled(model: ModelProto, dims: Mapping[str, Span]) -> DynamicEngine:
+    engine = mi.compile(model, profile=mi.OptimizationProfile(dims=dims), threads=1, compile_threads=1)
+    return cast("DynamicEngine", engine)
+
+
+def by_reference(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
+    """What ONNX's own evaluator makes of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cast("Any", ReferenceEvaluator(model)).run(None, dict(inputs))
+
+
+def depthwise(b: ModelBuilder) -> Sequence[str]:
+    x = b.node("Conv", b.input("x", ["n", 3, "h", "w"]), b.weight(12, 3, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1])
+    x = b.node("Relu", b.node("Conv", x, b.weight(12, 1, 3, 3), b.weight(12), group=12, pads=[1, 1, 1, 1]))
+    return [b.node("Conv", x, b.weight(12, 1, 5, 5), group=12, pads=[2, 2, 2, 2], strides=[2, 2])]
+
+
+def dilated(b: ModelBuilder) -> Sequence[str]:
+    x = b.input("x", ["n", 8, "h", "w"])
+    y = b.node("Conv", x, b.weight(8, 1, 3, 3), group=8, pads=[2, 2, 2, 2], dilations=[2, 2])
+    return [b.node("Conv", y, b.weight(8, 1, 3, 3), group=8, strides=[2, 2])]
+
+
+def lstm(b: ModelBuilder) -> Sequence[str]:
+    x, weights = b.input("x", ["t", "n", 5]), (b.weight(1, 36, 5), b.weight(1, 36, 9), b.weight(1, 72))
+    return b.nodes("LSTM", 3, x, *weights, hidden_size=9)
+
+
+def gru(b: ModelBuilder) -> Sequence[str]:
+    x, weights = b.input("x", ["t", "n", 5]), (b.weight(2, 27, 5), b.weight(2, 27, 9), b.weight(2, 54))
+    return b.nodes("GRU", 2, x, *weights, hidden_size=9, direction="bidirectional", linear_before_reset=1)
+
+
+def scattered(b: ModelBuilder) -> Sequence[str]:
+    x, at = b.input("x", ["a", "b"]), b.constant(np.array([[0, 3], [0, 1]]))
+    return [b.node("ScatterND", x, at, b.weight(2), reduction="add"), b.node("GatherND", x, at)]
+
+
+def best(b: ModelBuilder) -> Sequence[str]:
+    x = b.input("x", ["b", "a"])
+    values, places = b.nodes("TopK", 2, x, b.ints(4), axis=0, largest=0)
+    return [values, b.node("GatherElements", x, places, axis=0)]
+
+
+def running(b: ModelBuilder) -> Sequence[str]:
+    return [b.node("CumSum", b.input("x", ["a", "b"]), b.constant(np.array(1)), exclusive=1)]
+
+
+def across_channels(b: ModelBuilder) -> Sequence[str]:
+    # As many pictures as channels: the reference takes the one for the other.
+    return [b.node("LRN", b.node("Conv", b.input("x", [11, 3, "h", "w"]), b.weight(11, 3, 1, 1)), size=5)]
+
+
+def turned(b: ModelBuilder) -> Sequence[str]:
+    return [b.node("Transpose", b.input("x", ["a", "b", 5]), perm=[2, 0, 1])]
+
+
+CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
+    (depthwise, PICTURES, SOME_PICTURES),
+    (
+        dilated,
+        PICTURES | {"h": (5, 11, 24), "w": (5, 11, 24)},
+        [[n, max(h, 5), max(w, 5)] for n, h, w in SOME_PICTURES],
+    ),
+    (lstm, SEQUENCES, SOME_SEQUENCES),
+    (gru, SEQUENCES, SOME_SEQUENCES),
+    (scattered, TABLES, SOME_TABLES),
+    (best, TABLES, SOME_TABLES),
+    (running, TABLES, SOME_TABLES),
+    (across_channels, {"h": (3, 8, 24), "w": (3, 8, 24)}, [[8, 8], [3, 3], [4, 24], [7, 8]]),
+    (turned, TABLES, SOME_TABLES),
+]
+
+
+@pytest.mark.parametrize(("build", "dims", "at"), CASES, ids=[build.__name__ for build, _, _ in CASES])
+def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: Sequence[Sequence[int]]) -> None:
+    builder = ModelBuilder(build.__name__)
+    model = builder.model(build(builder))
+    engine = compiled(model, dims)
+    for sizes in at:
+        inputs = example_inputs(model, 1, **dict(zip(dims, sizes, strict=True)))
+        for found, wanted in zip(engine(inputs).values(), by_reference(model, inputs), strict=True):
+            assert found.shape == wanted.shape, sizes
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(sizes))
+    assert engine.compiles == 1
