@@ -40,9 +40,14 @@ def by_reference(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
 
 
 def depthwise(b: ModelBuilder) -> Sequence[str]:
-    x = b.node("Conv", b.input("x", ["n", 3, "h", "w"]), b.weight(12, 3, 3, 3), strides=[2, 2], pads=[1, 1, 1, 1])
+    x = b.input("x", ["n", 12, "h", "w"])
     x = b.node("Relu", b.node("Conv", x, b.weight(12, 1, 3, 3), b.weight(12), group=12, pads=[1, 1, 1, 1]))
     return [b.node("Conv", x, b.weight(12, 1, 5, 5), group=12, pads=[2, 2, 2, 2], strides=[2, 2])]
+
+
+def strided(b: ModelBuilder) -> Sequence[str]:
+    x = b.input("x", ["n", 3, "h", "w"])
+    return [b.node("Conv", x, b.weight(12, 3, 3, 3), b.weight(12), strides=[2, 2], pads=[1, 1, 1, 1])]
 
 
 def dilated(b: ModelBuilder) -> Sequence[str]:
