@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from math import prod
+from typing import TypedDict
 
 import numpy as np
-from typing_extensions import override
+from typing_extensions import Unpack, override
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     Float64Type,
@@ -42,6 +43,17 @@ from .values import (
 )
 
 
+class PoolOptions(TypedDict, total=False):
+    """What a pool may be given beside its kernel. Absent strides and dilations are ones, absent pads are zeros."""
+
+    strides: Sequence[int] | None
+    pads: Sequence[int] | None
+    dilations: Sequence[int] | None
+    ceil_mode: bool
+    layout: str
+    location: LocationAttr | None
+
+
 class PoolOp(ReductionOp, ABC):
     """A window over the spatial dimensions, channel by channel."""
 
@@ -53,6 +65,20 @@ class PoolOp(ReductionOp, ABC):
     ceil_mode = opt_prop_def(UnitAttr)
     layout = prop_def(StringAttr)
     result = result_def()
+
+    def _pool(
+        self, x: SSAValue | Operation, kernel: Sequence[int], options: PoolOptions, **more: Attribute | None
+    ) -> None:
+        rank = len(kernel)
+        properties = {
+            "kernel": ints_attr(kernel),
+            "strides": ints_attr(options.get("strides") or (1,) * rank),
+            "pads": ints_attr(options.get("pads") or (0,) * (2 * rank)),
+            "dilations": ints_attr(options.get("dilations") or (1,) * rank),
+            "ceil_mode": flag_attr(options.get("ceil_mode", False)),
+            "layout": string_attr(options.get("layout", "NCHW")),
+        }
+        self._build((x,), {**properties, **more}, options.get("location"))
 
     @property
     def window(self) -> Window:
@@ -77,46 +103,14 @@ class PoolOp(ReductionOp, ABC):
         return [tensor(element_type_of_value(self.x), full_shape(x[0], channels, self.positions(), layout))]
 
 
-def _pool_properties(
-    kernel: Sequence[int],
-    strides: Sequence[int] | None,
-    pads: Sequence[int] | None,
-    dilations: Sequence[int] | None,
-    ceil_mode: bool,
-    layout: str,
-) -> dict[str, Attribute | None]:
-    """What all pools state; absent strides and dilations are ones, absent pads are zeros."""
-    rank = len(kernel)
-    return {
-        "kernel": ints_attr(kernel),
-        "strides": ints_attr(strides or (1,) * rank),
-        "pads": ints_attr(pads or (0,) * (2 * rank)),
-        "dilations": ints_attr(dilations or (1,) * rank),
-        "ceil_mode": flag_attr(ceil_mode),
-        "layout": string_attr(layout),
-    }
-
-
 @irdl_op_definition
 class MaxPoolOp(PoolOp):
     """The largest element under each window; padding counts as nothing. NaN wins."""
 
     name = "graph.max_pool"
 
-    def __init__(
-        self,
-        x: SSAValue | Operation,
-        kernel: Sequence[int],
-        *,
-        strides: Sequence[int] | None = None,
-        pads: Sequence[int] | None = None,
-        dilations: Sequence[int] | None = None,
-        ceil_mode: bool = False,
-        layout: str = "NCHW",
-        location: LocationAttr | None = None,
-    ):
-        """Absent strides and dilations are ones, absent pads are zeros."""
-        self._build((x,), _pool_properties(kernel, strides, pads, dilations, ceil_mode, layout), location)
+    def __init__(self, x: SSAValue | Operation, kernel: Sequence[int], **options: Unpack[PoolOptions]):
+        self._pool(x, kernel, options)
 
     @override
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
@@ -147,17 +141,10 @@ class MaxPoolIndexOp(PoolOp):
         x: SSAValue | Operation,
         kernel: Sequence[int],
         *,
-        strides: Sequence[int] | None = None,
-        pads: Sequence[int] | None = None,
-        dilations: Sequence[int] | None = None,
-        ceil_mode: bool = False,
         column_major: bool = False,
-        layout: str = "NCHW",
-        location: LocationAttr | None = None,
+        **options: Unpack[PoolOptions],
     ):
-        """Absent strides and dilations are ones, absent pads are zeros."""
-        properties = _pool_properties(kernel, strides, pads, dilations, ceil_mode, layout)
-        self._build((x,), {**properties, "column_major": flag_attr(column_major)}, location)
+        self._pool(x, kernel, options, column_major=flag_attr(column_major))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -207,17 +194,10 @@ class AvgPoolOp(PoolOp):
         x: SSAValue | Operation,
         kernel: Sequence[int],
         *,
-        strides: Sequence[int] | None = None,
-        pads: Sequence[int] | None = None,
-        dilations: Sequence[int] | None = None,
-        ceil_mode: bool = False,
         count_include_pad: bool = False,
-        layout: str = "NCHW",
-        location: LocationAttr | None = None,
+        **options: Unpack[PoolOptions],
     ):
-        """Absent strides and dilations are ones, absent pads are zeros."""
-        properties = _pool_properties(kernel, strides, pads, dilations, ceil_mode, layout)
-        self._build((x,), {**properties, "count_include_pad": flag_attr(count_include_pad)}, location)
+        self._pool(x, kernel, options, count_include_pad=flag_attr(count_include_pad))
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
