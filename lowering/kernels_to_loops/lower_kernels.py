@@ -74,8 +74,8 @@ def _build(
 ) -> list[func.FuncOp]:
     """The kernel's function for this call's buffer types, and the functions it calls."""
     given = kernel
-    note_empty_operands(kernel)
     schedule = schedule_of(kernel, target.device)
+    note_empty_operands(kernel, elementwise=schedule.name == "map")
     number: Callable[[Attribute], Attribute] = _as_it_is
     if sizes is not None and not for_all_shapes:
         kernel, number = _pinned(kernel)

@@ -165,7 +165,7 @@ def _span(
         return None
     if dimension in ranges.dims:
         return ranges.dims[dimension]
-    return (1, now, max(ranges.open, now)) if ranges.open and now is not None else None
+    return (0, now, max(ranges.open, now)) if ranges.open and now is not None else None
 
 
 def input_types(

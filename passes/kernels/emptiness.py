@@ -1,8 +1,8 @@
 """Where code would do something with nothing: what a kernel makes of operands without elements.
 
-Dimensions that may be 0 are compiled as if they were not (`InputSymbol`), for a loop over nothing doesn't run. What is
-left are ops with an empty operand and a result that is not empty: joining and padding are right as they are, the others
-(a sum of nothing, an element of nothing) are right only where nothing is empty, which a guard says.
+Dimensions that may be 0 are compiled as if they were not (`InputSymbol`), for a loop over nothing doesn't run. That is
+so in elementwise kernels, which join and move; what sums, tiles or packs may count on something. There, and where an op
+makes something of nothing (an element of it, say), code is right only where nothing is empty, which a guard says.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.movement import ConcatOp, PadOp
+from ...dialects.graph.structure import KernelOp
 from ...dialects.graph.values import shape_of
-from ...dialects.kernel import KernelOp
 from ...dialects.symbolic.guards import note
 from ...dialects.symbolic.polynomials import InputSymbol, Symbol, value_of
 from ...dialects.symbolic.sizes import symbols_of, terms_of
 
 
-def note_empty_operands(kernel: KernelOp) -> None:
-    """Notes that what the kernel's ops can't do without is not empty."""
+def note_empty_operands(kernel: KernelOp, elementwise: bool) -> None:
+    """Notes that what the kernel's ops can't do without is not empty: everything, unless it is `elementwise`."""
     for op in kernel.body.block.ops:
-        if isinstance(op, (ConcatOp, PadOp)):
+        if elementwise and isinstance(op, ConcatOp | PadOp):
             continue
         for operand in op.operands:
             for size in shape_of(operand):
                 for symbol in symbols_of(size):
-                    if _empties(size, symbol) and not all(_is_empty(result, symbol) for result in op.results):
+                    made = not elementwise or not all(_is_empty(result, symbol) for result in op.results)
+                    if _empties(size, symbol) and made:
                         note(terms_of(size), "positive", True)
 
 

@@ -74,6 +74,41 @@ def test_something_made_of_nothing_is_right_too(operator: str, compiles: int) ->
     assert engine.compiles <= compiles
 
 
+def test_all_kinds_of_kernels_take_no_rows() -> None:
+    b = ModelBuilder("rows")
+    x = b.input("x", ["n", 3, 8, 6])
+    y = b.node("Relu", b.node("Conv", x, b.weight(4, 3, 3, 3), b.weight(4), pads=[1, 1, 1, 1]))
+    pooled = b.node("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2])
+    rows = b.node(
+        "LayerNormalization", b.node("Reshape", pooled, b.ints(0, 48)), b.uniform(0.8, 1.2, 48), b.uniform(0, 1, 48)
+    )
+    scores = b.node("Softmax", b.node("Gemm", b.node("Tanh", rows), b.weight(48, 5), b.weight(5)))
+    best = b.node("ArgMax", scores, axis=1)
+    model = b.model(
+        [scores, b.node("ReduceSum", y, b.ints(1)), best, b.node("Transpose", x, perm=[1, 0, 3, 2])],
+        [np.float32, np.float32, np.int64, np.float32],
+    )
+    engine = engine_for(model, n=(0, 2, 4))
+    for n in (2, 0, 1, 4, 0):
+        check_at(engine, model, n=n)
+    assert engine.compiles <= 2
+
+
+def test_elementwise_kernels_take_nothing_too() -> None:
+    b = ModelBuilder("moved")
+    x = b.input("x", ["m", "n", 6])
+    turned = b.node("Transpose", x, perm=[2, 0, 1])
+    part = b.node("Slice", x, b.ints(1), b.ints(4), b.ints(2))
+    widened = b.node("Pad", x, b.ints(0, 2, 0, 0, 1, 0))
+    chosen = b.node("Gather", x, b.ints(3, 0), axis=2)
+    wide = b.node("Mul", b.node("Unsqueeze", x, b.ints(0)), b.weight(3, 1, 1, 6))
+    model = b.model([turned, part, widened, chosen, wide])
+    engine = engine_for(model, m=(0, 2, 4), n=(0, 3, 9))
+    for m, n in ((2, 3), (2, 0), (0, 3), (0, 0), (4, 9), (1, 1)):
+        check_at(engine, model, m=m, n=n)
+    assert engine.compiles <= 5
+
+
 def test_an_engine_may_be_made_for_nothing() -> None:
     b = ModelBuilder("empty")
     model = b.model([b.node("Relu", b.input("x", ["n", 4]))])

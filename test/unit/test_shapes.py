@@ -380,7 +380,7 @@ def test_any_shape_without_a_profile() -> None:
     engine = cast("DynamicEngine", mi.compile(model_of(dense), enable_dynamic_shapes=True, threads=1))
     with pytest.raises(mi.InvalidInputError, match="no plan before the first call"):
         _ = engine.plan
-    for rows in (3, 1, 100):
+    for rows in (3, 1, 0, 100):
         inputs = dense_inputs(rows)
         (wanted,) = by_reference(model_of(dense), inputs)
         np.testing.assert_allclose(engine(inputs["x"]), wanted, rtol=1e-4, atol=1e-5)
