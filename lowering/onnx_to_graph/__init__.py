@@ -2,7 +2,7 @@
 
 An import goes through: `model_file` (load; weights stay in their files), `check` (is the graph sound?),
 `operators` (is every operator known?), `inputs` (bind dynamic dimensions), `importer` (node by node, by the
-handlers in the files of the operators' families; `emitter` evaluates what is known already).
+handlers of the operators' families, handlers/ and microsoft/; `emitter` evaluates what is known already).
 """
 
 from __future__ import annotations

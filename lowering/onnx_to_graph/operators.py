@@ -8,7 +8,9 @@ from typing import TypeAlias
 from onnx import FunctionProto, NodeProto, defs
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
-from . import (
+from .check import OLDEST_OPSET, named_nodes
+from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
+from .handlers import (
     activations,
     attention,
     constants,
@@ -34,8 +36,6 @@ from . import (
     states,
     suppression,
 )
-from .check import OLDEST_OPSET, named_nodes
-from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
 from .microsoft import attention as microsoft_attention
 from .microsoft import block_weights, fused, quantized
 from .node import Handler

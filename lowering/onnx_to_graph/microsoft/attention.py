@@ -27,11 +27,11 @@ from ....dialects.graph.elementwise import (
 from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
-from ..attention import rotated
-from ..indexing import positions
-from ..movement import slice_axis
+from ..handlers.attention import rotated
+from ..handlers.indexing import positions
+from ..handlers.movement import slice_axis
+from ..handlers.states import written_from
 from ..node import Handler, Node
-from ..states import written_from
 from .fused import biased
 from .quantized import unquantized
 

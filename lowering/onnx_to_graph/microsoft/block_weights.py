@@ -14,7 +14,7 @@ from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
 from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.quantization import DequantizeOp
 from ....dialects.graph.values import element_type_of_value, is_float, shape_of
-from ..movement import slice_axis
+from ..handlers.movement import slice_axis
 from ..node import Handler, Node
 
 _WIDTHS = (2, 4, 8)

@@ -19,8 +19,8 @@ from ....dialects.graph.normalization import LayerNormOp, RmsNormOp
 from ....dialects.graph.reduction import ReduceSumOp, SoftmaxOp
 from ....dialects.graph.unary import NotOp, ReluOp, SigmoidOp, SiluOp, SoftplusOp, TanhOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ..contraction import convolution, gemm
-from ..movement import slice_axis
+from ..handlers.contraction import convolution, gemm
+from ..handlers.movement import slice_axis
 from ..node import Handler, Node
 
 

@@ -21,10 +21,10 @@ from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceMinOp,
 from ....dialects.graph.unary import RoundOp, SigmoidOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.graph.windows import AvgPoolOp
-from ..contraction import convolution
+from ..handlers.contraction import convolution
+from ..handlers.quantization import parameter
+from ..handlers.windows import check_rank, read_window
 from ..node import Handler, Node
-from ..quantization import parameter
-from ..windows import check_rank, read_window
 
 _UINT8 = IntegerType(8, Signedness.UNSIGNED)
 

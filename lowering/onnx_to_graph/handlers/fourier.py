@@ -13,17 +13,17 @@ from onnx import TensorProto
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.base import GraphOp
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
-from ...dialects.graph.indexing import GatherOp
-from ...dialects.graph.movement import ConcatOp, PadOp, TransposeOp
-from ...dialects.graph.unary import NegOp
-from ...dialects.graph.values import Array, element_type_of_value, shape_of
-from ...dialects.symbolic.sizes import pinned
+from ....dialects.graph.base import GraphOp
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
+from ....dialects.graph.indexing import GatherOp
+from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
+from ....dialects.graph.unary import NegOp
+from ....dialects.graph.values import Array, element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import pinned
+from ..node import Handler, Node
+from ..types import element_type
 from .movement import slice_axis
-from .node import Handler, Node
-from .types import element_type
 
 _DIRECT = 64  # transforms up to this length are one product; the table of a longer one would be read from memory
 

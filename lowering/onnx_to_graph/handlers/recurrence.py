@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.cell_activations import NAMES, WITH_ALPHA, WITH_BETA, Activation
-from ...dialects.graph.elementwise import LessOp
-from ...dialects.graph.movement import ConcatOp, TransposeOp
-from ...dialects.graph.recurrence import DIRECTIONS, CellOptions, GruOp, LstmOp, RecurrenceOp, RnnOp
-from ...dialects.graph.values import shape_of
+from ....dialects.graph.cell_activations import NAMES, WITH_ALPHA, WITH_BETA, Activation
+from ....dialects.graph.elementwise import LessOp
+from ....dialects.graph.movement import ConcatOp, TransposeOp
+from ....dialects.graph.recurrence import DIRECTIONS, CellOptions, GruOp, LstmOp, RecurrenceOp, RnnOp
+from ....dialects.graph.values import shape_of
+from ..node import Handler, Node
 from .indexing import positions
 from .movement import slice_axis
-from .node import Handler, Node
 
 _NAMES = {name.replace("_", ""): name for name in NAMES}
 _ALPHA = {"elu": 1.0, "hard_sigmoid": 0.2, "leaky_relu": 0.01, "thresholded_relu": 1.0}

@@ -7,9 +7,9 @@ import math
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.activation import EluOp, HardSigmoidOp
-from ...dialects.graph.elementwise import AddOp, DivOp, EqualOp, GreaterOp, LessOp, MulOp, SubOp, WhereOp
-from ...dialects.graph.unary import (
+from ....dialects.graph.activation import EluOp, HardSigmoidOp
+from ....dialects.graph.elementwise import AddOp, DivOp, EqualOp, GreaterOp, LessOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.unary import (
     AbsOp,
     AtanOp,
     Expm1Op,
@@ -24,8 +24,8 @@ from ...dialects.graph.unary import (
     SqrtOp,
     TanhOp,
 )
-from ...dialects.graph.values import element_type_of_value, is_float
-from .node import Handler, Node, in_single
+from ....dialects.graph.values import element_type_of_value, is_float
+from ..node import Handler, Node, in_single
 
 _EXP_ALONE = 20.0  # beyond, e^-x is below the rounding of e^x in double precision
 _SQUARE_ALONE = 2.0**28  # beyond, 1 is below the rounding of x^2 in double precision

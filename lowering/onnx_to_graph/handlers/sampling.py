@@ -10,16 +10,16 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.base import require_float
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import AddOp, MulOp, SubOp
-from ...dialects.graph.movement import SliceOp, TransposeOp
-from ...dialects.graph.patches import Col2ImOp
-from ...dialects.graph.regions import RoiAlignOp, RoiPoolOp
-from ...dialects.graph.sampling import PADDINGS, SampleOp
-from ...dialects.graph.values import Array, element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
+from ....dialects.graph.base import require_float
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
+from ....dialects.graph.movement import SliceOp, TransposeOp
+from ....dialects.graph.patches import Col2ImOp
+from ....dialects.graph.regions import RoiAlignOp, RoiPoolOp
+from ....dialects.graph.sampling import PADDINGS, SampleOp
+from ....dialects.graph.values import Array, element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
+from ..node import Handler, Node, in_single
 from .movement import slice_axis
-from .node import Handler, Node, in_single
 from .windows import Window, check_rank, read_kernel, read_window
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}

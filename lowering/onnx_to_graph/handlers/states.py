@@ -7,16 +7,16 @@ from math import prod, sqrt
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.contraction import ConvOp
-from ...dialects.graph.elementwise import AddOp, ModOp
-from ...dialects.graph.indexing import ScatterNdOp
-from ...dialects.graph.linear_attention import LinearAttentionOp
-from ...dialects.graph.movement import ConcatOp
-from ...dialects.graph.unary import ExpOp, SiluOp
-from ...dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.contraction import ConvOp
+from ....dialects.graph.elementwise import AddOp, ModOp
+from ....dialects.graph.indexing import ScatterNdOp
+from ....dialects.graph.linear_attention import LinearAttentionOp
+from ....dialects.graph.movement import ConcatOp
+from ....dialects.graph.unary import ExpOp, SiluOp
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ..node import Handler, Node
 from .indexing import positions
 from .movement import slice_axis
-from .node import Handler, Node
 
 
 def _tensor_scatter(node: Node) -> SSAValue:

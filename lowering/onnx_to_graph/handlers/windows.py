@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from ...dialects.graph import spatial
-from ...dialects.graph.values import shape_of
-from .node import Node
+from ....dialects.graph import spatial
+from ....dialects.graph.values import shape_of
+from ..node import Node
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from math import prod
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.elementwise import WhereOp
-from ...dialects.graph.movement import ConcatOp, PadOp, SliceOp, TransposeOp
-from ...dialects.graph.values import shape_of
-from ...dialects.symbolic.sizes import is_fixed, smaller
-from .node import Handler, Node
+from ....dialects.graph.elementwise import WhereOp
+from ....dialects.graph.movement import ConcatOp, PadOp, SliceOp, TransposeOp
+from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import is_fixed, smaller
+from ..node import Handler, Node
 
 
 def _reshape(node: Node) -> SSAValue:

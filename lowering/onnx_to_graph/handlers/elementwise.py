@@ -7,10 +7,10 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import Float8E8M0FNUType, i1
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
-from ...dialects.graph.base import GraphOp
-from ...dialects.graph.conversion import BitcastOp, CastOp
-from ...dialects.graph.elementwise import (
+from ....dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from ....dialects.graph.base import GraphOp
+from ....dialects.graph.conversion import BitcastOp, CastOp
+from ....dialects.graph.elementwise import (
     AddOp,
     AndOp,
     DivOp,
@@ -32,8 +32,8 @@ from ...dialects.graph.elementwise import (
     WhereOp,
     XorOp,
 )
-from ...dialects.graph.narrow import is_narrow_float, packed_bits
-from ...dialects.graph.unary import (
+from ....dialects.graph.narrow import is_narrow_float, packed_bits
+from ....dialects.graph.unary import (
     AbsOp,
     AtanOp,
     CeilOp,
@@ -58,9 +58,9 @@ from ...dialects.graph.unary import (
     TanhOp,
     TanOp,
 )
-from ...dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
-from .node import Handler, Node, Result
-from .types import element_type
+from ....dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
+from ..node import Handler, Node, Result
+from ..types import element_type
 
 # The largest whole number up to which every whole number is a float64: `graph.clip` states limits as float64.
 _EXACT = 2**53

@@ -9,12 +9,12 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.elementwise import AddOp, EqualOp, GreaterOp, MulOp
-from ...dialects.graph.indexing import GatherOp
-from ...dialects.graph.movement import ConcatOp
-from ...dialects.graph.reduction import ReduceMinOp, ReduceSumOp
-from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
-from .node import Handler, Node
+from ....dialects.graph.elementwise import AddOp, EqualOp, GreaterOp, MulOp
+from ....dialects.graph.indexing import GatherOp
+from ....dialects.graph.movement import ConcatOp
+from ....dialects.graph.reduction import ReduceMinOp, ReduceSumOp
+from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from ..node import Handler, Node
 
 MOST_COMPARED = 2**24  # elements of one comparison
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.elementwise import DivOp, MulOp, SubOp
-from ...dialects.graph.narrow import is_narrow_float
-from ...dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
-from ...dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.conversion import CastOp
+from ....dialects.graph.elementwise import DivOp, MulOp, SubOp
+from ....dialects.graph.narrow import is_narrow_float
+from ....dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ..node import Handler, Node
+from ..types import element_type
 from .contraction import convolution
 from .movement import slice_axis
-from .node import Handler, Node
-from .types import element_type
 
 _UINT8 = element_type(2, "uint8")
 

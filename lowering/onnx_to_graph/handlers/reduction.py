@@ -8,9 +8,9 @@ from math import prod
 from xdsl.dialects.builtin import IntegerType, Signedness, f64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.base import GraphOp
-from ...dialects.graph.elementwise import AddOp, EqualOp, MulOp, SubOp, WhereOp
-from ...dialects.graph.reduction import (
+from ....dialects.graph.base import GraphOp
+from ....dialects.graph.elementwise import AddOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.reduction import (
     ArgMaxOp,
     ArgMinOp,
     CumprodOp,
@@ -22,10 +22,10 @@ from ...dialects.graph.reduction import (
     ReduceProdOp,
     ReduceSumOp,
 )
-from ...dialects.graph.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
-from ...dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
+from ....dialects.graph.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
+from ....dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
+from ..node import Handler, Node, in_single
 from .indexing import positions
-from .node import Handler, Node, in_single
 
 _UINT8 = IntegerType(8, Signedness.UNSIGNED)
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.movement import ConcatOp
-from ...dialects.graph.values import shape_of
-from .held import Held, Nothing, TensorSequence
+from ....dialects.graph.movement import ConcatOp
+from ....dialects.graph.values import shape_of
+from ..held import Held, Nothing, TensorSequence
+from ..node import Handler, Node
 from .movement import slice_axis
-from .node import Handler, Node
 
 
 def _construct(node: Node) -> TensorSequence:

@@ -9,11 +9,11 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.elementwise import MulOp
-from ...dialects.graph.movement import ConcatOp
-from ...dialects.graph.values import Array
-from ...dialects.symbolic.sizes import is_fixed
-from .node import Handler, Node
+from ....dialects.graph.elementwise import MulOp
+from ....dialects.graph.movement import ConcatOp
+from ....dialects.graph.values import Array
+from ....dialects.symbolic.sizes import is_fixed
+from ..node import Handler, Node
 
 
 def _constant(node: Node) -> SSAValue:

@@ -26,13 +26,13 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Block, SSAValue
 
-from ...dialects.errors import UnknownValueError
-from ...dialects.graph.elementwise import AddOp, AndOp, LessOp, SubOp
-from ...dialects.graph.indexing import GatherOp, ScatterNdOp
-from ...dialects.graph.movement import ConcatOp, TransposeOp
-from ...dialects.graph.values import element_type_of_value, shape_of, tensor
-from .held import Held
-from .node import Handler, Node
+from ....dialects.errors import UnknownValueError
+from ....dialects.graph.elementwise import AddOp, AndOp, LessOp, SubOp
+from ....dialects.graph.indexing import GatherOp, ScatterNdOp
+from ....dialects.graph.movement import ConcatOp, TransposeOp
+from ....dialects.graph.values import element_type_of_value, shape_of, tensor
+from ..held import Held
+from ..node import Handler, Node
 
 MOST_WRITTEN = 10_000  # nodes of all turns of a loop that is written out
 

@@ -10,9 +10,9 @@ from math import inf, sqrt
 from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.attention import AttentionOp
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import (
+from ....dialects.graph.attention import AttentionOp
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.elementwise import (
     AddOp,
     AndOp,
     GreaterEqualOp,
@@ -22,15 +22,15 @@ from ...dialects.graph.elementwise import (
     SubOp,
     WhereOp,
 )
-from ...dialects.graph.indexing import GatherOp
-from ...dialects.graph.movement import ConcatOp, TransposeOp
-from ...dialects.graph.reduction import SoftmaxOp
-from ...dialects.graph.values import element_type_of_value, is_bool, shape_of
-from ...dialects.symbolic.sizes import surely_below
+from ....dialects.graph.indexing import GatherOp
+from ....dialects.graph.movement import ConcatOp, TransposeOp
+from ....dialects.graph.reduction import SoftmaxOp
+from ....dialects.graph.values import element_type_of_value, is_bool, shape_of
+from ....dialects.symbolic.sizes import surely_below
+from ..node import Handler, Node, Result
+from ..types import element_type
 from .indexing import positions
 from .movement import slice_axis
-from .node import Handler, Node, Result
-from .types import element_type
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = range(7)
 _SCORES = 3  # the result that gives the matrix product of query and key

@@ -8,8 +8,8 @@ from onnx import GraphProto
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
-from .held import Held
-from .node import Handler, Node
+from ..held import Held
+from ..node import Handler, Node
 
 
 def _if(node: Node) -> Sequence[Held]:

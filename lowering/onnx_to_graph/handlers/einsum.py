@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import EqualOp, MulOp, WhereOp
-from ...dialects.graph.movement import TransposeOp
-from ...dialects.graph.reduction import ReduceSumOp
-from ...dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.contraction import MatmulOp
+from ....dialects.graph.elementwise import EqualOp, MulOp, WhereOp
+from ....dialects.graph.movement import TransposeOp
+from ....dialects.graph.reduction import ReduceSumOp
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ..node import Handler, Node
 from .indexing import positions
-from .node import Handler, Node
 
 
 @dataclass(frozen=True)
