@@ -1,6 +1,7 @@
 """ONNX's own suite: every case passes, or is listed in refused.txt and refused with the reason that is given there.
 
-`make test` tries the real networks, the small models and each 16th of the single nodes, `make test-all` every case.
+`make test` tries the small models, the quick ones of the real networks, each 16th of the single nodes and each third of
+PyTorch's, `make test-all` every case.
 """
 
 from __future__ import annotations
@@ -21,9 +22,17 @@ REFUSED = refused()
 UPDATE = "PYTHONPATH=.:test .venv/bin/python -m backend --update"
 
 
-# Most cases of single nodes are slow.
+# Each so-manieth case of a kind is tried always; of the real networks, which test_light_models.py plans, those named.
+STEPS = {"node": 16, "simple": 1, "pytorch-converted": 3, "pytorch-operator": 3}
+QUICK = {"test_resnet50", "test_shufflenet", "test_squeezenet"}
+
+
+def is_quick(index: int, name: str, kind: str) -> bool:
+    return name in QUICK if kind == "real" else index % STEPS[kind] == 0
+
+
 CASES = [
-    pytest.param(name, marks=[pytest.mark.slow] if kind == "node" and index % 16 else [])
+    pytest.param(name, marks=[] if is_quick(index, name, kind) else [pytest.mark.slow])
     for index, (name, kind) in enumerate(names().items())
 ]
 

@@ -15,6 +15,7 @@ SLOW = (doubled_differently, many_ranges)  # both fold constants until there is 
 MAKERS = [pytest.param(make, marks=[pytest.mark.slow] * (make in SLOW), id=make.__name__) for make in CASES]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("make", MAKERS)
 def test_hostile(make: Callable[[], ModelProto], tmp_path: Path) -> None:
     path = tmp_path / "hostile.onnx"

@@ -66,6 +66,7 @@ def check_model(name: str, cpu: str) -> None:
     assert "clock_gettime" in calls  # the object is a whole one, and it was read
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("cpu", CPUS)
 def test_a_spread_for_each_cpu(cpu: str) -> None:
     number = CPUS.index(cpu)

@@ -33,11 +33,13 @@ def test_as_exact_as_onnxruntime(name: str) -> None:
     judge(name).check(plain(name))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_memory_passes_change_no_bit(name: str) -> None:
     assert_same_bits(judge(name).compiled(enable_memory_planning=False), plain(name))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("name", "threads"), list(zip(SMALL_MODELS, cycle([2, 3, 5]))))
 def test_threads_change_no_bit(name: str, threads: int) -> None:
     assert_same_bits(judge(name).compiled(threads=threads), plain(name))

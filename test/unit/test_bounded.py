@@ -50,6 +50,7 @@ def test_non_zero() -> None:
     judge(model, *({"x": x} for x in (SPARSE, np.zeros_like(SPARSE), np.ones_like(SPARSE), -0.0 * SPARSE)))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("axis", ["<axis = 0>", "<axis = -1>", ""])
 def test_compress(axis: str) -> None:
     model = model_of(f"g (float[4,3] x, bool[3] c) => (float[m] y) {{ y = Compress {axis} (x, c) }}")
@@ -61,6 +62,7 @@ def test_compress(axis: str) -> None:
 UNIQUE = "g (float[3,4] x) => (float[k] y, int64[m] i, int64[n] r, int64[m] c) { y, i, r, c = Unique <A> (x) }"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("attributes", ["sorted = 1", "sorted = 0", "axis = 0", "axis = 1, sorted = 0", "axis = -1"])
 def test_unique(attributes: str) -> None:
     model = model_of(UNIQUE.replace("A", attributes))

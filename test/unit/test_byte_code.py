@@ -29,6 +29,7 @@ def loops_of(cpu: str, rows: int) -> list[str]:
     return [found[2] for found in LOOP.finditer(text)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("cpu", "rows", "instruction", "count"),
     [

@@ -43,6 +43,7 @@ def results(calls: Sequence[Call]) -> list[Array]:
     ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("way", "cases", "names"),
     [

@@ -134,6 +134,7 @@ def size_of_code(build: Build, k: int, *, optimize: bool) -> int:
     return sum(1 for _ in module.walk())
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("optimize", [True, False], ids=["optimised", "plain"])
 @pytest.mark.parametrize("name", CASES)
 def test_code_does_not_grow(name: str, optimize: bool) -> None:
@@ -142,6 +143,7 @@ def test_code_does_not_grow(name: str, optimize: bool) -> None:
     assert after <= 1.2 * before + 20
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", ["average_pool 2-D", "max_pool 2-D", "conv", "conv in groups", "depthwise", "lrn"])
 def test_no_window_costs_much_more_than_one_of_7(name: str) -> None:
     build = pool("MaxPool", 2) if name == "max_pool 2-D" else CASES[name][0]

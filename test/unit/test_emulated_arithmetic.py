@@ -119,12 +119,14 @@ INTEGER = ["addi", "subi", "muli", "andi", "ori", "xori", "minsi", "maxsi", "min
 SAFE = ["divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui", "shli", "shrsi", "shrui"]
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("op", INTEGER)
 @pytest.mark.parametrize("element", ["i8", "i32", "i64"])
 def test_integers_wrap_around(op: str, element: str) -> None:
     check(f"%r = arith.{op} %v0, %v1 : $R", [element, element], element, lanes=4 if element == "i32" else 0)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("op", SAFE)
 @pytest.mark.parametrize("element", ["i8", "i32"])
 def test_divisions_and_shifts(op: str, element: str) -> None:
@@ -161,6 +163,7 @@ def test_halves(op: str, element: str) -> None:
     check(f"%r = arith.{op} %v0, %v1 : $R", [element, element], element)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("predicate", ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"])
 def test_integer_comparisons(predicate: str) -> None:
     check(f"%r = arith.cmpi {predicate}, %v0, %v1 : $T0", ["i8", "i8"], "i1")
@@ -223,6 +226,7 @@ def test_exact_functions(name: str) -> None:
 NEAR = "exp exp2 expm1 log log2 log10 log1p sin cos tan tanh erf atan sinh cosh asin acos asinh acosh atanh cbrt rsqrt"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", NEAR.split())
 def test_functions(name: str) -> None:
     check(f"%r = math.{name} %v0 : $R", ["f64"], "f64", tolerance=1e-12)

@@ -216,6 +216,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     return np.random.default_rng(0).random((4, 64), np.float32), np.zeros((4, 64), np.float32)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_threads_hand_each_other_values(program: Program, seed: int) -> None:
     given, got = rows()

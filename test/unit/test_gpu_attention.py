@@ -74,6 +74,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("number", range(len(TILES)))
 def test_sizes(number: int) -> None:
     for body, arrays in SIZES[number % 2 :: 2]:
@@ -103,6 +104,7 @@ def test_masks(kind: Any) -> None:
         check("attention", body, *arrays, given=TILES[number % len(TILES)])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("schedule", [Flash(2, 4, 1), Flash(1, 4, 1, 3)], ids=str)
 @pytest.mark.parametrize("nan_rows", [False, True])
 def test_rows_that_keep_no_key(schedule: Flash, nan_rows: bool) -> None:
@@ -132,6 +134,7 @@ ROUNDED = {"3xtf32": 4e-6, "tf32": 4e-3, "fp16": 4e-3, "bf16": 3e-2}
 TENSOR_TILES = [FlashTensor(1, 1, 2), FlashTensor(2, 2, 4), FlashTensor(1, 4, 2)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("precision", ROUNDED)
 def test_tensor_units(precision: str) -> None:
     target = GpuAttr.of(precision=precision)

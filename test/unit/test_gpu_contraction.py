@@ -118,6 +118,7 @@ CONVOLUTIONS = (padded, strided, first_layer, grouped, along_a_line, pointwise, 
 EXACT = 3e-6  # of the largest number: what sums of some hundreds of products in f32 are off by
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("schedule", [SMALL, SPLIT])
 @pytest.mark.parametrize("case", [*PRODUCTS, *CONVOLUTIONS])
 def test_tiles(case: Case, schedule: AnySchedule) -> None:
@@ -146,6 +147,7 @@ ROUNDED = {"tf32": 2e-3, "fp16": 2e-3, "bf16": 2e-2, "3xtf32": EXACT}
 WARPS = (Mma(32, 32, 32, 16, 16, 3), Mma(64, 32, 16, 32, 16, 2, splits=2))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("precision", ROUNDED)
 @pytest.mark.parametrize("case", [whole_numbers, whole_filters])
 def test_tensor_units_round_nothing_that_is_whole(case: Case, precision: str) -> None:
@@ -153,12 +155,14 @@ def test_tensor_units_round_nothing_that_is_whole(case: Case, precision: str) ->
         check_launches(case, schedule, target=GpuAttr.named("sm_80", precision), bound=1e-12)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("number", range(len(PRODUCTS) + len(CONVOLUTIONS)))
 def test_tensor_units(number: int) -> None:
     case = (*PRODUCTS, *CONVOLUTIONS)[number]
     check_launches(case, WARPS[number % 2], target=GpuAttr.named("sm_80", "tf32"), bound=ROUNDED["tf32"])
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("precision", ["3xtf32", "fp16", "bf16"])
 @pytest.mark.parametrize("case", [odd, both_transposed, first_layer, grouped])
 def test_precisions_of_tensor_units(case: Case, precision: str) -> None:

@@ -86,6 +86,7 @@ def cases(direction: str) -> list[Case]:
     ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_cells(direction: str) -> None:
     start = len(direction)  # so that each case gets another schedule in another direction

@@ -25,6 +25,7 @@ def _model(op_type: str, arrays: list[Array], known: bool = False, **attributes:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("size", [0, 1, 2, 5])
 def test_determinant(size: int) -> None:
     x = np.random.default_rng(2).standard_normal((2, 3, size, size)).astype(np.float32)
@@ -78,6 +79,7 @@ def test_bands_beyond_the_spectrum() -> None:
         mi.compile(_model("MelWeightMatrix", arrays, known=True))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("op_type", "shapes", "attributes"),
     [

@@ -31,6 +31,7 @@ CACHES: list[tuple[str, list[Array | None]]] = [("none", []), ("past", [*PAST]),
 WINDOWS = [(-1, -1), (0, -1), (1, 0), (-1, 1), (2, 1), (9, 9)]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("cache", "more"), CACHES, ids=[name for name, _ in CACHES])
 @pytest.mark.parametrize("causal", [0, 1])
 @pytest.mark.parametrize("window", WINDOWS)

@@ -35,6 +35,7 @@ def _signal(*shape: int, dtype: Any = np.float32) -> Array:
     return np.random.default_rng(7).standard_normal(shape).astype(dtype)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("size", [1, 7, 64, 67, 130, 1000])
 @pytest.mark.parametrize("inverse", [0, 1])
 def test_every_length(size: int, inverse: int) -> None:
@@ -54,6 +55,7 @@ def test_axes_and_lengths(axis: int, length: int | None) -> None:
     np.testing.assert_allclose(got, _parts(exact), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("length", [1, 9, 10])
 def test_half_a_spectrum_of_real_numbers_and_back(length: int) -> None:
     x = _signal(2, length, 1, dtype=np.float64)
@@ -77,6 +79,7 @@ def test_the_axis_was_an_attribute() -> None:
     np.testing.assert_allclose(got, _parts(np.fft.fft(x[..., 0], axis=2)), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("onesided", [0, 1])
 def test_frames(parts: int, onesided: int) -> None:

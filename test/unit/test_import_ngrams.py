@@ -19,6 +19,7 @@ TEXT = """
     }"""
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize("lengths", ["1, max_gram_length = 3", "2, max_gram_length = 2"])
 def test_runs_of_integers_are_counted(mode: str, lengths: str) -> None:

@@ -134,6 +134,7 @@ DEFORMED: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("shape", "attributes"), DEFORMED, ids=str)
 def test_deform_conv(shape: tuple[int, ...], attributes: dict[str, Any]) -> None:
     filters, inputs, *kernel = shape
@@ -210,6 +211,7 @@ def test_col2im(shape: list[int], kernel: list[int], attributes: dict[str, Any])
 NARROW = [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2fnuz, ml_dtypes.float4_e2m1fn, ml_dtypes.int4, ml_dtypes.uint2]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("known", [[1, 2], [1]], ids=["known", "of run time"])
 @pytest.mark.parametrize("dtype", [*NARROW, np.bool_, np.int64, np.uint64, ml_dtypes.bfloat16], ids=str)
 def test_pad_of_any_type_with_any_number(dtype: Any, known: list[int]) -> None:

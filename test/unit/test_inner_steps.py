@@ -101,6 +101,7 @@ def product(step: Products, *, inline: bool, valid: int, chains: int, taps: int)
     return ModuleOp([*common.functions, function])
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("chains", "taps", "valid"), [(1, 2, LANES), (4, 1, 5)])
 @pytest.mark.parametrize("inline", [True, False])
 @pytest.mark.parametrize("step", [WIDE, PAIRS, BYTES], ids=["f64 sums", "pairs", "bytes"])

@@ -95,6 +95,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("group", GROUPS)
 def test_attention(group: str) -> None:
     for run in spread(GROUPS[group][::2]):

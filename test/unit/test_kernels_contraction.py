@@ -29,6 +29,7 @@ def test_sizes_of_products() -> None:
     assert {name.partition("_")[0] for run in runs for name in run.names} == {"matmul"}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("group", GROUPS)
 def test_contractions(group: str) -> None:
     spread(GROUPS[group][::2])

@@ -24,6 +24,7 @@ LARGE = [
 GROUPS = {"large": LARGE, "kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("group", GROUPS)
 def test_depthwise(group: str) -> None:
     for run in spread(GROUPS[group][::2]):

@@ -92,6 +92,7 @@ EVERYWHERE: list[type[UnaryOp]] = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("op", EVERYWHERE)
 def test_unary(op: type[UnaryOp]) -> None:
     numbers = Random.uniform(-8, 8, 203).astype(np.float32)
@@ -139,6 +140,7 @@ def test_binary_of_special_numbers(op: type[BinaryOp]) -> None:
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint32])
 def test_integers(dtype: Any) -> None:
     low = 0 if np.dtype(dtype).kind == "u" else -100

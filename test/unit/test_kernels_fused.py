@@ -202,6 +202,7 @@ def test_weights_read_twice() -> None:
     check([both, filtered, squared, three_ways], Target(512, 1), Target(256, 2))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("axis", [1, 2, 3])
 def test_parts_of_other_buffers(axis: int) -> None:
     """Results are written where a concatenation wants them, residuals are read where a slice takes them from."""

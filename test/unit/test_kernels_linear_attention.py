@@ -45,6 +45,7 @@ def run(
     check("linear_attention", body, *arrays, **options)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("width", [1, 5, 16, 37])
 @pytest.mark.parametrize("given", [(0, None, None), (1, 3, None), (0, 1, 2), (1, None, 1)])
 def test_columns_and_gates(width: int, given: tuple[int, int | None, int | None]) -> None:

@@ -110,6 +110,7 @@ MOVEMENTS: dict[str, tuple[Body, list[Array]]] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", MOVEMENTS)
 def test_movement(name: str) -> None:
     body, arrays = MOVEMENTS[name]
@@ -155,6 +156,7 @@ OTHERS: dict[str, tuple[Body, list[Array]]] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("bits", [0, 128])
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_bodies(name: str, bits: int) -> None:
@@ -165,6 +167,7 @@ def test_other_bodies(name: str, bits: int) -> None:
 UNSIGNED = [Integer(width, Signedness.UNSIGNED) for width in (8, 64)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("to", [f16, bf16, f32, f64, i1, i8, i32, i64, *UNSIGNED], ids=str)
 @pytest.mark.parametrize("source", [np.float32, np.float16, np.int64, np.uint8, np.bool_])
 def test_casts(source: Any, to: Any) -> None:
@@ -210,6 +213,7 @@ def test_large_transposed_convolutions(kernel: list[int], dilation: int, stride:
         check("map", lambda w, given=given: w(ConvTransposeOp(w[0], w[1], **given)), picture, weight, tolerance=1e-5)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
 @pytest.mark.parametrize(
     "coordinate", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]

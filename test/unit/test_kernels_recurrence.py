@@ -135,6 +135,7 @@ def cases_of_activations() -> list[Case]:
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("made", [cases, cases_of_other_cells])
 def test_recurrence(made: Callable[[str], list[Case]], direction: str) -> None:

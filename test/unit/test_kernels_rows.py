@@ -55,6 +55,7 @@ def test_softmax(op: Any, shape: tuple[int, ...], axis: int) -> None:
     check("rows", lambda w: w(op(w[0], axis)), x, inplace={0: 0}, threads=3)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("bits", "threads"), TARGETS)
 def test_softmax_on_other_targets(bits: int, threads: int) -> None:
     for shape, axis in ((4, 100), 1), ((4, 100), 0), ((2, 3, 259), 2):
@@ -75,6 +76,7 @@ def test_softmax_of_special_numbers() -> None:
         check("rows", lambda w, axis=axis: w(LogSoftmaxOp(w[0], axis)), array)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 def test_layer_norm(shape: tuple[int, ...], axis: int) -> None:
     x, scale, bias = numbers(*shape) + 3, numbers(*shape[axis:]), numbers(*shape[axis:])
@@ -106,6 +108,7 @@ def test_reductions(op: Any, axes: tuple[int, ...]) -> None:
         check("rows", lambda w: w(op(w[0], axes, keep)), x, bits=128, threads=3, tolerance=1e-5)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("op", REDUCTIONS)
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float16, np.float64])
 def test_reductions_of_other_types(op: Any, dtype: Any) -> None:
@@ -137,6 +140,7 @@ def test_places_of_extrema(op: Any, last: bool, shape: tuple[int, ...], axis: in
         check("rows", lambda w: w(op(w[0], axis)), x, threads=2)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 @pytest.mark.parametrize(("exclusive", "reverse"), [(False, False), (True, False), (True, True)])
 def test_running_sums(shape: tuple[int, ...], axis: int, exclusive: bool, reverse: bool) -> None:
@@ -168,6 +172,7 @@ FUSED: dict[str, tuple[Body, list[Array]]] = {
 }
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", FUSED)
 @pytest.mark.parametrize(("bits", "threads"), [(0, 1), (256, 4)])
 def test_fused(name: str, bits: int, threads: int) -> None:
@@ -193,6 +198,7 @@ def test_other_types(dtype: Any) -> None:
 SINGLE_ROWS = [((34,), 0), ((1, 34), 1), ((1, 2, 17), 1), ((1, 1, 34), 1), ((2, 1, 34), 1), ((1, 34, 3), 1)]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("shape", "axis"), SINGLE_ROWS)
 def test_rows_along_axes_of_one_are_computed_once_and_in_place(shape: tuple[int, ...], axis: int) -> None:
     """Axes of one element have one index; with two the norm was computed again, of a row half written over."""

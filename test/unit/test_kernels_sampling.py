@@ -38,6 +38,7 @@ def positions_of(sizes: tuple[int, ...], result: tuple[int, ...], dtype: Any = n
     return np.choose(Random.integers(0, 5, shape), [near, near, near, halves, near * 50]).astype(dtype)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("sizes", "result"), SHAPES, ids=str)
 @pytest.mark.parametrize("padding", PADDINGS)
 def test_modes(sizes: tuple[int, ...], result: tuple[int, ...], padding: str) -> None:
@@ -57,6 +58,7 @@ def test_cubes() -> None:
     check("windows", lambda w: w(SampleOp(w[0], w[1], "cubic", "reflection")), x, positions, tolerance=2e-5, threads=2)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38, -1e30])
 def test_positions_that_nothing_is_at(value: float) -> None:
     x, positions = x_of((4, 3)), positions_of((4, 3), (6,))
@@ -118,6 +120,7 @@ ROIS[:8, 2:] = ROIS[:8, :2] + Random.uniform(0.1, 6, (8, 2))
 OF = Random.integers(-2, 2, len(ROIS))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("half_pixel", [False, True])
 @pytest.mark.parametrize("samples", [0, 3])
 def test_roi_align(samples: int, half_pixel: bool) -> None:
@@ -151,6 +154,7 @@ def test_regions_of_other_types(dtype: Any) -> None:
     )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("far", [np.nan, np.inf, 1e9, 3e38])
 def test_regions_without_an_end(far: float) -> None:
     """A run ends soon, and reads nothing outside."""
@@ -172,6 +176,7 @@ def test_regions_without_an_end(far: float) -> None:
         assert np.abs(found).max() <= np.abs(x).max()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("shape", "kernel", "options"),
     [

@@ -78,6 +78,7 @@ INTEGER_OPS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("lanes", [1, LANES])
 @pytest.mark.parametrize("element", ["i8", "i32", "i64"])
 @pytest.mark.parametrize("name", INTEGER_OPS)
@@ -124,6 +125,7 @@ def test_unsigned_division_and_shifts(lanes: int) -> None:
         np.testing.assert_array_equal(got, values.astype(np.uint32).view(np.int32), err_msg=name)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("lanes", [1, LANES])
 @pytest.mark.parametrize("element", ["f16", "bf16", "f32", "f64"])
 def test_floats(element: str, lanes: int) -> None:

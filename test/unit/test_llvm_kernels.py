@@ -41,6 +41,7 @@ def micro_kernel(rows: int, columns: int, pieces: int = 1) -> str:
     return f"func.func @f({arguments}) {{\n{body}\nfunc.return\n}}"
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("rows", "columns", "pieces", "cpu", "register"),
     [

@@ -67,6 +67,7 @@ def error_in_ulps(got: np.ndarray, exact: np.ndarray) -> tuple[float, int]:
     return float(np.max(np.nan_to_num(error[finite], nan=inf))), int(np.sum(~finite & ~same))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("lanes", [1, 16])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_accuracy(name: str, lanes: int) -> None:

@@ -25,6 +25,7 @@ REDUCTIONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 CASES = [(kind, element) for kind, (elements, _) in REDUCTIONS.items() for element in elements.split()]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("lanes", [1, 3, 16, 24, 64])
 @pytest.mark.parametrize(("kind", "element"), CASES)
 def test_reductions(kind: str, element: str, lanes: int) -> None:

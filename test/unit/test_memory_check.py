@@ -33,6 +33,7 @@ def checked(name: str, **options: Any) -> CheckedEngine:
     return found
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_checked_engine_answers_as_any_other(name: str, threads: int) -> None:
@@ -209,6 +210,7 @@ def stray(kernel: str, distance: int) -> Observer:
     return observer
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     ("kernel", "distance", "place"),

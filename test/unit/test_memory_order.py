@@ -67,6 +67,7 @@ def is_topological(program: Program, order: list[int]) -> bool:
     )
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("scratch", [False, True])
 @pytest.mark.parametrize("inplace", [False, True])
 def test_small_programs_get_the_best_order_there_is(inplace: bool, scratch: bool) -> None:

@@ -58,6 +58,7 @@ def test_answers_are_the_same_to_the_bit(batch: int) -> None:
         assert_same(run_module(module, blob_store(ctx), inputs), wanted)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("left_out", ["order-kernels", "mark-inplace", "elide-copies", "insert-barriers"])
 def test_every_pass_can_be_left_out(left_out: str) -> None:
     for seed in range(15):
@@ -67,6 +68,7 @@ def test_every_pass_can_be_left_out(left_out: str) -> None:
         assert_same(run_module(module, blob_store(ctx), inputs), wanted)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_is_right(strategy: str) -> None:
     for seed in range(8):
@@ -95,6 +97,7 @@ def test_sharing_never_raises_the_bound() -> None:
         assert bounds[1] <= bounds[0], f"seed {seed}"
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("disabled", ["", "add,sub,max,relu"])
 @pytest.mark.parametrize("alignment", [8, 4096])
 def test_an_order_is_never_worse_than_the_given_one(alignment: int, disabled: str) -> None:

@@ -54,6 +54,7 @@ def _bits(array: Array) -> Array:
     return np.where(np.isnan(wide), 0xFF, array.view(np.uint8))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("source", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
 def test_floats_become_the_nearest_narrow_ones(source: Any) -> None:
     x = _numbers(source)
@@ -130,6 +131,7 @@ def _weight_model(data_type: int, numbers: Array, raw: bool) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize(
     ("name", "bits"), [("INT4", 4), ("UINT4", 4), ("INT2", 2), ("UINT2", 2), ("FLOAT4E2M1", 4), ("FLOAT8E4M3FN", 8)]

@@ -57,6 +57,7 @@ def _ends(dtype: str) -> Array:
     return np.array(numbers + ([-1, -2, -7, -100] if info.min else []), dtype)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_powers_of_integers(dtype: str) -> None:
     x, bits = _ends(dtype), 8 * np.dtype(dtype).itemsize
@@ -78,6 +79,7 @@ def test_powers_of_integers(dtype: str) -> None:
         assert [int(each) % 2**bits for each in result] == [pow(int(base), exponent, 2**bits) for base in x]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_wrap_and_are_divided_toward_zero(dtype: str) -> None:
     x = _ends(dtype)
@@ -122,6 +124,7 @@ def test_what_remains_of_floats(dtype: str, fmod: int) -> None:
     np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(wanted)[number])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
 def test_norms_of_integers(dtype: str) -> None:
     """In f64, of which the whole part is the result."""

@@ -36,6 +36,7 @@ def test_plans_do_not_depend_on_hashes() -> None:
     assert len(outputs) == 1
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_same_problem_again_is_the_same_plan(strategy: str) -> None:
     problem = perfect_packing(4, height=1000, steps=40, cuts=60)

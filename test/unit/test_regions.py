@@ -54,6 +54,7 @@ def test_loops_that_end_early_keep_the_answer(seed: int) -> None:
     judge(seed, MEMORY, whiles=True)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("left_out", MEMORY[:2] + MEMORY[3:4])
 def test_every_pass_can_be_left_out(left_out: str) -> None:
     for seed in range(8):

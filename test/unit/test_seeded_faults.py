@@ -11,6 +11,7 @@ FOUND = 0.88
 """Of all faults, the part that some emulation finds; the others change nothing that anybody could see."""
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_code_without_faults_is_right(name: str) -> None:
     of = subject(name)
@@ -28,6 +29,7 @@ def test_every_kind_of_fault_can_be_made() -> None:
     assert all(all_faults()[kind] for kind in KINDS)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

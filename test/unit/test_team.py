@@ -185,6 +185,7 @@ def test_a_team_grows_by_what_it_lacks() -> None:
         assert len(list(Path("/proc/self/task").iterdir())) - before == there - 1
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("there", [1, 2, 3])
 @pytest.mark.parametrize("name", ["perceptron", "lookup"])
 def test_fewer_threads_than_planned_change_no_bit(name: str, there: int, monkeypatch: pytest.MonkeyPatch) -> None:
