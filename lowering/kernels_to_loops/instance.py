@@ -168,14 +168,14 @@ class Instance(Generic[B]):
         assert isinstance(self.kernel.interface, InterfaceAttr)
         layout, granted = self.schedule.scratch(self.kernel), self.kernel.interface
         where = f"{describe(self.kernel)} @{self.name}: scratch '{name}'"
-        for parts, start, room in (
-            (layout.shared, 0, granted.scratch.data),
-            (layout.own, granted.scratch.data, granted.per_thread.data),
+        for parts, needed, start, room in (
+            (layout.shared, layout.together, 0, granted.scratch.data),
+            (layout.own, layout.per_thread, granted.scratch.data, granted.per_thread.data),
         ):
             for part in parts:
                 if part.name != name:
                     continue
-                if part.end > room or self.scratch is None:
+                if (needed > room and part.end > room) or self.scratch is None:
                     raise CompileError(f"{where} ends at byte {part.end}, but the interface asks for {room}")
                 at: Index = start + part.offset
                 if parts is layout.own:

@@ -20,6 +20,7 @@ from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.extensions.llvm import ExtractElementOp
+from ...dialects.symbolic.sizes import is_fixed
 from . import halves
 from .body import FunctionBody, Handler, fail, integers_of
 from .instructions import fast_math_attr, integer_list
@@ -174,7 +175,7 @@ def _create_mask(body: FunctionBody, op: Operation) -> None:
     lanes = lanes_of(op.results[0].type)
     assert lanes is not None
     known = body.known.get(count)
-    if known is not None:
+    if known is not None and is_fixed(known):
         body.values[op.results[0]] = _first_lanes(body, lanes, known)
         return
     bounded = body.overloaded("llvm.smax", (count, body.integer(0)))

@@ -90,6 +90,23 @@ def turned(b: ModelBuilder) -> Sequence[str]:
     return [b.node("Transpose", b.input("x", ["a", "b", 5]), perm=[2, 0, 1])]
 
 
+def products(b: ModelBuilder) -> Sequence[str]:
+    """Of two inputs: how many columns the last panel has is told at run time."""
+    x, y = b.input("x", ["n", "a", 6]), b.input("y", ["n", 6, "b"])
+    z = b.node("Relu", b.node("MatMul", x, y))
+    return [z, b.node("MatMul", z, b.node("Transpose", z, perm=[0, 2, 1]))]
+
+
+def along_rows(b: ModelBuilder) -> Sequence[str]:
+    x = b.input("x", ["a", "b"])
+    return [b.node("Softmax", x), b.node("ReduceSum", x, b.ints(1)), b.node("Softmax", x, axis=0)]
+
+
+def of_pictures(b: ModelBuilder) -> Sequence[str]:
+    x = b.input("x", ["n", 3, "h", "w"])
+    return [b.node("GlobalAveragePool", x), b.node("InstanceNormalization", x, b.weight(3), b.weight(3))]
+
+
 CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
     (depthwise, PICTURES, SOME_PICTURES),
     (
@@ -104,6 +121,13 @@ CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
     (running, TABLES, SOME_TABLES),
     (across_channels, {"h": (3, 8, 24), "w": (3, 8, 24)}, [[8, 8], [3, 3], [4, 24], [7, 8]]),
     (turned, TABLES, SOME_TABLES),
+    (
+        products,
+        {"n": (1, 2, 3), "a": (1, 5, 40), "b": (1, 9, 40)},
+        [[2, 5, 9], [1, 1, 1], [3, 40, 8], [2, 17, 33], [1, 1, 40]],
+    ),
+    (along_rows, {"a": (1, 5, 30), "b": (1, 33, 70)}, [[5, 33], [1, 1], [30, 70], [7, 64], [8, 65], [3, 8]]),
+    (of_pictures, PICTURES, SOME_PICTURES[:5]),
 ]
 
 

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import MemRefType
 
 from ....dialects.graph.reduction import CumulativeOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import bounds_of
 from ....passes.kernels.forms.rows import RowForm, the_row_form
 from ....passes.kernels.schedules.cpu.rows import Rows
 from ..elements.rules import element_values
@@ -87,7 +88,7 @@ class _RowWriter:
         options = k.schedule_as(Rows)
         if isinstance(form.root, CumulativeOp) and form.along:
             return None
-        if domain.size(domain.axes()[last]) < 2:
+        if bounds_of(domain.size(domain.axes()[last]))[1] < 2:
             return None
         try:
             written = trial.write(domain, self.elements.once, vector=last, lanes=2)

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.contraction import ConvOp, is_byte
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
 from ..instance import KernelInstance
@@ -44,7 +44,7 @@ class Tiling:
     depth: Index
     rest: int  # elements of a tap's inner sum beyond whole steps
     panels: Index
-    tail: int
+    tail: Index
     nr: int
     lanes: int  # of a vector register
     chains: int
@@ -58,8 +58,7 @@ class Tiling:
         options = k.schedule_as(Panels)
         nr = options.nr
         assert isinstance(nest.columns, int) and isinstance(nest.run, int) and isinstance(nest.depth, int)
-        columns = pinned(nest.columns)  # how many the last panel has decides on its tiles
-        panels = -(-columns // nr)
+        panels = -(-nest.columns // nr)
         step = _step_of(form)
         run = -(-nest.run // step.depth) * step.depth
         chains = chains_of(_rows(form), nest.run)
@@ -71,15 +70,15 @@ class Tiling:
             step,
             Extent(run),
             Extent(nest.depth // nest.run * run),
-            nest.run % step.depth,
+            pinned(nest.run % step.depth),
             Extent(panels),
-            columns - (panels - 1) * nr,
+            nest.columns - (panels - 1) * nr,
             nr,
             options.lanes,
             chains,
             parts,
             Extent(part),
-            options.prefetch if panels > 1 else 0,
+            options.prefetch if bounds_of(panels)[1] > 1 else 0,
         )
 
 
@@ -111,6 +110,14 @@ class _Row:
     ahead: Index
 
 
+@dataclass(frozen=True)
+class _Width:
+    """`valid` of the `lanes` columns of a tile exist; 0: as many as the last panel has, which is known at run time."""
+
+    lanes: int
+    valid: int
+
+
 class TileCalls:
     """Writes calls of strips of tiles; `k.places` are where the nest's buffers lie."""
 
@@ -124,29 +131,42 @@ class TileCalls:
     def strips(self, site: Site, first: Index, last: Index, nest: Nest | None = None) -> None:
         """Tiles `first` to `last` - 1 of a row, of the tiling's nest or of one that differs in offsets only."""
         row = self._row(nest or self.nest, site)
-        self.by_width(site.panel, lambda valid: self._by_class(nest or self.nest, row, first, last, valid))
+        self.by_width(site.panel, lambda width: self._by_class(nest or self.nest, row, first, last, width))
 
-    def by_width(self, panel: Index, body: Callable[[int], None]) -> None:
+    def by_width(self, panel: Index, body: Callable[[_Width], None]) -> None:
         """Run `body` with the number of columns that the panel really has: fewer in the last one."""
-        tiling = self.tiling
-        if tiling.tail == tiling.nr or tiling.panels == 1:
-            body(tiling.tail)
-        else:
-            is_last = self.b.compare("eq", panel, self.b.sub(tiling.panels, 1))
-            self.b.when(is_last, lambda: body(tiling.tail), lambda: body(tiling.nr))
+        b, tiling = self.b, self.tiling
+        nr, tail, lanes = tiling.nr, tiling.tail, tiling.lanes
+        if isinstance(tail, int) and is_fixed(tail):
+            last = _Width(-(-tail // lanes) * lanes, tail)
+            if tail == nr or tiling.panels == 1:
+                body(last)
+            else:
+                is_last = b.compare("eq", panel, b.sub(tiling.panels, 1))
+                b.when(is_last, lambda: body(last), lambda: body(_Width(nr, nr)))
+            return
 
-    def _by_class(self, nest: Nest, row: _Row, first: Index, last: Index, valid: int) -> None:
+        def some() -> None:
+            if lanes < nr:
+                b.when(b.compare("sle", tail, lanes), lambda: body(_Width(lanes, 0)), lambda: body(_Width(nr, 0)))
+            else:
+                body(_Width(nr, 0))
+
+        is_last = b.compare("eq", panel, b.sub(tiling.panels, 1))
+        b.when(b.conjunction(is_last, b.compare("slt", tail, nr)), some, lambda: body(_Width(nr, nr)))
+
+    def _by_class(self, nest: Nest, row: _Row, first: Index, last: Index, width: _Width) -> None:
         b = self.b
         if len(nest.classes) == 1:
             (only,) = nest.classes
-            self._strip(nest, only, row, first, b.sub(last, first), valid)
+            self._strip(nest, only, row, first, b.sub(last, first), width)
             return
         for each in nest.classes:
             low = b.max(first, each.first)
             count = b.sub(b.min(last, b.add(each.first, each.count)), low)
 
             def strip(each: TileClass = each, low: Index = low, count: Index = count) -> None:
-                self._strip(nest, each, row, low, count, valid)
+                self._strip(nest, each, row, low, count, width)
 
             b.when(b.compare("sgt", count, 0), strip)
 
@@ -176,8 +196,8 @@ class TileCalls:
             ahead=b.mul(rows.count, panel_size) if self.tiling.prefetch else 0,
         )
 
-    def _strip(self, nest: Nest, shape: TileClass, row: _Row, first: Index, count: Index, valid: int) -> None:
-        """`count` tiles of the class `shape` from tile `first` of the row on, with `valid` columns."""
+    def _strip(self, nest: Nest, shape: TileClass, row: _Row, first: Index, count: Index, width: _Width) -> None:
+        """`count` tiles of the class `shape` from tile `first` of the row on, so wide."""
         b, tiling = self.b, self.tiling
         # Taps that lie side by side are one loop; not with several chains, which would take turns in another order, nor
         # where a tap ends within a step.
@@ -187,8 +207,8 @@ class TileCalls:
         tile = Tile(
             step=step,
             rows=shape.rows,
-            lanes=-(-valid // tiling.lanes) * tiling.lanes,
-            valid=valid,
+            lanes=width.lanes,
+            valid=width.valid,
             taps=((0, shape.rows),) if merged else taps,
             result=self.result,
             operands=tuple(self._operand(nest, each) for each in nest.operands),
@@ -210,6 +230,7 @@ class TileCalls:
 
         strip = Strip(
             tiles=count,
+            columns=0 if width.valid else tiling.tail,
             depth=b.mul(nest.run, len(taps)) if merged else nest.run,
             a=rows(nest.a, row.a),
             panel=row.panel,

@@ -52,7 +52,8 @@ class TileOperand:
 class Tile:
     """The shape of a register tile: everything that its code is written for.
 
-    `taps` are [low, high) rows for each tap of a filter row. `valid` of the `lanes` columns exist.
+    `taps` are [low, high) rows for each tap of a filter row. `valid` of the `lanes` columns exist; 0: as many
+    as the strip is told.
     """
 
     step: InnerStep
@@ -89,7 +90,8 @@ class Tile:
         clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if self.clipped else ""
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
         kind = "bytes" if isinstance(self.step, ByteDot) else "tile"
-        return f"{kind}_{self.rows}x{self.valid}{taps}{clip}"
+        columns = self.valid or f"upto{self.lanes}"
+        return f"{kind}_{self.rows}x{columns}{taps}{clip}"
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ class Strip:
     next_result: Index = 0
     above: Index = 0
     below: Index = 0
+    columns: Index = 0  # of the tiles, where these don't say it
     part: Index = 0  # rows of the filter, or elements of a run, that are summed apart
 
 
@@ -171,6 +174,7 @@ def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
         next_result=number(strip.next_result, tile.walks_panels),
         above=number(strip.above, tile.padding != 0 and tile.filter_rows),
         below=number(strip.below, tile.padding != 0 and tile.filter_rows),
+        columns=number(strip.columns, not tile.valid),
         part=number(strip.part, tile.parts != "none"),
     )
 
@@ -180,6 +184,7 @@ class _TileWriter:
 
     def __init__(self, b: LoopBuilder, tile: Tile, epilogue: FusedOps, strip: Strip, number: Index) -> None:
         self.b, self.tile, self.epilogue, self.strip = b, tile, epilogue, strip
+        self.valid: Index = tile.valid or strip.columns
         first = 0 if tile.walks_panels else b.mul(number, tile.rows)
         column = b.mul(number, strip.next_result)
         taps = len(tile.taps)
@@ -220,7 +225,7 @@ class _TileWriter:
         start = b.constant(0.0, vector)
         if self.strip.bias is not None:
             bias = b.view(self.strip.bias, 0, [tile.lanes], [1])
-            start = convert(b, b.vload(bias, [0], tile.lanes, tile.valid), tile.result, tile.step.sums)
+            start = convert(b, b.vload(bias, [0], tile.lanes, self.valid), tile.result, tile.step.sums)
         if tile.padding and tile.filter_rows:
             start = self._padded_rows(start)
         sums = self._sums([start] * tile.rows)
@@ -229,7 +234,7 @@ class _TileWriter:
         element = memref_type(self.out).element_type
 
         def store(sums: SSAValue, row: Index) -> None:
-            b.vstore(stored(b, self._emit(self._result(sums), row), element), self.out, [row, 0], tile.valid)
+            b.vstore(stored(b, self._emit(self._result(sums), row), element), self.out, [row, 0], self.valid)
 
         if self.epilogue.inline:
             for row in range(tile.rows):
@@ -238,10 +243,10 @@ class _TileWriter:
         # Sums wait for the second pass where the result goes, unless they are of another type.
         waiting = self.out if tile.step.sums == element else b.alloca(tile.step.sums, [tile.rows, tile.lanes])
         for row in range(tile.rows):
-            b.vstore(sums[row], waiting, [row, 0], tile.valid)
+            b.vstore(sums[row], waiting, [row, 0], self.valid)
 
         def second_pass(row: Index, _: Sequence[SSAValue]) -> None:
-            store(b.vload(waiting, [row, 0], tile.lanes, tile.valid), row)
+            store(b.vload(waiting, [row, 0], tile.lanes, self.valid), row)
 
         b.loop(0, tile.rows, second_pass)
 
@@ -386,7 +391,7 @@ class _TileWriter:
         window, lanes = self.windows[value], self.tile.lanes
         if not self.operands[value].by_column:
             return self.b.splat(loaded(self.b, self.b.load(window, [row, 0])), lanes)
-        return loaded(self.b, self.b.vload(window, [row, 0], lanes, self.tile.valid))
+        return loaded(self.b, self.b.vload(window, [row, 0], lanes, self.valid))
 
     def _emit(self, sums: SSAValue, row: Index) -> SSAValue:
         """The stored vector for row `row`."""
