@@ -12,7 +12,7 @@ Shape: TypeAlias = "tuple[int, ...]"
 Formulas: TypeAlias = "Callable[..., tuple[int, ...]]"
 """Takes the values of the symbols, in order. Raises ZeroDivisionError for a quotient whose divisor is 0 there."""
 
-_TEXT = Combine(str, lambda a, b: f"({a} + {b})", lambda a, b: f"{a} * {b}", lambda a, b: f"({a} // ({b}))")
+_TEXT = Combine(str, lambda a, b: f"{a} + {b}", lambda a, b: f"{a} * {b}", lambda a, b: f"(({a}) // ({b}))")
 
 
 def formulas(polynomials: Iterable[Terms], symbols: Sequence[Symbol]) -> Formulas:

@@ -56,6 +56,18 @@ def test_joining_what_is_empty_takes_no_compile_of_its_own() -> None:
     assert engine.compiles == 1
 
 
+def test_one_query_behind_a_past_of_any_length() -> None:
+    b = ModelBuilder("step", opset=23)
+    q, k, v = (b.input(name, [1, heads, 1, 8]) for name, heads in (("q", 6), ("k", 2), ("v", 2)))
+    pasts = [b.input(name, [1, 2, "past", 8]) for name in ("pk", "pv")]
+    attended = b.nodes("Attention", 3, q, k, v, "", *pasts, is_causal=1)[0]
+    model = b.model([b.node("Reshape", attended, b.ints(6, 8))])
+    engine = engine_for(model, past=(0, 20, 40))
+    for past in (20, 0, 1, 3, 7, 40):
+        check_at(engine, model, past=past)
+    assert engine.compiles == 1
+
+
 @pytest.mark.parametrize(("operator", "compiles"), [("ReduceSum", 4), ("MatMul", 3), ("Gather", 1)])
 def test_something_made_of_nothing_is_right_too(operator: str, compiles: int) -> None:
     b = ModelBuilder("made")

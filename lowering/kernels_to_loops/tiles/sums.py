@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ....dialects.symbolic.sizes import bounds_of, is_fixed
+from ....dialects.symbolic.sizes import bounds_of, is_fixed, now
 
 Parts: TypeAlias = Literal["none", "filter rows", "runs"]
 """What is summed apart: rows of the filter, or elements of a run (of a tap, or of taps that adjoin)."""
@@ -28,7 +28,7 @@ def chains_of(rows: int, depth: int) -> int:
     wait for themselves.
     """
     chains = {1: 8, 2: 4, 3: 2}.get(rows, 1)
-    return chains if depth >= chains else 1
+    return chains if now(depth) >= chains else 1
 
 
 def parts_of(depth: int, run: int, taps: int, chains: int) -> tuple[Parts, int]:
