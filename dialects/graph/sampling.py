@@ -107,7 +107,7 @@ class SampleOp(ReductionOp):
         """Where a dimension of so many elements begins and ends, and is mirrored."""
         return (0, size - 1) if self.corners is not None else (-0.5, size - 0.5)
 
-    def far(self, size: int) -> tuple[float, float]:
+    def far(self, size: int) -> tuple[int, int]:
         """Positions from which on all neighbours are outside."""
         return -1 - self.neighbours // 2, size + self.neighbours // 2
 

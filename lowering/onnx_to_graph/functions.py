@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.symbolic.sizes import is_fixed
 from .held import Held
 from .types import onnx_type_of
 
@@ -106,7 +107,8 @@ def schema_body(node: NodeProto, schema: Schema, opset: int, operands: Iterable[
 def _type_proto(operand: Held | None) -> TypeProto:
     if not isinstance(operand, SSAValue):
         return TypeProto()
-    return helper.make_tensor_type_proto(onnx_type_of(element_type_of_value(operand)), shape_of(operand))
+    shape = [size if is_fixed(size) else None for size in shape_of(operand)]
+    return helper.make_tensor_type_proto(onnx_type_of(element_type_of_value(operand)), shape)
 
 
 def given_attributes(node: NodeProto, function: FunctionProto, schema: Schema | None) -> dict[str, AttributeProto]:

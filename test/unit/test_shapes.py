@@ -162,6 +162,14 @@ def pooled(b: ModelBuilder) -> Sequence[str]:
     return [b.node("GlobalAveragePool", b.node("Relu", y))]
 
 
+def sampled(b: ModelBuilder) -> Sequence[str]:
+    return [b.node("GridSample", b.input("x", [1, 3, "h", "w"]), b.input("grid", [1, 5, "h", 2]))]
+
+
+def cropped(b: ModelBuilder) -> Sequence[str]:
+    return [b.node("CenterCropPad", b.input("x", [3, "h", "w"]), b.ints(8, 8), axes=[1, 2])]
+
+
 ROWS: dict[str, Span] = {"n": (1, 4, 16)}
 PICTURES: dict[str, Span] = {"h": (4, 8, 32), "w": (4, 8, 32)}
 SOME_ROWS = [[4], [1], [2], [7], [16]]
@@ -183,6 +191,8 @@ CASES = [
     Case(scaled_by_floats, {"n": (1, 2, 8)}, [[2], [1], [3]], 3),
     Case(joined, {"n": (1, 2, 8), "m": (1, 3, 9)}, [[2, 3], [1, 9], [8, 1]]),
     Case(normalised, PICTURES, SOME_PICTURES),
+    Case(sampled, PICTURES, SOME_PICTURES, 4),
+    Case(cropped, PICTURES, SOME_PICTURES, 4),
     Case(pooled, {"h": (32, 192, 192), "w": (32, 192, 192)}, [[192, 192], [64, 96], [32, 32]]),
 ]
 

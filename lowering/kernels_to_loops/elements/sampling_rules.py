@@ -135,7 +135,7 @@ class _Axis:
 
     def neighbour(self, tap: int) -> Expr:
         """Where a neighbour stands, perhaps outside."""
-        low, high = (int(end) for end in self.op.far(self.size))
+        low, high = self.op.far(self.size)
         behind = -((self.op.neighbours - 1) // 2)
         first = self._once("first", lambda: self.v.b.index(whole(self.v, self.before())))
         return self.v.variable(("neighbours", first), lambda: first, low, high) + (behind + tap)
