@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import numpy as np
 from fuzz.growth import Case, Growth, Misfit
-from fuzz.makers import control, elementwise, movement, networks, numbers, space
+from fuzz.makers import control, elementwise, microsoft, movement, networks, numbers, sizes, space, tail
 
-FAMILIES = (elementwise, movement, networks, control, numbers, space)
+FAMILIES = (elementwise, movement, networks, control, numbers, space, tail, sizes, microsoft)
 MAKERS = {maker: weight for family in FAMILIES for maker, weight in family.MAKERS.items()}
 OTHER_TYPES = (np.int64, np.int32, np.bool_, np.uint8, np.int8)
 

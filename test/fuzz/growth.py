@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, cast
 import ml_dtypes
 import numpy as np
 from fuzz.reference import evaluate
-from onnx import ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper, shape_inference
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper, shape_inference
 
 from mini_infer.dialects.graph.narrow import narrow_types
 from mini_infer.dialects.graph.values import Array
@@ -26,7 +26,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16), BFLOAT16)
 LARGEST = 4000  # elements of a value
 OLDEST = 7  # opset
-NEWEST = min(defs.onnx_opset_version(), 24)
+NEWEST = 24
 
 
 class Misfit(Exception):
@@ -86,7 +86,7 @@ def distance(found: Array, expected: Array) -> float:
 
 
 WIDE = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16}
-TYPE_ATTRIBUTES = ("to", "dtype", "stash_type", "output_dtype", "softmax_precision")
+TYPE_ATTRIBUTES = ("to", "dtype", "stash_type", "output_dtype", "output_datatype", "softmax_precision")
 
 
 def widened(node: NodeProto) -> NodeProto:
@@ -114,19 +114,25 @@ def wide_array(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype in FLOATS else array
 
 
-def evaluated(node: NodeProto, opset: int, inputs: dict[str, Array]) -> list[Array]:
-    """A node's results by onnx.reference; Misfit where their shapes are not those that ONNX infers."""
+def evaluated(nodes: Sequence[NodeProto], opset: int, inputs: dict[str, Array]) -> list[Array]:
+    """The last node's results by onnx.reference; Misfit where their shapes are not those that ONNX infers."""
     graph = helper.make_graph(
-        [node],
+        nodes,
         "one",
         [helper.make_tensor_value_info(name, onnx_type(array.dtype), array.shape) for name, array in inputs.items()],
-        [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in node.output if name],
+        [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in nodes[-1].output if name],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    model = _model(graph, opset)
     results = evaluate(model, inputs)
     if not as_inferred(model, results):
         raise Misfit
     return results
+
+
+def _model(graph: GraphProto, opset: int) -> ModelProto:
+    domains = {node.domain: 1 for node in graph.node} | {"": opset}
+    imports = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
 def as_inferred(model: ModelProto, results: Sequence[Array]) -> bool:
@@ -157,6 +163,8 @@ class Growth:
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
         self.opset = self.integer(OLDEST, NEWEST + 1) if self.chance(0.6) else self.integer(17, NEWEST + 1)
+        if self.chance(0.1):
+            self.opset = self.integer(NEWEST + 1, defs.onnx_opset_version() + 1)  # which ONNX Runtime doesn't know yet
         self.dtype = FLOATS[int(self.random.choice(len(FLOATS), p=[0.76, 0.1, 0.08, 0.06]))]
         if self.dtype == BFLOAT16:
             self.opset = max(self.opset, 13)  # hardly an operator took it before
@@ -292,6 +300,7 @@ class Growth:
         results: int = 1,
         moves: bool = False,
         reads: Sequence[Value] = (),
+        domain: str = "",
         **given: Any,
     ) -> Value:
         """Adds a node and gives its first result. `moves`: it computes nothing, or nothing that is rounded. `reads`:
@@ -299,13 +308,14 @@ class Growth:
 
         Attributes that are None are left out.
         """
-        self._check_types(op_type, operands)
+        if not domain:
+            self._check_types(op_type, operands)
         names = ["" if value is None else value.name for value in operands]
         while names and not names[-1]:
             names.pop()
         made = [f"v{self._names + index}" for index in range(results)]
         attributes = {key: value for key, value in given.items() if value is not None}
-        node = helper.make_node(op_type, names, made, f"{op_type}_{len(self.nodes)}", **attributes)
+        node = helper.make_node(op_type, names, made, f"{op_type}_{len(self.nodes)}", domain=domain, **attributes)
         taken = [value for value in (*operands, *reads) if value is not None]
         exact = all(value.exact for value in taken)
         found = self._evaluated(node, taken)
@@ -315,12 +325,38 @@ class Growth:
         ]
         for value in values:
             self._check(value, exact)
-        self.nodes.append(node)
-        self._names += results
+        self._keep([node], values, taken)
+        return values[0]
+
+    def chain(self, nodes: Sequence[NodeProto], taken: Sequence[Value]) -> Value:
+        """Adds nodes whose last one makes a tensor of what is taken, moved only, by way of what is none."""
+        names = {name: f"{name}{len(self.nodes)}" for node in nodes for name in node.output}
+        last = nodes[-1].output[0]
+        names[last] = f"v{self._names}"
+        for node in nodes:
+            self.schema(node.op_type)
+            for listed in (node.input, node.output):
+                listed[:] = [names.get(name, name) for name in listed]
+            node.name = f"{node.op_type}_{len(self.nodes)}_{node.output[0]}"
+        found: list[Array] = []
+        for wide in (False, True):
+            made = [widened(node) for node in nodes] if wide else nodes
+            arrays = {value.name: value.wide if wide else value.array for value in taken}
+            try:
+                found.append(evaluated(made, self.opset, arrays)[0])
+            except Exception as error:
+                raise Misfit from error
+        value = Value(names[last], found[0], found[1], all(each.exact for each in taken))
+        self._check(value, value.exact)
+        self._keep(nodes, [value], taken)
+        return value
+
+    def _keep(self, nodes: Sequence[NodeProto], values: Sequence[Value], taken: Sequence[Value]) -> None:
+        self.nodes += nodes
+        self._names += len(values)
         self._read.update(value.name for value in taken)
         self.values += values
         self._known.update({value.name: value for value in values})
-        return values[0]
 
     def _check_types(self, op_type: str, operands: Sequence[Value | None]) -> None:
         """Misfit unless the operator takes operands of these types."""
@@ -338,8 +374,8 @@ class Growth:
 
     def _evaluated(self, node: NodeProto, operands: Sequence[Value]) -> list[tuple[Array, Array]]:
         try:
-            narrow = evaluated(node, self.opset, {value.name: value.array for value in operands})
-            wide = evaluated(widened(node), self.opset, {value.name: value.wide for value in operands})
+            narrow = evaluated([node], self.opset, {value.name: value.array for value in operands})
+            wide = evaluated([widened(node)], self.opset, {value.name: value.wide for value in operands})
         except Exception as error:  # whatever the reference can't do is left out
             raise Misfit from error
         if [each.shape for each in narrow] != [each.shape for each in wide]:
@@ -379,8 +415,7 @@ class Growth:
             [_described(value.name, value.array) for value in outputs],
             [numpy_helper.from_array(array, name) for name, array in self.weights.items()],
         )
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
-        return Case(model, dict(self.inputs))
+        return Case(_model(graph, self.opset), dict(self.inputs))
 
 
 def _described(name: str, array: Array) -> Any:
