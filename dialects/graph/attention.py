@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import Float64Type, FloatAttr, LocationAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
+from ..symbolic.sizes import equal
 from .base import GraphOp, broadcasts_to, require, require_float, require_same_element_type
 from .values import (
     AnyTensor,
@@ -71,11 +72,13 @@ class AttentionOp(GraphOp):
         require_same_element_type(self.query, self.key, self.value)
         q, k, v = shape_of(self.query), shape_of(self.key), shape_of(self.value)
         require(len(q) == len(k) == len(v) == 4, "query, key and value need four dimensions")
-        require(q[0] == k[0] == v[0], f"batches {q[0]}, {k[0]} and {v[0]} of query, key and value differ")
+        require(
+            equal(q[0], k[0]) and equal(k[0], v[0]), f"batches {q[0]}, {k[0]} and {v[0]} of query, key and value differ"
+        )
         grouped = k[1] == v[1] and (q[1] % k[1] == 0 if k[1] else q[1] == 0)
         require(grouped, f"{q[1]} query heads on {k[1]} key and {v[1]} value heads")
-        require(k[2] == v[2], f"{k[2]} keys, but {v[2]} values")
-        require(q[3] == k[3], f"queries of {q[3]} elements, but keys of {k[3]}")
+        require(equal(k[2], v[2]), f"{k[2]} keys, but {v[2]} values")
+        require(equal(q[3], k[3]), f"queries of {q[3]} elements, but keys of {k[3]}")
         require(self.softcap is None or self.softcap.value.data > 0, "a softcap must be larger than 0")
         if self.mask is not None:
             if not is_bool(element_type_of_value(self.mask)):

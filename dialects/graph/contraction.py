@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
 
+from ..symbolic.sizes import equal, equal_shapes
 from .base import ContractionOp, broadcast, require, require_numbers, require_same_element_type
 from .spatial import Window, channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 from .values import (
@@ -103,7 +104,7 @@ class MatmulOp(ContractionOp):
         sums = sums_type(self.lhs, self.rhs)
         batch_a, rows, depth = _matrices(self.lhs, self.transpose_a is not None)
         batch_b, depth_b, columns = _matrices(self.rhs, self.transpose_b is not None)
-        require(depth == depth_b, f"{depth} columns on the left, but {depth_b} rows on the right")
+        require(equal(depth, depth_b), f"{depth} columns on the left, but {depth_b} rows on the right")
         return [tensor(sums, (*broadcast(batch_a, batch_b), rows, columns))]
 
     @override
@@ -197,12 +198,12 @@ class ConvOp(ContractionOp):
         require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
         channels = x[channel_axis(layout, len(x))]
         wanted = weight[1] * groups
-        require(channels == wanted, f"{channels} input channels, but the weight expects {wanted}")
+        require(equal(channels, wanted), f"{channels} input channels, but the weight expects {wanted}")
         require(groups >= 1 and weight[0] % groups == 0, f"{weight[0]} output channels in {groups} groups")
         if self.bias is not None:
             bias, type = shape_of(self.bias), element_type_of_value(self.bias)
             require(type == sums, f"sums of type {sums}, but a bias of type {type}")
-            require(bias == weight[:1], f"{weight[0]} output channels, but a bias of shape {list(bias)}")
+            require(equal_shapes(bias, weight[:1]), f"{weight[0]} output channels, but a bias of shape {list(bias)}")
         positions = self.window.positions(spatial_shape(x, layout))
         return [tensor(sums, full_shape(x[0], weight[0], positions, layout))]
 
@@ -313,14 +314,14 @@ class ConvTransposeOp(ContractionOp):
         )
         require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
         channels = x[channel_axis(layout, len(x))]
-        require(channels == weight[0], f"{channels} input channels, but the weight expects {weight[0]}")
+        require(equal(channels, weight[0]), f"{channels} input channels, but the weight expects {weight[0]}")
         require(groups >= 1 and channels % groups == 0, f"{channels} input channels in {groups} groups")
         extra = ints(self.output_padding)
         require(len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings")
         if self.bias is not None:
             bias = shape_of(self.bias)
             outputs = weight[1] * groups
-            require(bias == (outputs,), f"{outputs} output channels, but a bias of shape {list(bias)}")
+            require(equal_shapes(bias, (outputs,)), f"{outputs} output channels, but a bias of shape {list(bias)}")
         window = self.window
         full = self._full_spatial(spatial_shape(x, layout))
         spatial = [size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)]

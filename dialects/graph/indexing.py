@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ..errors import InvalidInputError
-from ..symbolic.sizes import now
+from ..symbolic.sizes import equal_shapes, now
 from .base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from .narrow import is_narrow
 from .values import (
@@ -278,7 +278,7 @@ class ScatterNdOp(ScatterOp):
         require(indices[-1] <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape)}")
         self.require_indexed()
         wanted = (*indices[:-1], *shape[indices[-1] :])
-        require(updates == wanted, f"updates of shape {list(updates)} instead of {list(wanted)}")
+        require(equal_shapes(updates, wanted), f"updates of shape {list(updates)} instead of {list(wanted)}")
         return [type_of(self.x)]
 
     @override
@@ -318,7 +318,9 @@ class ScatterElementsOp(ScatterOp):
         self.check()
         shape, indices, updates = shape_of(self.x), shape_of(self.indices), shape_of(self.updates)
         axis = require_axis(self.axis.value.data, len(shape))
-        require(indices == updates, f"indices of shape {list(indices)}, but updates of shape {list(updates)}")
+        require(
+            equal_shapes(indices, updates), f"indices of shape {list(indices)}, but updates of shape {list(updates)}"
+        )
         self.require_indexed()
         _require_inside(indices, shape, axis)
         return [type_of(self.x)]

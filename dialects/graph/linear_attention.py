@@ -17,6 +17,7 @@ from xdsl.irdl import (
     result_def,
 )
 
+from ..symbolic.sizes import equal, equal_shapes
 from .base import GraphOp, require, require_float, require_same_element_type
 from .values import AnyTensor, Array, element_type_of_value, float_attr, shape_of, tensor, widened
 
@@ -68,10 +69,11 @@ class LinearAttentionOp(GraphOp):
         require_same_element_type(self.query, self.key, self.value, self.initial, self.decay, self.beta)
         q, k, v = shape_of(self.query), shape_of(self.key), shape_of(self.value)
         require(len(q) == len(k) == len(v) == 4, "query, key and value need four dimensions")
-        require(q[:2] == k[:2] == v[:2], f"query, key and value have {q[:2]}, {k[:2]} and {v[:2]} batches and steps")
+        same = equal_shapes(q[:2], k[:2]) and equal_shapes(k[:2], v[:2])
+        require(same, f"query, key and value have {q[:2]}, {k[:2]} and {v[:2]} batches and steps")
         heads = k[2] == v[2] and (q[2] % k[2] == 0 if k[2] else q[2] == 0)
         require(heads, f"{q[2]} query heads on {k[2]} key and {v[2]} value heads")
-        require(q[3] == k[3], f"queries of {q[3]} elements, but keys of {k[3]}")
+        require(equal(q[3], k[3]), f"queries of {q[3]} elements, but keys of {k[3]}")
         state, gates = (q[0], *k[2:], v[3]), (*q[:2], k[2])
         for what, value, allowed in (
             ("an initial state", self.initial, [state]),

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import Float64Type, FloatAttr, IntegerAttr, IntegerTy
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
+from ..symbolic.sizes import equal_shapes
 from .base import (
     GraphOp,
     ReductionOp,
@@ -37,7 +38,7 @@ def _check_per_channel(channels: int, **values: SSAValue) -> None:
     """Raises VerifyException unless each value is a vector with an entry per channel."""
     for what, value in values.items():
         given = shape_of(value)
-        require(given == (channels,), f"{channels} channels, but a {what} of shape {list(given)}")
+        require(equal_shapes(given, (channels,)), f"{channels} channels, but a {what} of shape {list(given)}")
 
 
 @irdl_op_definition

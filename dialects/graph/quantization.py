@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
+from ..symbolic.sizes import equal_shapes
 from .base import ElementwiseOp, broadcast, require, require_float, require_same_element_type
 from .values import AnyTensor, Array, element_type_of_value, numpy_dtype, shape_of, tensor, widened
 
@@ -51,7 +52,10 @@ class _QuantizationOp(ElementwiseOp):
     def broadcast_shape(self) -> tuple[int, ...]:
         """The shape of x, which scale and zero point must fit."""
         shape = broadcast(*map(shape_of, self.operands))
-        require(shape == shape_of(self.x), f"a scale or zero point makes {list(shape)} of {list(shape_of(self.x))}")
+        require(
+            equal_shapes(shape, shape_of(self.x)),
+            f"a scale or zero point makes {list(shape)} of {list(shape_of(self.x))}",
+        )
         return shape
 
 

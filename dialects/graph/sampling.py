@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ..symbolic.sizes import equal, equal_shapes
 from .base import ReductionOp, require, require_float
 from .spatial import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
 from .values import (
@@ -85,8 +86,8 @@ class SampleOp(ReductionOp):
         axes = len(sizes)
         require(1 <= axes <= MOST_AXES, f"needs 1 to {MOST_AXES} spatial dimensions, got {axes}")
         samples, *places, entries = positions if len(positions) >= 2 else (0, 0)
-        require(entries == axes, f"positions of shape {list(positions)}, but a position has {axes} entries")
-        require(x[:1] == (samples,), f"{shape_of(self.x)[0]} samples, but positions for {samples}")
+        require(equal(entries, axes), f"positions of shape {list(positions)}, but a position has {axes} entries")
+        require(equal_shapes(x[:1], (samples,)), f"{shape_of(self.x)[0]} samples, but positions for {samples}")
         result = full_shape(samples, x[channel_axis(self.layout.data, len(x))], places, self.layout.data)
         require(0 not in sizes or 0 in result, "positions in a dimension that has no elements")
         if mode != "nearest":

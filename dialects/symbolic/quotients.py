@@ -27,7 +27,8 @@ def floor_quotient(dividend: Terms, divisor: Terms) -> Terms:
     if len(divisor) > 1 and (exact := _exactly(dividend, divisor)) is not None:
         return exact
     low, high = bounds(rest)
-    if high <= 0:  # floor(-a / b) is -ceil(a / b)
+    # floor(-a / b) is -ceil(a / b); of a in [0, 1], that is one of the same kind again.
+    if high <= 0 and (low < -1 or number_of(divisor) is not None):
         up = floor_quotient(added(added(scaled(rest, -1), divisor), constant(-1)), divisor)
         return added(whole, scaled(up, -1))
     if low >= 0 and bounds(added(divisor, scaled(rest, -1)))[0] > 0:

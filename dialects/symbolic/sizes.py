@@ -17,7 +17,7 @@ right anyway, such as which of two schedules is faster, are made `unguarded`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, wraps
@@ -313,6 +313,11 @@ def equal(a: int, b: int) -> bool:
     if low > 0 or high < 0:
         return False
     return note(difference.terms, "zero", difference.value == 0)
+
+
+def equal_shapes(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes are equal: at all shapes of the inputs, or now, with a guard."""
+    return len(a) == len(b) and all(map(equal, a, b))
 
 
 def pinned(size: int) -> int:

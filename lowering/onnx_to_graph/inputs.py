@@ -118,8 +118,8 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
                 size, unit = wanted if now is None else now, ranges.units.get(called, 1)
                 unit = unit if size % unit == 0 else 1
                 # Code for nothing is another than code for something, which will be asked for when it is needed.
-                symbol = InputSymbol.of(called, low, high, unit) if size else None
-                known[called] = (low, high), size_of(symbol, size // unit) * unit if symbol else 0
+                symbol = InputSymbol.of(called, low, high, unit) if size and low < high else None
+                known[called] = (low, high), size_of(symbol, size // unit) * unit if symbol else size
             if known[called][0] != (low, high):
                 raise InvalidInputError(
                     f"input {name}: dimension {called} is from {low} to {high}, elsewhere from {known[called][0]}"

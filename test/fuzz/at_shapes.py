@@ -54,7 +54,7 @@ def _is_invalid_alone(model: ModelProto, inputs: Mapping[str, Array]) -> bool:
     """Whether the model is invalid where it is compiled for the shapes of these inputs alone."""
     try:
         mi.compile(model, shapes={name: array.shape for name, array in inputs.items()})
-    except mi.InvalidModelError:
+    except mi.MiniInferError:
         return True
     return False
 

@@ -170,6 +170,24 @@ def cropped(b: ModelBuilder) -> Sequence[str]:
     return [b.node("CenterCropPad", b.input("x", [3, "h", "w"]), b.ints(8, 8), axes=[1, 2])]
 
 
+def widened(b: ModelBuilder) -> Sequence[str]:
+    """To sizes that are numbers, and from 1 to a size; parts of which there are as many as elements."""
+    x = b.input("x", ["n", 1])
+    parts = b.node("SplitToSequence", x, axis=0)
+    last = b.node("SequenceAt", parts, b.constant(np.array(-1)))
+    shape = b.node("Concat", b.ints(5), b.node("Shape", x), axis=0)
+    return [b.node("Expand", x, b.ints(4, 3)), last, b.node("Expand", b.weight(5, 1, 1), shape)]
+
+
+def fitted(b: ModelBuilder) -> Sequence[str]:
+    """Sizes that weights have, too."""
+    x = b.input("x", [2, "c", "w"])
+    normed = b.node("InstanceNormalization", x, b.weight(4), b.weight(4))
+    filtered = b.node("Conv", normed, b.weight(3, 4, 3))
+    parts = b.nodes("Split", 2, x, b.ints(1, 3), axis=1)
+    return [filtered, *parts, b.node("Reshape", x, b.ints(2, 2, 2, 6))]
+
+
 ROWS: dict[str, Span] = {"n": (1, 4, 16)}
 PICTURES: dict[str, Span] = {"h": (4, 8, 32), "w": (4, 8, 32)}
 SOME_ROWS = [[4], [1], [2], [7], [16]]
@@ -193,6 +211,9 @@ CASES = [
     Case(normalised, PICTURES, SOME_PICTURES),
     Case(sampled, PICTURES, SOME_PICTURES, 4),
     Case(cropped, PICTURES, SOME_PICTURES, 4),
+    Case(widened, {"n": (1, 4, 4)}, [[4], [1]], 2),
+    Case(fitted, {"c": (1, 4, 8), "w": (3, 6, 9)}, [[4, 6]]),
+    Case(fitted, {"c": (4, 4, 4), "w": (6, 6, 6)}, [[4, 6]]),
     Case(pooled, {"h": (32, 192, 192), "w": (32, 192, 192)}, [[192, 192], [64, 96], [32, 32]]),
 ]
 

@@ -262,6 +262,13 @@ def test_known_without_a_guess(size: int, same: int) -> None:
     assert not guards.noted
 
 
+@pytest.mark.parametrize("now", [0, 1])
+def test_a_quotient_of_less_than_nothing_by_a_symbol(now: int) -> None:
+    bit, n = Symbol("bit", 0, 1), Symbol("n", 3, 9)
+    found = -size_of(bit, now) // size_of(n, 5)
+    assert [value_at(found, {bit: at, n: 5}) for at in (0, 1)] == [0, -1]
+
+
 def test_guards_say_what_they_hold() -> None:
     with Guards().collecting() as guards:
         assert A < B

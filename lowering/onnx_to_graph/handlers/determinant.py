@@ -14,7 +14,7 @@ from ....dialects.graph.movement import PadOp
 from ....dialects.graph.reduction import ArgMaxOp
 from ....dialects.graph.unary import AbsOp, NegOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.symbolic.sizes import equal, pinned
 from ..node import Handler, Node
 from .movement import slice_axis
 
@@ -24,7 +24,7 @@ _LARGEST = 64  # rows of a matrix: each is a step of its own in `main`
 def _det(node: Node) -> SSAValue:
     x = node.operand()
     *batch, rows, columns = shape_of(x) if len(shape_of(x)) >= 2 else (0, 0, 1)
-    if rows != columns:
+    if not equal(rows, columns):
         raise node.invalid(f"the determinant of a tensor of shape {list(shape_of(x))}, whose matrices are not square")
     rows = pinned(rows)
     if rows > _LARGEST:

@@ -31,6 +31,7 @@ from ....dialects.graph.elementwise import AddOp, AndOp, LessOp, SubOp
 from ....dialects.graph.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, shape_of, tensor
+from ....dialects.symbolic.sizes import equal_shapes
 from ..held import Held
 from ..node import Handler, Node
 
@@ -351,7 +352,9 @@ def _scan_batches(node: Node) -> Sequence[SSAValue]:
     initial, scanned = operands[:-taken], operands[-taken:]
     backwards = _each(node, "directions", taken)
     batch, length = shape_of(scanned[0])[:2]
-    if any(shape_of(x)[:1] != (batch,) for x in initial) or any(shape_of(x)[:2] != (batch, length) for x in scanned):
+    fits = [equal_shapes(shape_of(x)[:1], (batch,)) for x in initial]
+    fits += [equal_shapes(shape_of(x)[:2], (batch, length)) for x in scanned]
+    if not all(fits):
         raise node.invalid(f"its operands have other batches than {batch}, or other lengths than {length}")
 
     def entry(number: SSAValue, _: Sequence[SSAValue]) -> Turn:

@@ -8,10 +8,11 @@ from math import prod
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
+from ....dialects.graph.base import broadcasts_to
 from ....dialects.graph.elementwise import WhereOp
 from ....dialects.graph.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import is_fixed, smaller
+from ....dialects.symbolic.sizes import equal, is_fixed, smaller
 from ..node import Handler, Node
 
 
@@ -34,7 +35,7 @@ def _inferred(node: Node, shape: Sequence[int], elements: int) -> list[int]:
         result = list(shape)
     else:
         result = [(elements // known if known else 0) if size == -1 else size for size in shape]
-    if prod(result) != elements:
+    if not equal(prod(result), elements):
         raise node.invalid(f"{elements} elements can't take the shape {list(shape)}")
     return result
 
@@ -57,7 +58,7 @@ def _squeeze(node: Node) -> SSAValue:
         return node.reshape(x, [size for size in shape if size != 1])
     dropped = {node.normal_axis(axis, len(shape)) for axis in axes}
     for axis in dropped:
-        if shape[axis] != 1:
+        if not equal(shape[axis], 1):
             raise node.invalid(f"axis {axis} has {shape[axis]} elements and can't be dropped")
     return node.reshape(x, [size for axis, size in enumerate(shape) if axis not in dropped])
 
@@ -113,7 +114,7 @@ def _split(node: Node) -> list[SSAValue]:
             raise node.invalid(f"num_outputs is {stated}, but there are {count} results")
         length = -(-size // count)
         lengths = [min(length, max(0, size - index * length)) for index in range(count)]
-    if sum(lengths) != size or len(lengths) < len(node.proto.output):
+    if not equal(sum(lengths), size) or len(lengths) < len(node.proto.output):
         raise node.invalid(f"can't split {size} elements into {lengths} for {len(node.proto.output)} results")
     parts: list[SSAValue] = []
     start = 0
@@ -167,14 +168,22 @@ def _clamped(start: int, end: int, step: int, size: int) -> tuple[int, int, int]
     return (first if first >= 0 else 0), clamped(end), step
 
 
+def _expanded(size: int, wanted: int) -> int:
+    """The size that a size and a wanted one broadcast to, where they do."""
+    if wanted == 1:
+        return size
+    free = size in (1, wanted) or is_fixed(wanted)
+    return wanted if free or equal(size, wanted) or not equal(wanted, 1) else size
+
+
 def _expand(node: Node) -> SSAValue:
     """Broadcasting in both directions: a 1 in the wanted shape keeps the operand's size."""
     x, wanted = node.operand(0), node.ints_operand(1)
     have = list(shape_of(x))
     rank = max(len(have), len(wanted))
     have, wanted = [1] * (rank - len(have)) + have, [1] * (rank - len(wanted)) + wanted
-    shape = [size if other == 1 else other for size, other in zip(have, wanted, strict=True)]
-    if any(size not in (1, other) for size, other in zip(have, shape, strict=True)):
+    shape = [_expanded(size, other) for size, other in zip(have, wanted, strict=True)]
+    if not broadcasts_to(have, shape):
         raise node.invalid(f"shape {list(shape_of(x))} can't be expanded to {wanted}")
     return node.broadcast(x, shape)
 

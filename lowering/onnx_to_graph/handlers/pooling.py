@@ -17,6 +17,7 @@ from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
 from ....dialects.graph.unary import AbsOp
 from ....dialects.graph.values import shape_of
 from ....dialects.graph.windows import AvgPoolOp, MaxPoolIndexOp, MaxPoolOp
+from ....dialects.symbolic.sizes import equal_shapes
 from ..node import Handler, Node, in_single
 from .windows import Window, check_rank, read_window
 
@@ -53,7 +54,7 @@ def _max_unpool(node: Node) -> SSAValue:
     x, indices = node.operand(0), node.operand(1)
     window = _window(node, x)
     rank = len(window.kernel)
-    if shape_of(indices) != shape_of(x):
+    if not equal_shapes(shape_of(indices), shape_of(x)):
         raise node.invalid(f"indices of shape {shape_of(indices)}, but an operand of shape {shape_of(x)}")
     spatial = [
         (size - 1) * stride - begin - end + extent

@@ -12,6 +12,7 @@ from ....dialects.graph.elementwise import LessOp
 from ....dialects.graph.movement import ConcatOp, TransposeOp
 from ....dialects.graph.recurrence import DIRECTIONS, CellOptions, GruOp, LstmOp, RecurrenceOp, RnnOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import equal_shapes
 from ..node import Handler, Node
 from .indexing import positions
 from .movement import slice_axis
@@ -50,7 +51,7 @@ def _mask(node: Node, x: SSAValue) -> SSAValue | None:
     if not node.has_operand(_LENGTHS):
         return None
     lengths, (steps, batch) = node.operand(_LENGTHS), shape_of(x)[:2]
-    if shape_of(lengths) != (batch,):
+    if not equal_shapes(shape_of(lengths), (batch,)):
         raise node.invalid(f"sequence_lens of shape {list(shape_of(lengths))} instead of [{batch}]")
     known = node.known(lengths)
     if known is not None and ((known < 0).any() or (known > steps).any()):

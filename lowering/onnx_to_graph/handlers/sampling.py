@@ -18,6 +18,7 @@ from ....dialects.graph.patches import Col2ImOp
 from ....dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from ....dialects.graph.sampling import PADDINGS, SampleOp
 from ....dialects.graph.values import Array, element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
+from ....dialects.symbolic.sizes import equal_shapes
 from ..node import Handler, Node, in_single
 from .movement import slice_axis
 from .windows import Window, check_rank, read_kernel, read_window
@@ -89,7 +90,7 @@ def _deform_conv(node: Node) -> SSAValue:
         raise node.invalid(f"offset_group {offset_groups} does not divide {channels} channels")
     taps, places = prod(window.kernel), window.geometry().positions(shape_of(x)[2:])
     expected = (batch, offset_groups * taps * rank, *places)
-    if shape_of(offset) != expected:
+    if not equal_shapes(shape_of(offset), expected):
         raise node.invalid(f"offsets of shape {shape_of(offset)} instead of {expected}")
     parts = batch * offset_groups
     offset = node.reshape(node.widened(offset), (parts, taps, rank, prod(places)))
@@ -102,7 +103,7 @@ def _deform_conv(node: Node) -> SSAValue:
     seen = node.emit(SampleOp(split, positions))
     if mask is not None:
         expected = (batch, offset_groups * taps, *places)
-        if shape_of(mask) != expected:
+        if not equal_shapes(shape_of(mask), expected):
             raise node.invalid(f"a mask of shape {shape_of(mask)} instead of {expected}")
         seen = node.emit(MulOp(seen, node.reshape(mask, (parts, 1, taps, prod(places)))))
     columns = node.reshape(seen, (batch, groups, inputs * taps, prod(places)))

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.movement import ConcatOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import pinned
 from ..held import Held, Nothing, TensorSequence
 from ..node import Handler, Node
 from .movement import slice_axis
@@ -78,6 +79,7 @@ def _split(node: Node) -> TensorSequence:
     x = node.operand(0)
     axis = node.axis(0, len(shape_of(x)))
     size, keeps = shape_of(x)[axis], node.flag("keepdims", True) or node.has_operand(1)
+    size = pinned(size)  # of it hangs how many parts there are
     lengths = [1] * size
     if node.has_operand(1):
         lengths = node.ints_operand(1)

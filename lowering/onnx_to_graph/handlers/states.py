@@ -14,6 +14,7 @@ from ....dialects.graph.linear_attention import LinearAttentionOp
 from ....dialects.graph.movement import ConcatOp
 from ....dialects.graph.unary import ExpOp, SiluOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import equal_shapes
 from ..node import Handler, Node
 from .indexing import positions
 from .movement import slice_axis
@@ -67,7 +68,7 @@ def _causal_conv_with_state(node: Node) -> list[SSAValue]:
         raise node.invalid(f"activation {activation} is unknown")
     before = kernel[2] - 1
     state = (*shape[:2], before)
-    if past is not None and shape_of(past) != state:
+    if past is not None and not equal_shapes(shape_of(past), state):
         raise node.invalid(f"a past state of shape {list(shape_of(past))} instead of {list(state)}")
     if past is None and shape[2] < before:
         past = node.broadcast(node.scalar(0, x), state)

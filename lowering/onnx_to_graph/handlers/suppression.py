@@ -31,6 +31,7 @@ from ....dialects.graph.movement import ConcatOp, TransposeOp
 from ....dialects.graph.reduction import ArgMaxOp, ReduceMaxOp
 from ....dialects.graph.unary import IsNanOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import equal
 from ..node import Handler, Node
 from .indexing import positions
 from .loops import ShapeChangesError, Turn, repeat
@@ -90,7 +91,7 @@ def _non_max_suppression(node: Node) -> SSAValue:
     boxes, scores = node.operand(0), node.operand(1)
     batch, count, corners = _three(node, boxes, "boxes")
     entries, classes, scored = _three(node, scores, "scores")
-    if (batch, count, corners) != (entries, scored, 4):
+    if not all(map(equal, (batch, count, corners), (entries, scored, 4))):
         raise node.invalid(f"boxes of shape {list(shape_of(boxes))} don't fit scores of {list(shape_of(scores))}")
     center = node.integer("center_point_box", 0)
     if center not in (0, 1):
