@@ -90,6 +90,11 @@ def turned(b: ModelBuilder) -> Sequence[str]:
     return [b.node("Transpose", b.input("x", ["a", "b", 5]), perm=[2, 0, 1])]
 
 
+def moved(b: ModelBuilder) -> Sequence[str]:
+    x = b.input("x", ["n", 8, "h", "w"])
+    return [b.node("DepthToSpace", x, blocksize=2), b.node("Pad", x, b.ints(0, 0, 1, 2, 0, 0, 0, 1), mode="reflect")]
+
+
 def products(b: ModelBuilder) -> Sequence[str]:
     """Of two inputs: how many columns the last panel has is told at run time."""
     x, y = b.input("x", ["n", "a", 6]), b.input("y", ["n", 6, "b"])
@@ -127,6 +132,7 @@ CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
         [[2, 5, 9], [1, 1, 1], [3, 40, 8], [2, 17, 33], [1, 1, 40]],
     ),
     (along_rows, {"a": (1, 5, 30), "b": (1, 33, 70)}, [[5, 33], [1, 1], [30, 70], [7, 64], [8, 65], [3, 8]]),
+    (moved, PICTURES, SOME_PICTURES[:5]),
     (of_pictures, PICTURES, SOME_PICTURES[:5]),
 ]
 

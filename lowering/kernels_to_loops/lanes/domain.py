@@ -18,6 +18,7 @@ from itertools import pairwise, product
 from xdsl.ir import Attribute, Block
 
 from ....dialects.graph.structure import KernelOp
+from ....dialects.symbolic.sizes import now
 from ....passes.geometry.boxes import row_major
 from ..elements.rules import element_values
 from ..elements.values import Values
@@ -163,7 +164,7 @@ def _split(domain: Domain, written: Sequence[tuple[list[Var], Values]]) -> bool:
                 axis = axes[variables.index(atom)]
                 size, by = domain.size(axis), division.by
                 cuts = domain.breaks.get(axis, set())
-                if by < size and size % by == 0 and all(cut % by == 0 for cut in cuts):
+                if size % by == 0 and now(by) < now(size) and all(cut % by == 0 for cut in cuts):
                     _split_axis(domain, axis, by)
                     return True
     return False

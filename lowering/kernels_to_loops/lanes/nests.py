@@ -88,7 +88,7 @@ def choose_lanes(
         and store[before] == sizes[last]
     ):
         uncut = not domain.breaks.get(axes[last])
-        if uncut and sizes[before] >= native and _far_axes(trial, domain, element, before) == []:
+        if uncut and now(sizes[before]) >= native and _far_axes(trial, domain, element, before) == []:
             return Lanes(before, native, native, unrolled=True)
     return None
 
@@ -131,7 +131,7 @@ def share_loops(
     b, wanted = k.b, _WORK_PER_THREAD * k.target.threads.data if k.target.threads.data > 1 else 1
     sizes = [high - low for low, high in ranges]
     shared = 1
-    while shared < len(sizes) and prod(sizes[:shared]) < wanted:
+    while shared < len(sizes) and now(prod(sizes[:shared])) < wanted:
         shared += 1
 
     def inner(outer: list[Expr]) -> None:
