@@ -9,7 +9,7 @@ import re
 from difflib import unified_diff
 
 import pytest
-from models.dynamic import DYNAMIC_MODELS, Build, planned, products_of_values, reflected
+from models.dynamic import DYNAMIC_MODELS, Build, planned, reflected
 
 from mini_infer.dialects.symbolic.guards import Guards
 from mini_infer.dialects.symbolic.sizes import spelled_out
@@ -32,7 +32,7 @@ def loops_of(build: Build, best: tuple[int, int]) -> tuple[list[str], list[str]]
     return lines, sorted(map(str, guards.noted.values()))
 
 
-FOR_ONE_SHAPE = {products_of_values, reflected}
+FOR_ONE_SHAPE = {reflected}
 """What is made for the present sizes only, so far; a guard says so."""
 
 
