@@ -188,6 +188,13 @@ def fitted(b: ModelBuilder) -> Sequence[str]:
     return [filtered, *parts, b.node("Reshape", x, b.ints(2, 2, 2, 6))]
 
 
+def strided(b: ModelBuilder) -> Sequence[str]:
+    """Results channels first, which are turned in tiles of pixels and channels, with others left over at each shape."""
+    x = b.input("x", ["n", 8, "h", "w"])
+    y = b.node("Conv", x, b.weight(20, 8, 1, 1), strides=[2, 2])
+    return [y, b.node("Conv", x, b.weight(9, 8, 3, 3), pads=[1] * 4)]
+
+
 ROWS: dict[str, Span] = {"n": (1, 4, 16)}
 PICTURES: dict[str, Span] = {"h": (4, 8, 32), "w": (4, 8, 32)}
 SOME_ROWS = [[4], [1], [2], [7], [16]]
@@ -214,6 +221,7 @@ CASES = [
     Case(widened, {"n": (1, 4, 4)}, [[4], [1]], 2),
     Case(fitted, {"c": (1, 4, 8), "w": (3, 6, 9)}, [[4, 6]]),
     Case(fitted, {"c": (4, 4, 4), "w": (6, 6, 6)}, [[4, 6]]),
+    Case(strided, {"n": (1, 1, 3), **PICTURES}, [[1, 8, 8], [3, 5, 7], [1, 4, 4], [2, 32, 31]]),
     Case(pooled, {"h": (32, 192, 192), "w": (32, 192, 192)}, [[192, 192], [64, 96], [32, 32]]),
 ]
 
