@@ -42,7 +42,7 @@ def judged_at_shapes(case: Case, label: str) -> Verdict:
         return Verdict(tuple(wrong), compiles=engine.compiles)
     except mi.UnsupportedError as error:
         return Verdict(tuple(wrong), refused=str(error))
-    except mi.InvalidModelError as error:
+    except (mi.InvalidModelError, mi.InvalidInputError) as error:
         if _is_invalid_alone(case.model, inputs):  # the reference looks at less
             return Verdict(tuple(wrong), refused=f"{error}: invalid")
         return Verdict((*wrong, f"{label}: only with ranges {error}"))
@@ -51,9 +51,9 @@ def judged_at_shapes(case: Case, label: str) -> Verdict:
 
 
 def _is_invalid_alone(model: ModelProto, inputs: Mapping[str, Array]) -> bool:
-    """Whether the model is invalid where it is compiled for the shapes of these inputs alone."""
+    """Whether the model, or an index, is invalid where it is compiled for the shapes of these inputs alone."""
     try:
-        mi.compile(model, shapes={name: array.shape for name, array in inputs.items()})
+        mi.compile(model, shapes={name: array.shape for name, array in inputs.items()})(dict(inputs))
     except mi.MiniInferError:
         return True
     return False

@@ -170,6 +170,11 @@ def cropped(b: ModelBuilder) -> Sequence[str]:
     return [b.node("CenterCropPad", b.input("x", [3, "h", "w"]), b.ints(8, 8), axes=[1, 2])]
 
 
+def mirrored(b: ModelBuilder) -> Sequence[str]:
+    x = b.node("Tanh", b.input("x", ["n", 3]))
+    return [b.node("Pad", x, b.ints(1, 0, 1, 1), mode="reflect"), b.node("Pad", x, b.ints(2, 1, 0, 0), mode="edge")]
+
+
 def widened(b: ModelBuilder) -> Sequence[str]:
     """To sizes that are numbers, and from 1 to a size; parts of which there are as many as elements."""
     x = b.input("x", ["n", 1])
@@ -218,6 +223,7 @@ CASES = [
     Case(normalised, PICTURES, SOME_PICTURES),
     Case(sampled, PICTURES, SOME_PICTURES, 4),
     Case(cropped, PICTURES, SOME_PICTURES, 4),
+    Case(mirrored, ROWS, [[4], [1], [7]], 2),
     Case(widened, {"n": (1, 4, 4)}, [[4], [1]], 2),
     Case(fitted, {"c": (1, 4, 8), "w": (3, 6, 9)}, [[4, 6]]),
     Case(fitted, {"c": (4, 4, 4), "w": (6, 6, 6)}, [[4, 6]]),

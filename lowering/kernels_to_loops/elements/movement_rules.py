@@ -14,7 +14,7 @@ from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.sizes import IotaOp, SizesOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.symbolic.sizes import equal, pinned
 from ....passes.geometry.boxes import row_major
 from ..writing.arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
 from ..writing.builder import INDEX, Index
@@ -164,7 +164,7 @@ def _folded(v: Values, mode: str, i: Expr, size: int) -> Expr:
         return i * -1
     if low >= size - 1 and high <= period:
         return i * -1 + period
-    if size == 1:
+    if equal(size, 1):
         return Expr()
     phase = i.divide(period)[1]
 
