@@ -45,7 +45,7 @@ from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, m
 from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
 from ..kernels_to_loops.elements.index_checks import note_wrong_indices, positions_checked
-from ..kernels_to_loops.lower_kernels import anywhere, sharing_of, without_offset
+from ..kernels_to_loops.lower_kernels import anywhere, cast_before, sharing_of
 from .builder import ACCESS
 from .instance import GpuKernel, Window, Written
 
@@ -124,7 +124,9 @@ class LowerKernelsToGpu(ModulePass):
             if key not in functions:
                 functions[key] = _build(kernel, inner, key, target, lambda stem: _fresh(stem, taken))
                 region.block.add_ops(dict.fromkeys(each.function for each in functions[key]))
-            passed = [without_offset(value, inner) for i, value in enumerate(buffers) if sharing[i] == i]
+            passed = [
+                cast_before(inner, value, anywhere(value.type)) for i, value in enumerate(buffers) if sharing[i] == i
+            ]
             distinct = [value for i, value in enumerate(buffers) if sharing[i] == i]
             for written in functions[key]:
                 windows = [_window(distinct[each.buffer], each, inner, constants, places) for each in written.windows]

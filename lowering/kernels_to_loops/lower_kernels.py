@@ -25,7 +25,7 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import IntAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -149,9 +149,8 @@ def anywhere(type: Attribute) -> Attribute:
     return MemRefType(known.element_type, known.shape, anywhere, known.memory_space)
 
 
-def without_offset(value: SSAValue, call: CallOp) -> SSAValue:
+def cast_before(call: Operation, value: SSAValue, type: Attribute) -> SSAValue:
     """A buffer under that type."""
-    type = anywhere(value.type)
     if type == value.type:
         return value
     moved = memref.CastOp.get(value, cast("MemRefType[Attribute]", type))
@@ -209,10 +208,12 @@ class LowerKernels(ModulePass):
                     for function in built:
                         op.body.block.add_op(function)
                     functions[key] = built[-1]
-                passed = [
-                    without_offset(value, inner) for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i
-                ]
-                passed += [*inner.scratch, *inner.status, *([] if sizes is None else [sizes]), *share]
+                passed = [value for i, value in enumerate([*inner.ins, *inner.outs]) if sharing[i] == i]
+                passed += [*inner.scratch, *inner.status]
+                # Code may be for any place in a buffer, and for the present sizes only.
+                types = functions[key].function_type.inputs.data
+                passed = [cast_before(inner, value, type) for value, type in zip(passed, types, strict=False)]
+                passed += [*([] if sizes is None else [sizes]), *share]
                 call = func.CallOp(functions[key].sym_name.data, passed, ())
                 call.location = inner.location
                 Rewriter.replace_op(inner, call, [])

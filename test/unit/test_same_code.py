@@ -25,7 +25,7 @@ def loops_of(build: Build, best: tuple[int, int]) -> tuple[list[str], list[str]]
     guards = Guards()
     module, ctx, config = planned(build, {name: (9, size, 200) for name, size in zip("nm", best, strict=True)}, guards)
     with guards.collecting():
-        run_phases(ctx, module, remaining_phases(module, "loops", engine_phases(config)), verify=False)
+        run_phases(ctx, module, remaining_phases(module, "loops", engine_phases(config)))
     del module.attributes["kernel.target"]
     with spelled_out():
         lines = [_ARENA.sub("", line) for line in str(module).splitlines()]
