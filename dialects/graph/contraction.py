@@ -199,7 +199,7 @@ class ConvOp(ContractionOp):
         channels = x[channel_axis(layout, len(x))]
         wanted = weight[1] * groups
         require(equal(channels, wanted), f"{channels} input channels, but the weight expects {wanted}")
-        require(groups >= 1 and weight[0] % groups == 0, f"{weight[0]} output channels in {groups} groups")
+        require(groups >= 1 and equal(weight[0] % groups, 0), f"{weight[0]} output channels in {groups} groups")
         if self.bias is not None:
             bias, type = shape_of(self.bias), element_type_of_value(self.bias)
             require(type == sums, f"sums of type {sums}, but a bias of type {type}")
@@ -315,7 +315,7 @@ class ConvTransposeOp(ContractionOp):
         require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
         channels = x[channel_axis(layout, len(x))]
         require(equal(channels, weight[0]), f"{channels} input channels, but the weight expects {weight[0]}")
-        require(groups >= 1 and channels % groups == 0, f"{channels} input channels in {groups} groups")
+        require(groups >= 1 and equal(channels % groups, 0), f"{channels} input channels in {groups} groups")
         extra = ints(self.output_padding)
         require(len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings")
         if self.bias is not None:

@@ -39,4 +39,7 @@ def _empties(size: int, symbol: Symbol) -> bool:
     if not isinstance(symbol, InputSymbol) or not symbol.may_be_empty:
         return False
     values = {each: 0 if each is symbol else each.low for each in symbols_of(size)}
-    return value_of(terms_of(size), values) <= 0
+    try:
+        return value_of(terms_of(size), values) <= 0
+    except ZeroDivisionError:  # how much is left of nothing is not told
+        return True

@@ -478,3 +478,15 @@ def test_scratch_is_for_the_blocks_that_code_makes() -> None:
         inputs = example_inputs(model, 1, n=rows)
         (found,), (wanted,) = engine(inputs).values(), by_reference(model, inputs)
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_left_over_of_dimensions_that_may_be_0() -> None:
+    def halves(b: ModelBuilder) -> Sequence[str]:
+        x = b.input("x", ["a", "b", "c", "d"])
+        rest = b.node("Concat", sizes_of(b, x, 0, 3), b.ints(-1, 2), axis=0)
+        return [b.node("Reshape", x, rest)]
+
+    engine = cast("DynamicEngine", mi.compile(model_of(halves), enable_dynamic_shapes=True, threads=1))
+    for last in (6, 2):
+        assert engine.plan_for({"x": (2, 3, 4, last)}).outputs[0].shape == (2, 3, 4, last // 2, 2)
+    assert engine.compiles == 1

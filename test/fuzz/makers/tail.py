@@ -68,7 +68,7 @@ def window(g: Growth) -> None:
         g.choose(["HannWindow", "HammingWindow", "BlackmanWindow"]),
         size,
         periodic=g.integer(0, 2),
-        output_datatype=TensorProto.DOUBLE if x.array.dtype == np.float64 else TensorProto.FLOAT,
+        output_datatype=TensorProto.FLOAT,  # what ONNX defines it by, whatever it is rounded to
     )
     g.add("Mul", x, made if made.array.dtype == x.array.dtype else g.add("Cast", made, to=kind))
 
