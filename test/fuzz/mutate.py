@@ -29,7 +29,10 @@ class Mutation:
         return items[self.integer(0, len(items))] if len(items) else None
 
     def node(self) -> Any:
-        return self.choose(self.model.graph.node)
+        """A node, which may be one of a branch or of a loop's body."""
+        node = self.choose(self.model.graph.node)
+        inner = [each for attribute in node.attribute for each in attribute.g.node]
+        return self.choose(inner) if inner and self.integer(0, 2) else node
 
     def names(self) -> list[str]:
         graph = self.model.graph

@@ -52,7 +52,9 @@ def outcome(model: ModelProto | bytes | str) -> str:
         inputs: Mapping[str, Array] = {spec.name: np.ones(spec.shape, spec.dtype) for spec in plan.inputs}
         outputs: Mapping[str, Array] = engine(inputs)
         for spec in plan.outputs:
-            assert outputs[spec.name].shape == spec.shape and outputs[spec.name].dtype == spec.dtype
+            found = outputs[spec.name]
+            assert found.dtype == spec.dtype and found.ndim == len(spec.shape)
+            assert all(size <= most for size, most in zip(found.shape, spec.shape, strict=True))  # bounded ones are cut
         return "answered"
     except mi.MiniInferError as error:
         return f"{type(error).__name__}: {error}"
