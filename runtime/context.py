@@ -13,7 +13,7 @@ from ..dialects.graph.bounds import cut_shape, trimmed
 from ..dialects.graph.indexing import out_of_range
 from .device import Array, Wrong, device_named
 from .host_memory import as_array
-from .rooms import beginning, room_of
+from .rooms import Room, beginning, lies_in, room_of
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
 from .storage import Storage, Tensor, lies_on_gpu
 
@@ -176,9 +176,13 @@ class ExecutionContext(Stationary):
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
         arrays: list[Array] = []
+        taken: set[Room] = set()
         for number, (spec, value) in enumerate(zip(plan.inputs, inputs, strict=True)):
             cache = plan.cached.get(number)
-            arrays.append(checked(spec, value) if cache is None else room_of(cache.room, _typed(spec, value)))
+            arrays.append(checked(spec, value) if cache is None else room_of(cache.room, _typed(spec, value), taken))
+        if taken:  # what else lies in these rooms may be overwritten before it is read
+            given = enumerate(arrays)
+            arrays = [a.copy() if i not in plan.cached and lies_in(a) in taken else a for i, a in given]
         if self._is_lent:
             self._check_outside_arena(arrays)
         try:

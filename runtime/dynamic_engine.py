@@ -72,6 +72,12 @@ class DynamicEngine(Engine):
             raise InvalidInputError("there is no plan before the first call, whose shapes it is for: see plan_for")
         return self._first
 
+    @override
+    def __repr__(self) -> str:
+        if self._first is None:
+            return f"{type(self).__name__}({', '.join(self._names)}; not compiled before the first call)"
+        return super().__repr__()
+
     @property
     @override
     def input_names(self) -> tuple[str, ...]:

@@ -34,13 +34,24 @@ class Room:
         return np.asarray(self).view(spec.dtype).reshape(spec.shape)
 
 
-def room_of(spec: TensorSpec, past: Array) -> Array:
-    """The room that begins with `past`, as an array; it is copied to a new one where it lies in none of this shape."""
-    found: Any = past
+def lies_in(array: Array) -> Room | None:
+    """The room that an array lies in."""
+    found: Any = array
     while isinstance(found, np.ndarray):
         found = cast("Array", found).base
-    whole = found.array(spec) if isinstance(found, Room) else None
-    if whole is not None and _begins(whole, past):
+    return found if isinstance(found, Room) else None
+
+
+def room_of(spec: TensorSpec, past: Array, taken: set[Room]) -> Array:
+    """The room that begins with `past`, as an array.
+
+    It is copied to a new one where it lies in none of this shape, where it is read-only, and where its room is among
+    those `taken` by other caches.
+    """
+    room = lies_in(past)
+    whole = room.array(spec) if room is not None and past.flags.writeable and room not in taken else None
+    if room is not None and whole is not None and _begins(whole, past):
+        taken.add(room)
         return whole
     whole = Room(spec).array(spec)
     assert whole is not None

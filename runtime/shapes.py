@@ -119,6 +119,9 @@ class ShapeFamily:
         One that is no multiple of a unit, or something where the code is for nothing, may have other code.
         """
         named: dict[Symbol, int] = dict(zip(self._symbols, values, strict=True))
+        sites = ((spec.shape, shape) for spec, shape in zip(self.base.inputs, shapes, strict=True))
+        if any(is_fixed(size) and size == 0 < given for pair in sites for size, given in zip(*pair, strict=True)):
+            return  # a size that is made of it would be another one
         for spec, shape in zip(self.base.inputs, shapes, strict=True):
             for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
                 wanted = value_at(size, named)
@@ -145,11 +148,11 @@ class ShapeFamily:
         values = self.values_of(shapes)
         broken = [str(guard) for guard in self.guards.noted.values() if not guard.is_met(values)]
         for spec, shape in zip(self.base.inputs, shapes, strict=True):
-            for size, given in zip(spec.shape, shape, strict=True):
-                if is_fixed(size) and size != given:
-                    broken.append(f"{given} is {size}")
-                elif value_at(size, values) != given:
-                    broken += [f"{given} is a multiple of {_unit(symbol)}" for symbol in symbols_of(size)]
+            for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
+                units = [_unit(symbol) for symbol in symbols_of(size) if _unit(symbol) > 1]
+                if value_at(size, values) != given:
+                    wanted = f"a multiple of {units[0]}" if units else str(size)
+                    broken.append(f"dimension {axis} of '{spec.name}' is {wanted}")
         return broken
 
     def plan_for(self, shapes: Shapes) -> InferencePlan:

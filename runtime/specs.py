@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from operator import index
 from typing import Any, NoReturn, SupportsIndex, cast
 
 import numpy as np
@@ -76,11 +77,11 @@ def ordered(names: tuple[str, ...], inputs: Mapping[str, Any]) -> list[Any]:
     """What is given by name, in the names' order; raises InvalidInputError naming what is missing or unknown."""
     if not isinstance(cast("object", inputs), Mapping):
         raise InvalidInputError(f"inputs by name are expected as a mapping, got {type(inputs).__name__}")
-    if missing := [name for name in names if name not in inputs]:
+    missing = [name for name in names if name not in inputs]
+    if missing or len(inputs) > len(names):
+        if unknown := [name for name in inputs if name not in names]:
+            raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
         raise InvalidInputError(f"input {_quoted(missing)} is missing")
-    if len(inputs) > len(names):
-        unknown = [name for name in inputs if name not in names]
-        raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
     return [inputs[name] for name in names]
 
 
@@ -89,8 +90,16 @@ def _quoted(names: list[str] | tuple[str, ...]) -> str:
 
 
 def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """One shape for each input, in the order of their names."""
-    return tuple(tuple(int(size) for size in shape) for shape in ordered(names, shapes))
+    """One shape for each input, in the order of their names; raises InvalidInputError for what is no shape."""
+    found: list[tuple[int, ...]] = []
+    for name, shape in zip(names, ordered(names, shapes), strict=True):
+        try:
+            found.append(tuple(map(index, shape)))
+        except TypeError:
+            raise InvalidInputError(
+                f"the shape of input '{name}' is {shape!r}; it must be a sequence of sizes"
+            ) from None
+    return tuple(found)
 
 
 class Stationary:

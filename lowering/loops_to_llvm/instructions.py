@@ -134,7 +134,10 @@ class Instructions:
             return first(llvm.LoadOp, self._measured[key], ordering=IntegerAttr(0, i64))
 
         def floor_division(a: SSAValue, b: SSAValue) -> SSAValue:
-            """Of a positive divisor."""
+            """Of a divisor that is positive, or 0 where nothing is done with the quotient."""
+            if b not in self.known:
+                below = first(llvm.SubOp, b, self.integer(1), **flags)
+                b = first(llvm.AddOp, b, first(llvm.LShrOp, below, self.integer(63)), **flags)
             quotient = first(llvm.SDivOp, a, b)
             rest = first(llvm.SubOp, a, first(llvm.MulOp, quotient, b, **flags), **flags)
             return first(llvm.AddOp, quotient, first(llvm.AShrOp, rest, self.integer(63)), **flags)

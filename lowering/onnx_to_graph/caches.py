@@ -51,6 +51,7 @@ def _cache(past: str, before: AnyTensor, present: str, number: int, value: SSAVa
         room[axis] = max(bounds_of(sizes[axis])[1], bounds_of(after[axis])[1])
         if room[axis] >= LONGEST:
             raise InvalidInputError(
-                f"caches: input {past!r} has no largest size along axis {axis}; a profile says how much room there is"
+                f"caches: input {past!r} has no largest size below {LONGEST} along axis {axis}; "
+                "a profile says how much room there is"
             )
     return CacheAttr(StringAttr(present), int_attr(number), before, tensor(element, after), tensor(element, room))

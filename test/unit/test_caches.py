@@ -184,7 +184,7 @@ def test_what_is_bound_to_a_cache_is_checked() -> None:
         ({"d": "c2"}, True, "there is no input 'd'; there are: x, c"),
         ({"c": "d"}, True, "there is no output 'd'; there are: c2"),
         ({"c": "c2", "x": "c2"}, True, "output 'c2' can't lie in the memory of two inputs"),
-        ({"c": "c2"}, False, "input 'c' has no largest size along axis 2"),
+        ({"c": "c2"}, False, "input 'c' has no largest size below 1073741824 along axis 2"),
     ],
 )
 def test_what_can_be_no_cache_is_refused(caches: dict[str, str], profile: bool, message: str) -> None:
@@ -220,3 +220,29 @@ def test_mini_opt_declares_caches(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "--cache is for CPUs" in capsys.readouterr().err
     assert main([str(path), *ranges, "--cache=c", "--to=buffers"]) == 1
     assert "--cache c: expected INPUT=OUTPUT" in capsys.readouterr().err
+
+
+def test_one_array_for_two_caches_is_two_caches() -> None:
+    body = "c2 = Concat <axis = 0> (c, x) n = Neg (x) d2 = Concat <axis = 0> (d, n)"
+    model = _model("float[S, 4] x, float[P, 4] c, float[P, 4] d", "float[T, 4] c2, float[U, 4] d2", body)
+    profile = mi.OptimizationProfile(dims={"S": (1, 1, 4), "P": (0, 4, 32)})
+    engine = mi.compile(model, caches={"c": "c2", "d": "d2"}, profile=profile, threads=1, compile_threads=1)
+    x, old = np.ones((1, 4), np.float32), np.zeros((3, 4), np.float32)
+    for past in (engine(x=x, c=old, d=old)[0], engine(x=x, c=old, d=old)[0][:0]):
+        before = past.copy()
+        c, d = engine(x=x, c=past, d=past)
+        np.testing.assert_array_equal(c, np.concatenate([before, x]))
+        np.testing.assert_array_equal(d, np.concatenate([before, -x]))
+
+
+def test_what_may_not_be_written_or_is_read_too_is_copied() -> None:
+    engine = mi.compile(updated("read later"), caches={"c": "c2"}, threads=1, compile_threads=1)
+    c2, _ = engine(x=np.ones((4, 3), np.float32), c=np.ones((4, 3), np.float32))
+    c2.flags.writeable = False
+    again, y = engine(x=c2, c=c2)
+    np.testing.assert_array_equal(c2, 2)
+    np.testing.assert_array_equal(again, 4)
+    np.testing.assert_array_equal(y, -2)
+    last, y = engine(x=again, c=again)
+    np.testing.assert_array_equal(last, 8)
+    np.testing.assert_array_equal(y, -4)

@@ -34,7 +34,7 @@ WRONG_INPUTS: dict[str, tuple[dict[str, Any], str]] = {
         {"ids": IDS, "scale": SCALE, "mask": SCALE},
         "there is no input 'mask'; the model has 'ids', 'scale'",
     ),
-    "misspelt": ({"ids": IDS, "scales": SCALE}, "input 'scale' is missing"),
+    "misspelt": ({"ids": IDS, "scales": SCALE}, "there is no input 'scales'; the model has 'ids', 'scale'"),
     "shape": ({"ids": IDS, "scale": SCALE[:4]}, r"input 'scale' has shape \[4, 1\] instead of \[5, 1\]"),
     "rank": ({"ids": IDS, "scale": SCALE[:, 0]}, r"input 'scale' has shape \[5\] instead of \[5, 1\]"),
     "type": ({"ids": IDS.astype(np.int32), "scale": SCALE}, "input 'ids' has type int32 instead of int64"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from models.builder import ModelBuilder, example_inputs
-from onnx import ModelProto
+from onnx import ModelProto, parser
 from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
@@ -209,3 +210,29 @@ def test_a_new_shape_near_a_known_one_plans_nothing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("mini_infer.runtime.places.solve", None)
     for n in range(34, 65):
         assert engine.plan_for({"x": (n, 8)}).outputs[0].shape == (n, 3)
+
+
+def test_a_sum_with_a_term_that_is_nothing_at_first_is_another_sum_later() -> None:
+    text = '<ir_version: 9, opset_import: ["" : 18]> g (float["p + s"] m, float[p] c, float[s] x) => (float[n] y) '
+    model = cast("Any", parser).parse_model(text + "{ j = Concat <axis = 0> (c, x) y = Mul (j, m) }")
+    engine = mi.compile(model, enable_dynamic_shapes=True, threads=1, compile_threads=1)
+    assert "not compiled before the first call" in repr(engine)
+    for past, new in ((0, 1), (2, 1), (5, 3), (0, 2)):
+        y = engine(m=np.full(past + new, 3, np.float32), c=np.ones(past, np.float32), x=np.ones(new, np.float32))
+        np.testing.assert_array_equal(y, np.full(past + new, 3, np.float32))
+    with pytest.raises(mi.InvalidInputError, match=r"dimension 0 .* is 4 instead of 3"):
+        engine(m=np.ones(4, np.float32), c=np.ones(2, np.float32), x=np.ones(1, np.float32))
+
+
+@pytest.mark.parametrize("shape", [3, "ab", None, (None, 4), (float("nan"),), (1.9,)])
+def test_what_is_no_shape_is_named(shape: Any) -> None:
+    engine = mi.compile(model_of_one(), profile=mi.OptimizationProfile(dims={"n": (1, 2, 3)}), compile_threads=1)
+    with pytest.raises(mi.InvalidInputError, match=r"the shape of input 'x' is .* must be a sequence of sizes"):
+        engine.plan_for({"x": shape})
+
+
+@cache
+def model_of_one() -> Any:
+    """A model of one input of one axis."""
+    text = '<ir_version: 9, opset_import: ["" : 18]> g (float[n] x) => (float[n] y) { y = Relu (x) }'
+    return cast("Any", parser).parse_model(text)
