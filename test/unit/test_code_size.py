@@ -187,4 +187,5 @@ def functions_of(channels: Sequence[int]) -> set[str]:
 def test_kernels_that_differ_in_sizes_only_are_one_function() -> None:
     few, many = functions_of([64, 96, 128]), functions_of([64, 96, 128, 160, 192, 224])
     assert few == many
-    assert len([name for name in few if name.startswith("panels")]) == 1
+    # Inner sums are cut into parts of two rows of the filter where channels are few, and of one where they are many.
+    assert len([name for name in few if name.startswith("panels")]) == 2
