@@ -236,3 +236,27 @@ def model_of_one() -> Any:
     """A model of one input of one axis."""
     text = '<ir_version: 9, opset_import: ["" : 18]> g (float[n] x) => (float[n] y) { y = Relu (x) }'
     return cast("Any", parser).parse_model(text)
+
+
+def test_a_head_of_any_size() -> None:
+    b = ModelBuilder("head")
+    scores = b.node("Softmax", b.node("MatMul", b.input("q", [2, 3, "rows", 4]), b.weight(2, 3, 4, 5)), axis=-1)
+    model = b.model([b.node("MatMul", scores, b.input("v", [2, 3, 5, "size"]))])
+    engine = engine_for(model, rows=(1, 6, 9), size=(1, 20, 40))
+    for rows, size in ((6, 20), (1, 7), (9, 40)):
+        check_at(engine, model, rows=rows, size=size)
+
+
+def test_filters_of_bytes_of_any_size() -> None:
+    text = (
+        '<ir_version: 9, opset_import: ["" : 18]> g (uint8[1, 2, 8, 9] x, int8[4, 2, 3, k] w) => (uint8[1, 4, 6, n] y) '
+    )
+    text += "<float s = {0.5}, uint8 a = {3}, int8 z = {0}> { y = QLinearConv (x, s, a, w, s, z, s, a) }"
+    model = cast("Any", parser).parse_model(text)
+    engine = mi.compile(model, profile=mi.OptimizationProfile(dims={"k": (1, 3, 4)}), threads=1, compile_threads=1)
+    random = np.random.default_rng(0)
+    for k in (3, 1, 4):
+        x = random.integers(0, 9, (1, 2, 8, 9)).astype(np.uint8)
+        w = random.integers(-2, 3, (4, 2, 3, k)).astype(np.int8)
+        expected = cast("Any", ReferenceEvaluator(model)).run(None, {"x": x, "w": w})[0]
+        assert np.abs(engine(x=x, w=w).astype(int) - expected).max() <= 1  # ties are rounded in another order there

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.values import element_type_of_value, is_bool
-from ....dialects.symbolic.sizes import bounds_of
+from ....dialects.symbolic.sizes import bounds_of, pinned
 from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.attention import Attention
@@ -120,11 +120,12 @@ class _Writer:
     def _product(self, rows: int, axis: int, index: Sequence[Index], group: Index, scores: SSAValue) -> None:
         """out[rows, width] = scores v, as many columns at a time as a tile holds; rows are along an axis of out."""
         s, b = self.sizes, self.b
-        whole = s.width // self.nr
-        rest = s.width - whole * self.nr
+        columns = pinned(s.width)
+        whole = columns // self.nr
+        rest = columns - whole * self.nr
         # A panel's row is read in whole registers, so columns behind the last must exist: else fewer lanes.
         lanes = -(-rest // self.lanes) * self.lanes
-        lanes = lanes if whole * self.nr + lanes <= s.width else rest
+        lanes = lanes if whole * self.nr + lanes <= columns else rest
         for column, count, width, valid in ((0, whole, self.nr, self.nr), (whole * self.nr, 1, lanes, rest)):
             if not count or not valid:
                 continue

@@ -15,6 +15,7 @@ from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
@@ -174,7 +175,8 @@ def conv_nest(
     g = conv_geometry(root)
     channels, filters = g.channels // g.groups, g.filters // g.groups
     buffer = argument_buffer(k, form.lhs)
-    (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
+    (sh, sw), (ph, pw), (dh, dw) = g.stride, g.pad, g.dilation
+    kh, kw = map(pinned, g.kernel)
     image, row, column = picture_strides(buffer)
     a = [image, sh * row, sw * column]
     sizes = [g.batch, g.out_height, g.out_width]

@@ -96,6 +96,8 @@ def conv_sums(op: ConvOp, x: Levels, weight: Levels, bias: SSAValue | None, writ
         return None
     if weight.zero is not None and op.groups.value.data != 1:
         return None
+    if not is_fixed(*shape_of(weight.numbers)):
+        return None
     numbers, pads, pad_value = x.numbers, list(ints(op.pads)), integer(writer.constants, zx)
     rank = len(shape_of(numbers))
     if any(pads) and pad_value is None:
