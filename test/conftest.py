@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import kernel_runs
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -46,6 +47,14 @@ def pytest_collection_finish() -> None:
     """What is there before the first test stays: no need to look through it for garbage again and again."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.fixture(autouse=True)
+def _the_same_numbers(request: pytest.FixtureRequest) -> None:  # pyright: ignore[reportUnusedFunction]
+    """A file's random numbers begin anew in each test, whichever others ran before it in the same process."""
+    random = getattr(request.node.getparent(pytest.Module).obj, "Random", None)
+    if isinstance(random, np.random.Generator):
+        random.bit_generator.state = np.random.default_rng(0).bit_generator.state
 
 
 @pytest.fixture(autouse=True)
