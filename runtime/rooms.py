@@ -27,11 +27,13 @@ class Room:
             self._bytes = aligned_bytes(spec.nbytes, ALIGNMENT)
         self.__array_interface__ = self._bytes.__array_interface__
 
-    def array(self, spec: TensorSpec) -> Array | None:
-        """All of it, if that is what a cache takes."""
-        if (self._spec.shape, self._spec.dtype) != (spec.shape, spec.dtype):
-            return None
-        return np.asarray(self).view(spec.dtype).reshape(spec.shape)
+    def fits(self, spec: TensorSpec) -> bool:
+        """Whether it is what a cache takes."""
+        return (self._spec.shape, self._spec.dtype) == (spec.shape, spec.dtype)
+
+    def array(self) -> Array:
+        """All of it."""
+        return np.asarray(self).view(self._spec.dtype).reshape(self._spec.shape)
 
 
 def lies_in(array: Array) -> Room | None:
@@ -49,12 +51,11 @@ def room_of(spec: TensorSpec, past: Array, taken: set[Room]) -> Array:
     those `taken` by other caches.
     """
     room = lies_in(past)
-    whole = room.array(spec) if room is not None and past.flags.writeable and room not in taken else None
-    if room is not None and whole is not None and _begins(whole, past):
+    usable = past.flags.writeable and room not in taken
+    if room is not None and usable and room.fits(spec) and _begins(room.array(), past):
         taken.add(room)
-        return whole
-    whole = Room(spec).array(spec)
-    assert whole is not None
+        return room.array()
+    whole = Room(spec).array()
     beginning(whole, past.shape)[...] = past
     return whole
 

@@ -28,7 +28,8 @@ from ..dialects.errors import InvalidModelError
 from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import Cut, bounded_axes, cuts_of
-from ..dialects.graph.caches import cache_of
+from ..dialects.graph.caches import CacheAttr, cache_of
+from ..dialects.graph.host_code import NAME, ROLE, attributes_of_arguments
 from ..dialects.graph.interpret import input_names
 from ..dialects.graph.sizes import SIZES, symbols_of_module
 from ..dialects.graph.values import numpy_dtype
@@ -44,7 +45,7 @@ from .host_memory import aligned_bytes
 from .limits import memory_for
 from .specs import CacheSpec, CheckedDimension, KernelCall, TensorSpec
 
-_READ = (StringAttr("input"), StringAttr("cache"))
+_READ = (StringAttr("input"), StringAttr("cache"))  # the roles of inputs
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 # What main's arguments are for, in the order of the pointers that it is called with.
 ROLES = re.compile(
@@ -100,12 +101,12 @@ def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
 
     Caches are among the inputs: of each the part that is an input.
     """
-    arguments = entry_of(module).regions[0].blocks[0].args
+    main = entry_of(module)
+    roles = _READ if role == "input" else (StringAttr(role),)
     specs: list[TensorSpec] = []
-    for attributes, argument in zip(_argument_attributes(module), arguments, strict=False):
-        cache = cache_of(attributes) if role == "input" else None
-        if attributes.data.get("graph.role") == StringAttr(role) or cache is not None:
-            name = attributes.data.get("graph.name")
+    for attributes, argument in zip(attributes_of_arguments(main), main.regions[0].blocks[0].args, strict=True):
+        if attributes.data.get(ROLE) in roles:
+            name, cache = attributes.data.get(NAME), cache_of(attributes)
             text = name.data if isinstance(name, StringAttr) else f"{role}{len(specs)}"
             # The llvm level has pointers, with their types beside them.
             type = attributes.data.get("graph.type", argument.type) if cache is None else cache.past
@@ -115,20 +116,17 @@ def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:
 
 def cache_specs(module: ModuleOp) -> tuple[CacheSpec, ...]:
     """The inputs of `main`, on buffers, that have their memory in common with an output."""
-    of_inputs = [each for each in _argument_attributes(module) if each.data.get("graph.role") in _READ]
-    found = [(number, cache) for number, each in enumerate(of_inputs) if (cache := cache_of(each)) is not None]
-    names = specs_of(module, "input")
-    return tuple(CacheSpec(number, cache.place, _spec(names[number].name, cache.room)) for number, cache in found)
+    names = [spec.name for spec in specs_of(module, "input")]
+    caches = _caches(module).items()
+    return tuple(CacheSpec(number, cache.place, _spec(names[number], cache.room)) for number, cache in caches)
 
 
 def outputs_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...], tuple[tuple[Cut, ...], ...]]:
     """The outputs of the model; the counts behind them, which are outputs of `main` too, and what each of them cuts."""
     specs = list(specs_of(module, "output"))
-    caches = [cache for each in _argument_attributes(module) if (cache := cache_of(each)) is not None]
-    for cache in sorted(caches, key=lambda cache: cache.place):
+    for cache in sorted(_caches(module).values(), key=lambda cache: cache.place):
         specs.insert(cache.place, _spec(cache.output.data, cache.present))
-    of_outputs = [each for each in _argument_attributes(module) if each.data.get("graph.role") == StringAttr("output")]
-    cuts = tuple(cut for each in of_outputs if (cut := cuts_of(each)))
+    cuts = tuple(cut for each in _attributes_of(module, StringAttr("output")) if (cut := cuts_of(each)))
     shown = len(specs) - len(cuts)
     for spec, cut in zip(specs[shown:], cuts, strict=True):
         whole = spec.shape == () and spec.dtype == np.int64
@@ -138,9 +136,15 @@ def outputs_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[TensorSp
     return tuple(outputs), tuple(specs[shown:]), cuts
 
 
-def _argument_attributes(module: ModuleOp) -> tuple[DictionaryAttr, ...]:
-    given = entry_of(module).properties.get("arg_attrs", ArrayAttr([]))
-    return cast("ArrayAttr[DictionaryAttr]", given).data
+def _caches(module: ModuleOp) -> dict[int, CacheAttr]:
+    """The caches of `main`, on buffers, by their number among the inputs."""
+    found = map(cache_of, _attributes_of(module, *_READ))
+    return {number: cache for number, cache in enumerate(found) if cache is not None}
+
+
+def _attributes_of(module: ModuleOp, *roles: StringAttr) -> list[DictionaryAttr]:
+    """The attributes of those arguments of `main` that have one of these roles."""
+    return [each for each in attributes_of_arguments(entry_of(module)) if each.data.get(ROLE) in roles]
 
 
 def _spec(name: str, type: Attribute) -> TensorSpec:
@@ -173,13 +177,12 @@ def kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
 
 def checked_dimensions(module: ModuleOp) -> tuple[CheckedDimension, ...]:
     """What each place in the status of a module on buffers stands for; see check-indices."""
-    for attributes in _argument_attributes(module):
-        if attributes.data.get("graph.role") == StringAttr(STATUS):
-            match attributes.data.get(CHECKS):
-                case ArrayAttr(data=(_, *_) as checks):
-                    return tuple(map(_checked_dimension, checks))
-                case _:
-                    raise InvalidModelError(f"@main takes a {STATUS}, but {CHECKS} does not say of what")
+    for attributes in _attributes_of(module, StringAttr(STATUS)):
+        match attributes.data.get(CHECKS):
+            case ArrayAttr(data=(_, *_) as checks):
+                return tuple(map(_checked_dimension, checks))
+            case _:
+                raise InvalidModelError(f"@main takes a {STATUS}, but {CHECKS} does not say of what")
     return ()
 
 

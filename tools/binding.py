@@ -73,7 +73,7 @@ def shapes_of(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     return _named("--shape", texts, _shape, "NAME=SIZE,SIZE,... with sizes of at least 1")
 
 
-def caches_of(texts: Sequence[str] | None) -> dict[str, str]:
+def cache_pairs_of(texts: Sequence[str] | None) -> dict[str, str]:
     """The outputs by input that `--cache` gives; raises ConfigError quoting what is wrong."""
     return _named("--cache", texts, str, "INPUT=OUTPUT")
 

@@ -63,29 +63,50 @@ def ops_of(kernel: KernelOp) -> frozenset[str]:
     return frozenset(op.name.removeprefix("graph.") for op in kernel.body.block.ops)
 
 
+def attributes_of_arguments(function: Operation) -> list[DictionaryAttr]:
+    """The attributes of each argument of a function of any dialect that has a body, empty ones where it states none.
+
+    Raises InvalidModelError where it states those of more arguments, or of fewer.
+    """
+    block = function.regions[0].first_block
+    return _attributes(function, "arg_attrs", 0 if block is None else len(block.args))
+
+
+def attributes_of_results(main: FuncOp) -> list[DictionaryAttr]:
+    """The attributes of each result of main, empty ones where it states none.
+
+    Raises InvalidModelError where it states those of more results, or of fewer.
+    """
+    return _attributes(main, "res_attrs", len(main.function_type.outputs))
+
+
+def _attributes(function: Operation, property: str, count: int) -> list[DictionaryAttr]:
+    given = cast("ArrayAttr[DictionaryAttr] | None", function.properties.get(property))
+    if given is None:
+        return [DictionaryAttr({})] * count
+    if len(given) != count:
+        raise InvalidModelError(f"{describe(function)}: {property} has {len(given)} entries instead of {count}")
+    return list(given.data)
+
+
 def argument_texts(function: Operation, key: str) -> list[str]:
     """The attribute `key` of each argument of a function of any dialect, "" where it has none."""
-    block = function.regions[0].first_block
-    return _texts(function, "arg_attrs", key, 0 if block is None else len(block.args))
-
-
-def caches_of(main: Operation) -> list[CacheAttr | None]:
-    """What each argument of a function of any dialect is as a cache."""
-    given = cast("ArrayAttr[DictionaryAttr]", main.properties.get("arg_attrs", ArrayAttr([]))).data
-    block = main.regions[0].first_block
-    count = 0 if block is None else len(block.args)
-    return [*map(cache_of, given), *[None] * (count - len(given))]
+    return _texts(attributes_of_arguments(function), key)
 
 
 def result_texts(main: FuncOp, key: str) -> list[str]:
     """The attribute `key` of each result of main, "" where it has none."""
-    return _texts(main, "res_attrs", key, len(main.function_type.outputs))
+    return _texts(attributes_of_results(main), key)
 
 
-def _texts(function: Operation, property: str, key: str, count: int) -> list[str]:
-    given = cast("ArrayAttr[DictionaryAttr]", function.properties.get(property, ArrayAttr([]))).data
-    found = [each.data.get(key) for each in given] + [None] * (count - len(given))
+def _texts(attributes: Sequence[DictionaryAttr], key: str) -> list[str]:
+    found = (each.data.get(key) for each in attributes)
     return [value.data if isinstance(value, StringAttr) else "" for value in found]
+
+
+def caches_of(main: Operation) -> list[CacheAttr | None]:
+    """What each argument of a function of any dialect is as a cache."""
+    return [*map(cache_of, attributes_of_arguments(main))]
 
 
 def blocks_of(main: FuncOp, who: str) -> list[Block]:

@@ -23,7 +23,7 @@ from .base import GraphOp, describe
 from .blobs import BlobStore
 from .bounds import cuts_of, trimmed
 from .conversion import CastOp
-from .host_code import NAME, argument_texts, is_scalar, is_shaped, main_of, read_by, result_texts
+from .host_code import NAME, argument_texts, attributes_of_results, is_scalar, is_shaped, main_of, read_by, result_texts
 from .structure import CallOp, KernelOp, WeightOp, YieldOp
 from .values import AnyTensor, Array, is_float, is_float_dtype, numpy_dtype, type_of
 
@@ -75,8 +75,8 @@ def interpret(
         arguments.append(_checked(name, np.asarray(inputs[name]), type_of(argument), precision))
     run = _Run(store, None if precision is None else np.dtype(precision), on_value)
     results = [np.asarray(result) for result in run.block(main.body.block, arguments)]
-    cuts = [cuts_of(each) for each in main.res_attrs or ()]
-    counts = [int(result) for result, cut in zip(results, cuts, strict=False) if cut]
+    cuts = [*map(cuts_of, attributes_of_results(main))]
+    counts = [int(result) for result, cut in zip(results, cuts, strict=True) if cut]
     names, cuts = output_names(main), [cut for cut in cuts if cut]
     shown = len(results) - len(cuts)
     return dict(zip(names[:shown], trimmed(results[:shown], cuts, counts), strict=True))

@@ -36,6 +36,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.errors import CompileError, UnsupportedError
 from ...dialects.graph.base import describe
+from ...dialects.graph.host_code import ROLE, attributes_of_arguments
 from ...dialects.symbols import symbol_named
 from ...passes.memory.share_threads import SHARE, TEAM
 from ..levels import argument_roles
@@ -76,12 +77,11 @@ class ProfileKernels(ModulePass):
 def _add_times_argument(main: func.FuncOp, count: int) -> SSAValue:
     block = main.body.block
     position = len(block.args) - 1
+    attributes = attributes_of_arguments(main)
     times = block.insert_arg(MemRefType(i64, [count]), position)
     main.function_type = FunctionType.from_lists([a.type for a in block.args], list(main.function_type.outputs))
-    if main.arg_attrs is not None:
-        attributes = list(main.arg_attrs)
-        attributes.insert(position, DictionaryAttr({"graph.role": StringAttr("times")}))
-        main.arg_attrs = ArrayAttr(attributes)
+    attributes.insert(position, DictionaryAttr({ROLE: StringAttr("times")}))
+    main.arg_attrs = ArrayAttr(attributes)
     return times
 
 

@@ -63,6 +63,8 @@ from ...dialects.graph.host_code import (
     NAME,
     ROLE,
     Loop,
+    attributes_of_arguments,
+    attributes_of_results,
     blocks_of,
     caches_of,
     handed_on,
@@ -113,13 +115,14 @@ class Bufferize(ModulePass):
         main = main_of(op, self.name)
         blocks_of(main, self.name)
         builder = _Bufferizer(op, main, self.inplace)
+        attributes = builder.argument_attributes()
         old = main.body.block
         builder.convert_block(old)
         main.body.detach_block(old)
         main.body.add_block(builder.block)
         old.erase(safe_erase=False)
         main.function_type = FunctionType.from_lists([value.type for value in builder.block.args], [])
-        main.arg_attrs = builder.argument_attributes()
+        main.arg_attrs = attributes
         main.res_attrs = None
         state_level(op, "buffers")
 
@@ -184,11 +187,10 @@ class _Bufferizer:
 
     def argument_attributes(self) -> ArrayAttr[DictionaryAttr]:
         """The attributes of main's arguments: their names as before, and their roles."""
-        inputs, own = self.block.args[: self.inputs], self.block.args[self.inputs :]
-        results = _attributes(self.main.res_attrs, self.outputs)
-        attributes = _attributes(self.main.arg_attrs, inputs)
-        given = [(each, "cache" if CACHE in each.data else "input") for each in attributes]
-        given += [(each, "output") for each, output in zip(results, self.outputs, strict=True) if output in own]
+        own = self.block.args[self.inputs :]
+        results = zip(attributes_of_results(self.main), self.outputs, strict=True)
+        given = [(each, "cache" if CACHE in each.data else "input") for each in attributes_of_arguments(self.main)]
+        given += [(each, "output") for each, output in results if output in own]
         return ArrayAttr([DictionaryAttr({**old.data, ROLE: StringAttr(role)}) for old, role in given])
 
     def pairs(self, call: CallOp) -> dict[int, int]:
@@ -481,11 +483,6 @@ def _unused_reshapes(block: Block) -> set[Operation]:
         if isinstance(op, ReshapeOp) and all(use.operation in unused for use in op.result.uses):
             unused.add(op)
     return unused
-
-
-def _attributes(given: ArrayAttr[DictionaryAttr] | None, values: Sequence[SSAValue]) -> Sequence[DictionaryAttr]:
-    """The attributes of main's arguments or results, empty ones where there are none."""
-    return given.data if given else [DictionaryAttr({})] * len(values)
 
 
 def _memref(value: SSAValue) -> AnyMemRef:

@@ -39,6 +39,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
 from ...dialects.graph.caches import CACHE, CacheAttr
+from ...dialects.graph.host_code import attributes_of_arguments
 from ...dialects.graph.settling import settled
 from ...dialects.graph.sizes import symbols_of_module
 from ...dialects.graph.structure import KernelOp
@@ -134,8 +135,7 @@ class _Checker:
     def arguments(self) -> SSAValue:
         """Sorts main's arguments by their roles; the one with the role "arena"."""
         arena: SSAValue | None = None
-        attributes = self.main.arg_attrs or ArrayAttr([DictionaryAttr({})] * len(self.main.args))
-        for argument, given in zip(self.main.args, attributes, strict=True):
+        for argument, given in zip(self.main.args, attributes_of_arguments(self.main), strict=True):
             cache = given.data.get(CACHE)
             match given.data.get("graph.role"):
                 case StringAttr(data="cache") if isinstance(cache, CacheAttr):

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import ConfigError, PlanError
 from ....dialects.graph.base import named_location, node_name
-from ....dialects.graph.host_code import ROLE, argument_texts
+from ....dialects.graph.host_code import ROLE, argument_texts, attributes_of_arguments
 from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import ints, ints_attr, numpy_dtype
 from ....dialects.kernel_attributes import InterfaceAttr
@@ -157,7 +157,7 @@ def add_argument(
 ) -> BlockArgument:
     """A new last argument of main with the attribute `graph.role`, and `more` of them."""
     block = main.body.block
-    before = main.arg_attrs.data if main.arg_attrs is not None else [DictionaryAttr({})] * len(block.args)
+    before = attributes_of_arguments(main)
     argument = block.insert_arg(type, len(block.args))
     main.function_type = FunctionType.from_lists([value.type for value in block.args], [])
     main.arg_attrs = ArrayAttr([*before, DictionaryAttr({ROLE: StringAttr(role), **(more or {})})])
@@ -167,7 +167,7 @@ def add_argument(
 
 def give_role(function: func.FuncOp, number: int, role: str) -> None:
     """States what an argument of a function is for."""
-    before = function.arg_attrs.data if function.arg_attrs is not None else [DictionaryAttr({})] * len(function.args)
+    before = attributes_of_arguments(function)
     given = [*before[:number], DictionaryAttr({ROLE: StringAttr(role)}), *before[number + 1 :]]
     function.arg_attrs = ArrayAttr(given)
 

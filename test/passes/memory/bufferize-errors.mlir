@@ -77,3 +77,12 @@ func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
   }
   func.return %a : tensor<8xf32>
 }
+
+// -----
+
+// Attributes of more arguments than there are.
+// expected-error @below {{func.func: arg_attrs has 2 entries instead of 1}}
+"func.func"() <{sym_name = "main", function_type = (tensor<8xf32>) -> tensor<8xf32>, arg_attrs = [{}, {}]}> ({
+^bb0(%x: tensor<8xf32>):
+  func.return %x : tensor<8xf32>
+}) : () -> ()
