@@ -53,7 +53,7 @@ class EngineConfig:
         C++; None means "interpreter".
     profile: the shapes that inputs may have, an OptimizationProfile: one compile does for all of them. CPU only.
     enable_dynamic_shapes: dynamic dimensions that nothing is said of may have any size: the model is compiled at the
-        first call, for shapes like its own. CPU only.
+        first call, for shapes like its own. Not beside a profile. CPU only.
     dims: sizes for the model's named dynamic dimensions, such as {"batch": 1}.
     shapes: whole shapes by input name, where dimensions have no names.
     specialize: values by input name, such as {"axes": np.array([1])}, for what shapes hang on, or what is always the
@@ -140,6 +140,10 @@ class EngineConfig:
                 raise ConfigError(f"caches: '{past}' is {present!r}; it must be an output's name")
         if self.profile is not None and not isinstance(cast("object", self.profile), OptimizationProfile):
             raise ConfigError(f"profile is {self.profile!r}; it must be an OptimizationProfile")
+        if self.profile is not None and self.enable_dynamic_shapes:
+            raise ConfigError(
+                "enable_dynamic_shapes leaves open what a profile gives ranges to; only one of them is taken"
+            )
         if self.is_dynamic and self.check_memory:
             raise ConfigError("check_memory is for one shape; with a profile, or dynamic shapes, there are many")
 

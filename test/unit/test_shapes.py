@@ -436,6 +436,8 @@ def test_options_that_do_not_go_with_many_shapes() -> None:
         mi.compile(model_of(dense), profile=cast("Any", 3))
     with pytest.raises(mi.ConfigError, match="check_memory is for one shape"):
         mi.compile(model_of(dense), enable_dynamic_shapes=True, check_memory=True)
+    with pytest.raises(mi.ConfigError, match="enable_dynamic_shapes leaves open what a profile gives ranges to"):
+        mi.compile(model_of(dense), enable_dynamic_shapes=True, profile=mi.OptimizationProfile(dims={"n": (1, 2, 4)}))
 
 
 def test_a_plan_of_one_shape_has_no_others() -> None:
