@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from command_runs import cli, complaint, told
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import BlobStore
@@ -17,7 +17,6 @@ from mini_infer.lowering.pipelines import PATHS, parse_passes, run_passes
 from mini_infer.lowering.registry import LEVEL_OF_PASS
 from mini_infer.runtime.build import OF_ONNX
 from mini_infer.runtime.decided import DECIDED_BY
-from mini_infer.tools.cli import app
 from mini_infer.tools.mini_opt import main
 
 LEVELS = PATHS["cpu"]
@@ -117,23 +116,9 @@ def test_host_is_written_on_the_module(model: Path, capsys: pytest.CaptureFixtur
 def outputs(*arguments: str | Path) -> dict[str, bytes]:
     """What `mini-infer run` computes of a module, by name."""
     results = Path(arguments[0]).with_name("results.npz")
-    cli("run", *arguments, "-o", results)
+    told("run", *arguments, "-o", results)
     with np.load(results) as loaded:
         return {name: loaded[name].tobytes() for name in loaded.files}
-
-
-def cli(*arguments: str | Path) -> Result:
-    """mini-infer, which must not fail."""
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert result.exit_code == 0, result.stderr
-    return result
-
-
-def complaint(*arguments: str | Path) -> str:
-    """What mini-infer says when it fails."""
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert isinstance(result.exception, SystemExit) and result.exit_code == 1 and result.stdout == ""
-    return result.stderr.removeprefix("mini-infer: error: ").rstrip("\n")
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -193,7 +178,7 @@ def test_a_level_goes_on_to_the_same_complaint(level: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("level", LEVELS[:4])
 def test_a_level_has_a_memory_plan(level: str, model: Path, tmp_path: Path) -> None:
-    text = cli("plan", lowered(model, level, tmp_path), "--table").stdout
+    text = told("plan", lowered(model, level, tmp_path), "--table")
     assert re.search(r"layer1/matmul +\d+", text) and re.search(r"lower bound", text)
 
 
@@ -203,7 +188,7 @@ def test_what_a_level_no_longer_knows_is_refused(model: Path, tmp_path: Path) ->
     assert complaint("run", "--reference", arena) == "--reference evaluates tensors; the module is at the arena level"
     assert complaint("compare", kernels).endswith("at the graph level; the module is at the kernels level")
     assert outputs(kernels, "--reference").keys() == {"y"}
-    assert "takes no .mlir" in cli("compare", lowered(model, "graph", tmp_path), "-j", "1").stdout
+    assert "takes no .mlir" in told("compare", lowered(model, "graph", tmp_path), "-j", "1")
 
 
 @pytest.mark.parametrize(
@@ -255,8 +240,8 @@ def test_every_option_is_decided_somewhere() -> None:
 def test_options_that_come_in_time_are_taken(model: Path, tmp_path: Path) -> None:
     kernels, buffers = lowered(model, "kernels", tmp_path), lowered(model, "buffers", tmp_path)
     assert outputs(kernels, "--no-plan-memory") == outputs(kernels)
-    assert "memory check: the same bits" in cli("run", kernels, "--check-memory").stdout
-    assert "strategy pools" in cli("plan", buffers, "--strategy", "pools").stdout
+    assert "memory check: the same bits" in told("run", kernels, "--check-memory")
+    assert "strategy pools" in told("plan", buffers, "--strategy", "pools")
 
 
 def test_weights_that_are_not_those_of_the_module_are_refused(model: Path, tmp_path: Path) -> None:
@@ -438,5 +423,6 @@ def test_what_cannot_be_at_the_stated_level_is_refused(
 def test_text_that_is_no_model_is_refused(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "text.mlir"
     path.write_text(text)
-    assert message in complaint("run", path)
+    result = cli("run", path)
+    assert (result.exit_code, result.stdout) == (1, "") and message in result.stderr
     assert complaint("run", path.with_name("nothing.mlir")).endswith("nothing.mlir: No such file or directory")

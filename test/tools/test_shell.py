@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_runs import ENVIRONMENT
 from models.builder import ModelBuilder
 from typer.testing import CliRunner
 
 import mini_infer as mi
 from mini_infer.tools import cli, mini_opt
-
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(mi.__file__).parents[1])}  # for processes of their own
 
 
 @pytest.mark.parametrize("program", ["mini-infer", "mini-opt"])
