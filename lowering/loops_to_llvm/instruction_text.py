@@ -227,6 +227,11 @@ def _call_intrinsic(text: FunctionText, op: Operation) -> str:
     return f"call {_flags(op)}{result} {symbol(name)}({arguments})"
 
 
+def _assembly(text: FunctionText, op: Operation) -> str:
+    strings = (f'"{cast(StringAttr, op.properties[name]).data}"' for name in ("asm_string", "constraints"))
+    return f"call {text.type(op.results[0].type)} asm {', '.join(strings)}({', '.join(map(text.typed, op.operands))})"
+
+
 def _loop_advice(text: FunctionText, op: Operation) -> str:
     """The metadata of a jump that closes a loop."""
     annotation = op.attributes.get("loop_annotation")
@@ -284,6 +289,7 @@ PRINTERS: dict[str, Callable[[FunctionText, Operation], str]] = {
     "llvm.shufflevector": _shuffle,
     "llvm.call": _call,
     "llvm.call_intrinsic": _call_intrinsic,
+    "llvm.inline_asm": _assembly,
     "llvm.br": _jump,
     "llvm.cond_br": _branch,
     "llvm.return": _return,

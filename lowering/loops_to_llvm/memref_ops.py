@@ -38,7 +38,8 @@ def access_alignment(op: Operation, element_bytes: int) -> int:
     return promised.value.data
 
 
-def _access_properties(op: Operation, element_bytes: int) -> dict[str, Attribute]:
+def access_properties(op: Operation, element_bytes: int) -> dict[str, Attribute]:
+    """Of a plain load or store: what the operation says of its alignment."""
     return {"alignment": _ALIGNMENTS[access_alignment(op, element_bytes)], "ordering": _NOT_ATOMIC}
 
 
@@ -68,7 +69,7 @@ def load(body: FunctionBody, op: Operation) -> None:
     base, *indices = op.operands
     value_type = body.types.convert(op.results[0].type)
     address = body.address(base, indices)
-    properties = _access_properties(op, body.types.layout(base.type).element_bytes)
+    properties = access_properties(op, body.types.layout(base.type).element_bytes)
     attributes = {"nontemporal": UnitAttr()} if _is_nontemporal(op) else {}
     stored = body.emit(llvm.LoadOp, (address,), in_memory(value_type), properties, attributes)
     body.values[op.results[0]] = from_memory(body, stored, value_type)
@@ -79,7 +80,7 @@ def store(body: FunctionBody, op: Operation) -> None:
     value, base, *indices = op.operands
     stored = to_memory(body, body.values[value])
     address = body.address(base, indices)
-    properties = _access_properties(op, body.types.layout(base.type).element_bytes)
+    properties = access_properties(op, body.types.layout(base.type).element_bytes)
     if _is_nontemporal(op):
         properties["nontemporal"] = UnitAttr()
     body.append(llvm.StoreOp, (stored, address), properties)

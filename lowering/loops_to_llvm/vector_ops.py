@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    StringAttr,
     VectorType,
     i1,
     i32,
@@ -24,7 +25,7 @@ from ...dialects.symbolic.sizes import is_fixed
 from . import halves
 from .body import FunctionBody, Handler, fail, integers_of
 from .instructions import fast_math_attr, integer_list
-from .memref_ops import access_alignment, from_memory, to_memory
+from .memref_ops import access_alignment, access_properties, from_memory, to_memory
 from .types import element_of, in_memory, lanes_of, vector_type
 
 _UNSIGNED_LESS = IntegerAttr(6, i64)
@@ -48,15 +49,30 @@ def _masked_load(body: FunctionBody, op: Operation) -> None:
 
 
 def _masked_store(body: FunctionBody, op: Operation) -> None:
+    """One lane is stored as a scalar; for lanes of under four bytes LLVM never learns how many are stored.
+
+    LLVM 22 makes a truncation and a masked store of one lane, known when it compiles, a store of the wide element
+    (with AVX-512), which writes beside the narrow one. test_llvm_vectors.py tells when it no longer does.
+    """
     base, *indices, mask, value = op.operands
     stored = to_memory(body, body.values[value])
+    element = element_of(stored.type)
     address = body.address(base, indices, inbounds=False)
-    alignment = access_alignment(op, body.types.layout(base.type).element_bytes)
+    bytes_of_element = body.types.layout(base.type).element_bytes
+    count, written = _lanes_of_mask(body, mask), body.values[mask]
+    if count == 1:
+        lane = body.emit(ExtractElementOp, (stored, body.integer(0)), element)
+        body.append(llvm.StoreOp, (lane, address), access_properties(op, bytes_of_element))
+        return
+    if isinstance(count, SSAValue) and bytes_of_element < 4:
+        lanes = lanes_of(stored.type)
+        assert lanes is not None
+        written = _mask(body, _hidden(body, count), lanes)
     body.intrinsic(
         f"llvm.masked.store.{body.types.suffix(stored.type)}.p0",
-        (stored, address, body.values[mask]),
+        (stored, address, written),
         None,
-        alignments=(0, alignment, 0),
+        alignments=(0, access_alignment(op, bytes_of_element), 0),
     )
 
 
@@ -169,23 +185,45 @@ def _first_lanes(body: FunctionBody, lanes: int, count: int) -> SSAValue:
     return body.constant(DenseIntOrFPElementsAttr.from_list(mask_type, bits), mask_type)
 
 
+def _lanes_of_mask(body: FunctionBody, mask: SSAValue) -> int | SSAValue | None:
+    """How many first lanes a mask has: a number, a value, or None where it is no such mask."""
+    made = mask.owner
+    if not isinstance(made, Operation):
+        return None
+    if made.name == "vector.constant_mask":
+        return integers_of(made, "mask_dim_sizes")[0]
+    if made.name != "vector.create_mask":
+        return None
+    (count,) = body.lowered(made.operands)
+    known = body.known.get(count)
+    return known if known is not None and is_fixed(known) else count
+
+
+def _hidden(body: FunctionBody, number: SSAValue) -> SSAValue:
+    """The same number, of which LLVM knows nothing; no instruction comes of it."""
+    return body.emit(
+        llvm.InlineAsmOp, (number,), number.type, {"asm_string": StringAttr(""), "constraints": StringAttr("=r,0")}
+    )
+
+
 def _create_mask(body: FunctionBody, op: Operation) -> None:
     """The lanes below a count, which may be negative or more than there are."""
-    (count,) = body.lowered(op.operands)
-    lanes = lanes_of(op.results[0].type)
+    lanes, count = lanes_of(op.results[0].type), _lanes_of_mask(body, op.results[0])
     assert lanes is not None
-    known = body.known.get(count)
-    if known is not None and is_fixed(known):
-        body.values[op.results[0]] = _first_lanes(body, lanes, known)
-        return
+    if isinstance(count, SSAValue):
+        body.values[op.results[0]] = _mask(body, count, lanes)
+    else:
+        assert count is not None
+        body.values[op.results[0]] = _first_lanes(body, lanes, count)
+
+
+def _mask(body: FunctionBody, count: SSAValue, lanes: int) -> SSAValue:
     bounded = body.overloaded("llvm.smax", (count, body.integer(0)))
     bounded = body.overloaded("llvm.smin", (bounded, body.integer(lanes)))
     narrow = body.emit(llvm.TruncOp, (bounded,), i32)
     counts = body.splat(narrow, vector_type(i32, lanes))
     steps = _steps(body, lanes, i32)
-    body.values[op.results[0]] = body.emit(
-        llvm.ICmpOp, (steps, counts), vector_type(i1, lanes), {"predicate": _UNSIGNED_LESS}
-    )
+    return body.emit(llvm.ICmpOp, (steps, counts), vector_type(i1, lanes), {"predicate": _UNSIGNED_LESS})
 
 
 def _constant_mask(body: FunctionBody, op: Operation) -> None:

@@ -99,6 +99,25 @@ func.func @tail(%x: memref<64xf32>, %i: index, %left: index) {
   func.return
 }
 
+// One lane is a scalar. How many lanes of under four bytes are stored, LLVM does not learn: it would widen a single one.
+// CHECK-LABEL: llvm.func @narrow_tails
+// CHECK-SAME:    %[[LEFT:[a-z_0-9]*]]: i64)
+// CHECK:         %[[LANE:.*]] = llvm.extractelement
+// CHECK-NEXT:    llvm.store %[[LANE]], %{{.*}} : i8, !llvm.ptr
+// CHECK:         %[[HIDDEN:.*]] = llvm.inline_asm "", "=r,0" %[[LEFT]] : (i64) -> i64
+// CHECK:         llvm.call_intrinsic "llvm.smax.i64"(%[[HIDDEN]]
+// CHECK:         %[[M:.*]] = llvm.icmp "ult" %{{.*}} : vector<8xi32>
+// CHECK:         llvm.call_intrinsic "llvm.masked.store.v8i8.p0"(%{{.*}}, %{{.*}}, %[[M]])
+func.func @narrow_tails(%x: memref<64xi8>, %v: vector<8xi8>, %left: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = vector.create_mask %c1 : vector<8xi1>
+  vector.maskedstore %x[%c0], %one, %v : memref<64xi8>, vector<8xi1>, vector<8xi8>
+  %some = vector.create_mask %left : vector<8xi1>
+  vector.maskedstore %x[%c0], %some, %v : memref<64xi8>, vector<8xi1>, vector<8xi8>
+  func.return
+}
+
 // Strides of run time are those that the cast was given. A stride times a constant index is one product.
 // CHECK-LABEL: llvm.func @strides_of_run_time
 // CHECK-SAME:    (%[[X:.*]]: !llvm.ptr {llvm.noalias, llvm.nocapture}, %[[AT:.*]]: i64, %[[ROW:.*]]: i64, %[[I:.*]]: i64, %{{.*}}: i64)

@@ -1,11 +1,16 @@
 """Vector operations compiled and compared with numpy."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
-from llvm_jit import Code
+from llvm_jit import Code, target
+
+from mini_infer.runtime.cpu import emit_assembly
+from mini_infer.runtime.targets import machine_of
 
 REDUCTIONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "add": ("f32 i32", lambda v, a: v.sum() + a),
@@ -123,3 +128,60 @@ def test_bits_of_vectors() -> None:
     y = np.zeros(2, np.int64)
     code("f", x, y)
     np.testing.assert_array_equal(y, x.view(np.int64))
+
+
+@pytest.mark.parametrize("element", ["i8", "i16", "bf16", "f32"])
+@pytest.mark.parametrize("told", ["where it is stored", "by the caller"])
+@pytest.mark.parametrize("lanes", [1, 2, 7])
+def test_nothing_is_written_beside_the_first_lanes(element: str, told: str, lanes: int) -> None:
+    """The values are computed in vectors of wider elements, which LLVM narrows as it stores them."""
+    computed = "addf %wide, %wide" if element in ("bf16", "f32") else "shrui %wide, %ones"
+    narrow = "arith.truncf" if element == "bf16" else "arith.trunci"
+    wide = "f32" if element in ("bf16", "f32") else "i32"
+    narrowed = f"{narrow} %sum : vector<16x{wide}> to vector<16x{element}>"
+    if element == wide:
+        narrowed = f"arith.addf %sum, %wide : vector<16x{wide}>"
+    count = f"arith.constant {lanes} : index" if told == "where it is stored" else "arith.addi %n, %c0 : index"
+    code = Code(f"""
+    func.func private @stored(%x: memref<32x{wide}>, %y: memref<32x{element}>, %n: index) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %count = {count}
+      %ones = arith.constant dense<1> : vector<16xi32>
+      scf.for %i = %c0 to %c8 step %c1 {{
+        %wide = vector.load %x[%i] : memref<32x{wide}>, vector<16x{wide}>
+        %sum = arith.{computed} : vector<16x{wide}>
+        %v = {narrowed}
+        %mask = vector.create_mask %count : vector<16xi1>
+        vector.maskedstore %y[%i], %mask, %v : memref<32x{element}>, vector<16xi1>, vector<16x{element}>
+      }}
+      func.return
+    }}
+    func.func @f(%x: memref<32x{wide}>, %y: memref<32x{element}>) {{
+      %n = arith.constant {lanes} : index
+      func.call @stored(%x, %y, %n) : (memref<32x{wide}>, memref<32x{element}>, index) -> ()
+      func.return
+    }}""")
+    kinds: dict[str, Any] = {"i8": np.int8, "i16": np.int16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}
+    x = np.arange(1, 33).astype(np.float32) if wide == "f32" else np.arange(4, 132, 4).astype(np.int32)
+    y = np.full(32, -1).astype(kinds[element])
+    code("f", x, y)
+    factor = 3 if element == "f32" else 2
+    np.testing.assert_array_equal(y[: 7 + lanes].astype(np.float32), factor * np.arange(1, 8 + lanes))
+    np.testing.assert_array_equal(y[7 + lanes :].astype(np.float32), -1)
+
+
+def test_llvm_still_widens_a_store_of_one_lane() -> None:
+    """Why such stores are scalar here: once this fails, LLVM is mended, and _masked_store may be plain again."""
+    mask = ", ".join(["i1 true", *["i1 false"] * 15])
+    text = f"""
+    define void @f(ptr %x, ptr %y) "prefer-vector-width"="512" {{
+      %a = load <16 x i32>, ptr %x, align 4
+      %b = lshr <16 x i32> %a, splat (i32 16)
+      %c = trunc <16 x i32> %b to <16 x i16>
+      call void @llvm.masked.store.v16i16.p0(<16 x i16> %c, ptr align 2 %y, <16 x i1> <{mask}>)
+      ret void
+    }}
+    declare void @llvm.masked.store.v16i16.p0(<16 x i16>, ptr, <16 x i1>)"""
+    assert re.search(r"movl\s+%eax, \(%rsi\)", emit_assembly(text, machine_of(target("x86-64-v4"))))
