@@ -59,9 +59,15 @@ def build_engine(
 
 
 def build_dynamic(
-    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None = None
+    model: ModelSource,
+    config: EngineConfig,
+    progress: Callable[[Progress], None] | None = None,
+    prepare: Callable[[ModuleOp, MiniContext], None] | None = None,
 ) -> DynamicEngine:
-    """An engine for many shapes: compiled for those of the profile now, or at the first call."""
+    """An engine for many shapes: compiled for those of the profile now, or at the first call.
+
+    `prepare` may change each module that is compiled, before the first pass.
+    """
     if isinstance(model, IOBase | BinaryIO):  # that is read once, and compiled perhaps more often
         model = model.read()
     from ..lowering.onnx_to_graph.inputs import free_inputs
@@ -74,6 +80,8 @@ def build_dynamic(
             if units := units_of(guards):
                 guards.noted.clear()
                 module, ctx = import_model(model, config, best, units)
+            if prepare is not None:
+                prepare(module, ctx)
             steps.next()
             with compilers_for(module, config) as compilers:
                 base = build_plan(module, ctx, config, steps, compilers=compilers)

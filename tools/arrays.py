@@ -11,6 +11,7 @@ import numpy as np
 from ..dialects.errors import InvalidInputError
 from ..dialects.whole_file import whole_file
 from ..runtime.context import checked
+from ..runtime.rooms import beginning, lies_in
 from ..runtime.specs import TensorSpec
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -49,6 +50,13 @@ def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int) ->
         raise InvalidInputError(f"there is no input {', '.join(unknown)}; the model has {', '.join(wanted)}")
     seeded = seeded_inputs((spec for name, spec in wanted.items() if name not in given), seed)
     return {name: seeded[name] if name in seeded else checked(spec, given[name]) for name, spec in wanted.items()}
+
+
+def in_place(inputs: Mapping[str, Array], outputs: Mapping[str, Array], caches: Mapping[str, str]) -> dict[str, Array]:
+    """The inputs of a run, of which caches lie where the outputs of a run before are: so nothing of them is copied."""
+    rooms = {past: lies_in(outputs[present]) for past, present in caches.items()}
+    kept = {past: beginning(room.array(), inputs[past].shape) for past, room in rooms.items() if room is not None}
+    return {**inputs, **kept}
 
 
 def load_array(path: str) -> Array:

@@ -27,7 +27,7 @@ from ..runtime.specs import TensorSpec
 from .arrays import load_inputs, save_outputs
 from .progress import working
 from .reports.tables import size_text
-from .running import outputs_table, seconds
+from .running import outputs_table, times_of
 
 Sizes = Mapping[str, int]
 
@@ -90,8 +90,8 @@ def run_at_shapes(
     for shape, given in zip(shapes, inputs, strict=True):
         plan, taken = _planned(engine, shape)
         outputs = engine(given)
-        times = [seconds(lambda given=given: engine(given)) * 1e3 for _ in range(repeat)]
-        latency = f"{statistics.median(times):.3f}", f"{min(times):.3f}"
+        times = times_of(engine, given, repeat)
+        latency = f"{statistics.median(times) * 1e3:.3f}", f"{min(times) * 1e3:.3f}"
         arena = size_text(plan.memory.arena_bytes)
         table.add_row(shape.text, f"{taken * 1e3:.2f}", str(engine.compiles), *latency, arena)
         if len(shapes) == 1:

@@ -13,7 +13,22 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dialects.errors import ConfigError
-from .binding import At, Dims, Gpu, Precision, Shapes, Spans, Specialize, at_of, dims_of, shapes_of, spans_of, values_of
+from .binding import (
+    At,
+    Caches,
+    Dims,
+    Gpu,
+    Precision,
+    Shapes,
+    Spans,
+    Specialize,
+    at_of,
+    cache_pairs_of,
+    dims_of,
+    shapes_of,
+    spans_of,
+    values_of,
+)
 from .one_line_errors import FLAGS, WRONG, OneLineErrors
 from .versions import Version
 
@@ -57,6 +72,7 @@ def _options(
     gpu: str | None = None,
     emulator: str | None = None,
     spans: list[str] | None = None,
+    caches: list[str] | None = None,
 ) -> dict[str, Any]:
     from ..runtime.profile import OptimizationProfile
 
@@ -70,6 +86,7 @@ def _options(
         "dims": dims_of(dims),
         "shapes": shapes_of(shapes),
         "specialize": values_of(specialize),
+        "caches": cache_pairs_of(caches),
         "enable_graph_optimization": optimize,
         "enable_memory_planning": memory,
     }
@@ -108,6 +125,7 @@ def run(
     range: Spans = None,
     at: At = None,
     specialize: Specialize = None,
+    cache: Caches = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -130,7 +148,9 @@ def run(
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
     _check_at(range, at)
-    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, emulator, range)
+    options = _options(
+        threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, emulator, range, cache
+    )
     if range:
         from . import at_shapes
 
@@ -139,6 +159,7 @@ def run(
         at_shapes.run_at_shapes(model, options, at_of(at), input or [], seed, repeat, output, out)
     elif reference:
         others = (
+            "cache",
             "device",
             "precision",
             "gpu",
@@ -187,6 +208,7 @@ def plan(
     range: Spans = None,
     at: At = None,
     specialize: Specialize = None,
+    cache: Caches = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -200,7 +222,9 @@ def plan(
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
     _check_at(range, at)
-    options = _options(threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, None, range) | {
+    options = _options(
+        threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, None, range, cache
+    ) | {
         "planner": strategy,
         "memory_alignment": alignment,
         "max_workspace_size": capacity,
@@ -251,6 +275,7 @@ def bench(
     range: Spans = None,
     at: At = None,
     specialize: Specialize = None,
+    cache: Caches = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -273,7 +298,7 @@ def bench(
     _check_at(range, at)
     if range:
         _refuse(context, "with --range", "profile")
-    options = _options(threads, dim, shape, specialize, optimize, True, device, precision, gpu, emulator, range)
+    options = _options(threads, dim, shape, specialize, optimize, True, device, precision, gpu, emulator, range, cache)
     amount = benching.Amount(rounds, runs, warmup, duration)
     benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out, at_of(at))
 
@@ -286,7 +311,10 @@ def compare(
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    range: Spans = None,
+    at: At = None,
     specialize: Specialize = None,
+    cache: Caches = None,
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
@@ -296,8 +324,9 @@ def compare(
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
     from . import comparing
 
-    options = _options(threads, dim, shape, specialize, True, True, device, precision, gpu, emulator)
-    if not comparing.compare(model, options, input or [], seed, tolerance, out):
+    _check_at(range, at)
+    options = _options(threads, dim, shape, specialize, True, True, device, precision, gpu, emulator, range, cache)
+    if not comparing.compare(model, options, input or [], seed, tolerance, out, at_of(at)):
         raise typer.Exit(WRONG)
 
 

@@ -19,6 +19,7 @@ from ..dialects.errors import MiniInferError
 
 FLAGS = {
     "beam_width": "--beam-width",
+    "caches": "--cache",
     "check_memory": "--check-memory",
     "compile_threads": "--compile-threads",
     "device": "--device",
@@ -32,6 +33,7 @@ FLAGS = {
     "max_workspace_size": "--capacity",
     "planner": "--strategy",
     "precision": "--precision",
+    "profile": "--range",
     "shapes": "--shape",
     "specialize": "--specialize",
     "threads": "--threads",

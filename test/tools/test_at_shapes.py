@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_runs import complaint, told
+from command_runs import cli, complaint, saved, told
+from models.build import ModelBuilder
 
 import mini_infer as mi
+from mini_infer.dialects.graph.reduction import SoftmaxOp
+from mini_infer.dialects.graph.values import Array
 
 RANGE = ("--range", "n=1,16,100", "-j", "1")
 
@@ -51,6 +54,45 @@ def test_bench_at_shapes_of_a_range(any_rows: Path) -> None:
     assert list(found) == ["n=9", "n=8"]
 
 
+def test_compare_at_shapes_of_a_range(any_rows: Path) -> None:
+    text = told("compare", any_rows, *RANGE)
+    assert re.findall(r"^max\|e\| / max\|reference\| at (n=\d+)", text, re.MULTILINE) == ["n=16", "n=1", "n=100"]
+    assert len(re.findall(r"attention/reshape_14 +\d\.\d\de-0[678] +\d\.\d\de-0[678]", text)) == 3
+    assert text.count("every node of the unfused pipeline is within 0.0001") == 3
+
+
+def test_compare_at_a_shape_of_another_compile(tmp_path: Path) -> None:
+    """Code for nothing is for that only; the first compile's is right again for the second shape."""
+    b = ModelBuilder("empty")
+    path = saved(b.model([b.node("Tanh", b.input("x", ["n", 4]))]), tmp_path)
+    text = told("compare", path, "--range", "n=0,0,9", "--at", "n=3", "--at", "n=0", "-j", "1")
+    assert text.count("every node of the unfused pipeline is within 0.0001") == 2
+
+
+def test_compare_names_the_node_that_differs_at_a_shape(any_rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = SoftmaxOp.evaluate
+
+    def wrong(op: SoftmaxOp, *operands: Array) -> tuple[Array, ...]:
+        return tuple(values + 0.01 * (values.shape[-1] == 77) for values in right(op, *operands))
+
+    monkeypatch.setattr(SoftmaxOp, "evaluate", wrong)
+    result = cli("compare", any_rows, *RANGE, "--at", "n=20", "--at", "n=77")
+    assert (result.exit_code, result.stderr) == (1, "")
+    good, bad = result.stdout.split(" at n=77")
+    assert "every node of the unfused pipeline is within 0.0001" in good
+    assert re.search(r"first node that differs, unfused: attention/softmax_\d+ \(graph\.softmax\)", bad)
+
+
+@pytest.mark.parametrize("command", ["run", "plan", pytest.param("bench", marks=pytest.mark.slow), "compare"])
+def test_every_command_takes_caches_that_grow(command: str, tmp_path: Path) -> None:
+    b = ModelBuilder("decoder")
+    past, new = b.input("past", ["P", 3]), b.input("new", [1, 3])
+    path = saved(b.model([b.node("Concat", past, new, axis=0)]), tmp_path)
+    options = ["--cache", "past=decoder/concat_0", "-j", "1", *(["--rounds", "1"] if command == "bench" else [])]
+    assert "P=4" in told(command, path, "--range", "P=0,4,9", *options)
+    assert "--cache: there is no output" in complaint(command, path, "--cache", "past=new", "--range", "P=0,4,9")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -59,11 +101,11 @@ def test_bench_at_shapes_of_a_range(any_rows: Path) -> None:
         ((*RANGE, "--at", "m=3"), "--at m=3: there is no --range of m"),
         ((*RANGE, "--at", "n=x"), "--at n=x: expected NAME=SIZE,NAME=SIZE,..."),
         (("--range", "n=3"), "--range n=3: expected NAME=MIN,OPT,MAX with 0 <= MIN <= OPT <= MAX"),
-        (("--range", "m=1,2,3"), "profile: no input has a dynamic dimension m; there are: n"),
+        (("--range", "m=1,2,3"), "--range: no input has a dynamic dimension m; there are: n"),
     ],
 )
 def test_ranges_that_are_none(options: tuple[str, ...], message: str, any_rows: Path) -> None:
-    for command in ("run", "plan", "bench"):
+    for command in ("run", "plan", "bench", "compare"):
         assert complaint(command, any_rows, *options) == message
 
 

@@ -19,6 +19,7 @@ import mini_infer as mi
 from mini_infer.dialects.graph.unary import TanhOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.tools import comparing
+from mini_infer.tools.arrays import in_place, seeded_inputs
 
 OUTPUT = "perceptron/gemm_4"
 
@@ -130,6 +131,37 @@ def test_every_command_takes_values_of_inputs(command: str, tmp_path: Path) -> N
     for value in ("axes=[1]", f"axes={tmp_path / 'axes.npy'}", str(tmp_path / "axes.npz")):
         assert "refused" not in told(*arguments, "--specialize", value)
     assert "depends on axes" in complaint(*arguments)
+
+
+@pytest.mark.parametrize("command", ["run", "plan", pytest.param("bench", marks=pytest.mark.slow), "compare"])
+def test_every_command_takes_caches(command: str, tmp_path: Path) -> None:
+    """What is told of a run is so of the first one, and not of those that were timed, which update the cache again."""
+    b = ModelBuilder("state")
+    before, x = b.input("before", [4, 3]), b.input("x", [4, 3])
+    path = saved(b.model([b.node("Add", before, x)]), tmp_path)
+    written = tmp_path / "after.npz"
+    more = {"run": ["-o", written], "bench": ["--rounds", "1"]}.get(command, [])
+    told(command, path, "-j", "1", "--cache", "before=state/add_0", *more)
+    if command == "run":
+        with np.load(written) as loaded:
+            given = seeded_inputs(mi.compile(path, threads=1).plan.inputs, 0)
+            np.testing.assert_array_equal(loaded["state/add_0"], given["before"] + given["x"])
+    wrong = "--cache before: expected INPUT=OUTPUT"
+    assert complaint(command, path, "--cache", "before") == wrong
+
+
+def test_caches_that_are_timed_are_updated_where_they_are(tmp_path: Path) -> None:
+    b = ModelBuilder("decoder")
+    past, new = b.input("past", [4, 3]), b.input("new", [1, 3])
+    path = saved(b.model([b.node("Concat", past, new, axis=0)]), tmp_path)
+    caches = {"past": "decoder/concat_0"}
+    engine = mi.compile(path, threads=1, caches=caches)
+    given = seeded_inputs(engine.plan.inputs, 0)
+    outputs = engine(given)
+    placed = in_place(given, outputs, caches)
+    again = engine(placed)
+    np.testing.assert_array_equal(placed["past"], given["past"])
+    assert np.shares_memory(placed["past"], again["decoder/concat_0"])
 
 
 def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
