@@ -17,9 +17,11 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 
 import mini_infer as mi
 from mini_infer.tools.demo_llama import LlamaSizes, llama
+from mini_infer.tools.one_line_errors import status_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -61,23 +63,47 @@ def generate(session: Session, prompt: Sequence[int], count: int) -> tuple[list[
 def profile_of(model: onnx.ModelProto, prompt: int, tokens: int) -> mi.OptimizationProfile:
     """One batch entry, a prompt or a single token, and caches that are empty at first."""
     inputs = {each.name: [dim.dim_param for dim in each.type.tensor_type.shape.dim] for each in model.graph.input}
-    batch, sequence = inputs["input_ids"]
-    past = next(shape for name, shape in inputs.items() if name.startswith("past_key_values"))[2]
+    try:
+        batch, sequence = inputs["input_ids"]
+        _, _, past, _ = next(shape for name, shape in inputs.items() if name.startswith("past_key_values"))
+    except (KeyError, StopIteration, ValueError):
+        wanted = "input_ids [batch, sequence] and past_key_values.N.key [batch, heads, past, size]"
+        raise mi.InvalidModelError(f"inputs {wanted} are wanted; there are {', '.join(inputs) or 'none'}") from None
     last = prompt + tokens
     return mi.OptimizationProfile(dims={batch: (1, 1, 1), sequence: (1, 1, prompt), past: (0, last // 2, last)})
 
 
+def loaded(path: str) -> onnx.ModelProto:
+    """The model in a file, without the weights beside it."""
+    try:
+        return cast(Any, onnx).load(path, load_external_data=False)
+    except DecodeError:
+        raise mi.InvalidModelError(f"{path}: not an ONNX model") from None
+
+
+def positive(text: str) -> int:
+    """A number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the tokens and how near the logits are to ONNX Runtime's; 1 where the tokens differ."""
+    """The exit status: 0 where both say the same tokens; what is wrong with the arguments is told in a line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="?")
-    parser.add_argument("--tokens", type=int, default=40)
+    parser.add_argument("--tokens", type=positive, default=40)
     parser.add_argument("--prompt", type=int, nargs="+", default=[3, 1, 4, 1, 5, 9, 2, 6])
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=positive, default=1)
     given = parser.parse_args(arguments)
-    sizes = LlamaSizes(layers=1, capacity=len(given.prompt) + given.tokens)
-    model = cast(Any, onnx).load(given.model) if given.model else llama("attention", sizes)
+    return status_of("generate.py", lambda: compare(given))
 
+
+def compare(given: argparse.Namespace) -> int:
+    """Prints the tokens and how near the logits are to ONNX Runtime's; 1 where the tokens differ."""
+    sizes = LlamaSizes(layers=1, capacity=len(given.prompt) + given.tokens)
+    model = loaded(given.model) if given.model else llama("attention", sizes)
     profile = profile_of(model, len(given.prompt), given.tokens)
     pasts = [each.name for each in model.graph.input if each.name.startswith("past_key_values")]
     caches = {past: past.replace("past_key_values", "present") for past in pasts}
