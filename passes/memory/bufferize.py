@@ -47,17 +47,15 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     FunctionType,
     IntegerAttr,
-    LocationAttr,
     ModuleOp,
     StringAttr,
-    UnitAttr,
     i8,
 )
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
-from ...dialects.graph.base import describe, named_location, node_name
+from ...dialects.graph.base import describe
 from ...dialects.graph.caches import CACHE
 from ...dialects.graph.host_code import (
     NAME,
@@ -79,22 +77,14 @@ from ...dialects.graph.host_code import (
 )
 from ...dialects.graph.movement import ReshapeOp
 from ...dialects.graph.structure import CallOp, WeightOp
-from ...dialects.graph.values import AnyTensor, shape_of, tensor, type_of
+from ...dialects.graph.values import shape_of, tensor, type_of
 from ...dialects.kernel import CallOp as BufferCallOp
 from ...dialects.kernel import WeightOp as BufferWeightOp
 from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import target_of
 from ..geometry.boxes import Box
-from .analysis.buffers import (
-    INPLACE,
-    SCRATCH,
-    AnyMemRef,
-    Places,
-    buffer_type,
-    cast_to,
-    interface_of,
-    memref_type,
-)
+from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of
+from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, memref_type
 from .analysis.caches import added_to, part_of
 from .analysis.copy_kernels import CopyKernels
 from .analysis.host import moves_of
@@ -137,14 +127,13 @@ def inplace_pairs(call: CallOp) -> Iterator[tuple[int, int]]:
         yield numbers[0], numbers[1]
 
 
-class _Bufferizer:
+class _Bufferizer(BufferWriter):
     """Writes the new body of main op by op."""
 
     def __init__(self, module: ModuleOp, main: func.FuncOp, inplace: bool) -> None:
         self.main = main
         self.inplace = inplace
         self.threads = target_of(module).threads.data
-        self.copies = CopyKernels(module)
         self.places = Places()
         self.returned = _returned(main)
         self.unused = _unused_reshapes(main.body.block)
@@ -152,17 +141,14 @@ class _Bufferizer:
         names = result_texts(main, NAME)
         kept = {cache.place for cache in caches if cache is not None}  # outputs that lie in caches
         inputs = [
-            (_memref(value) if is_shaped(value) else value.type) if cache is None else _buffer(cache.room)
+            (memref_of(value) if is_shaped(value) else value.type) if cache is None else buffer_for(cache.room)
             for value, cache in zip(main.args, caches, strict=True)
         ]
-        written = [_memref(value) for number, value in enumerate(self.returned) if number not in kept]
-        self.block = Block(arg_types=[*inputs, *written])
+        written = [memref_of(value) for number, value in enumerate(self.returned) if number not in kept]
+        super().__init__(CopyKernels(module), Block(arg_types=[*inputs, *written]))
         self.inputs = len(inputs)
         self.scalars: dict[SSAValue, SSAValue] = {}
-        self.buffer: dict[SSAValue, SSAValue] = {}
-        self.holds: dict[SSAValue, SSAValue] = {}  # what each buffer holds at this point
         self.home: dict[SSAValue, SSAValue] = {}  # where values that are handed on are to be made
-        self.dense: dict[tuple[SSAValue, Block], SSAValue] = {}  # copies of parts of caches, for who takes no strides
         cached: dict[int, SSAValue] = {}  # where outputs lie in caches
         self.parts: set[SSAValue] = set()  # past and present where they are parts of a room
         for old, new, cache in zip(main.args, self.block.args, caches, strict=False):
@@ -235,7 +221,7 @@ class _Bufferizer:
         match op:
             case WeightOp():
                 if op.result.uses:
-                    weight = BufferWeightOp(op.blob, _memref(op.result))
+                    weight = BufferWeightOp(op.blob, memref_of(op.result))
                     self.add(weight, op.location)
                     self.assign(op.result, weight.result)
             case CallOp():
@@ -359,15 +345,9 @@ class _Bufferizer:
                 moves.remove(free)
                 continue
             value, source, target = moves[0]
-            safe = self.alloc(_memref(value), op, False, value)
+            safe = self.alloc(memref_of(value), op, False, value)
             self.copy(source, safe, value)
             moves = [(v, safe if s is source else s, t) for v, s, t in moves]
-
-    def copy(self, source: SSAValue, target: SSAValue, value: SSAValue) -> None:
-        """A call that copies a value from one buffer to another."""
-        name = self.copies.get(type_of(value), type_of(value))
-        location = value.owner.location if isinstance(value.owner, Operation) else None
-        self.add(BufferCallOp(name, [source], [target]), location)
 
     def call(self, op: CallOp) -> None:
         kernel = self.copies.kernels[op.callee.string_value()]
@@ -391,7 +371,7 @@ class _Bufferizer:
                 raise PlanError(f"{describe(op)}: in place over an input or a weight")
             if (held if isinstance(held, Block) else held.parent) is not op.parent:
                 raise PlanError(f"{describe(op)}: in place over a value from outside of the loop or branch")
-            if target.type != _memref(value):
+            if target.type != memref_of(value):
                 raise PlanError(f"{describe(op)}: in place over {target.type}, the result is {value.type}")
             targets.append(target)
         scratch = interface.scratch_bytes(self.threads)
@@ -399,25 +379,6 @@ class _Bufferizer:
         self.add(BufferCallOp(op.callee, sources, targets, buffers), op.location)
         for value, target in zip(op.res, targets, strict=True):
             self.assign(value, target)
-
-    def read(self, op: Operation, value: SSAValue) -> SSAValue:
-        """The buffer of an operand, which must still hold it."""
-        buffer = self.buffer[value]
-        if self.holds[buffer] is not value:
-            made = self.holds[buffer].owner
-            name = describe(made) if isinstance(made, Operation) else "main"
-            raise PlanError(f"{describe(op)}: reads what {name} has overwritten in place")
-        return buffer
-
-    def read_dense(self, op: Operation, value: SSAValue) -> SSAValue:
-        """The buffer of an operand, or a copy of it where it is a part of a cache."""
-        buffer = self.read(op, value)
-        if buffer.type == _memref(value):
-            return buffer
-        if (buffer, self.block) not in self.dense:
-            self.dense[buffer, self.block] = made = self.alloc(_memref(value), op, False, value)
-            self.copy(buffer, made, value)
-        return self.dense[buffer, self.block]
 
     def is_appended(self, call: CallOp, interface: InterfaceAttr) -> bool:
         """Writes what a call adds to a cache, if it only moves things there and the past stays where it is.
@@ -440,40 +401,9 @@ class _Bufferizer:
         self.assign(call.res[0], targets[0])
         return True
 
-    def window(self, root: SSAValue, box: Box) -> SSAValue:
-        """A box of a buffer."""
-        if box == Box.dense(memref_type(root).get_shape()):
-            return root
-        view = cast_to(root, box, root.name_hint or "")
-        self.block.add_op(view)
-        return view.result
-
     def new_buffer(self, op: Operation, value: SSAValue) -> SSAValue:
         """Where a value that overwrites nothing is made."""
-        return self.home.get(value) or self.alloc(_memref(value), op, False, value)
-
-    def alloc(self, type: AnyMemRef, op: Operation, scratch: bool, value: SSAValue | None = None) -> SSAValue:
-        kernel = op.callee.string_value() if isinstance(op, CallOp) else op.name
-        name = node_name(op) or (value.name_hint if value is not None else "") or kernel
-        if isinstance(value, OpResult) and value.index:
-            name = f"{name}:{value.index}"
-        alloc = memref.AllocOp([], [], type)
-        if scratch:
-            alloc.attributes[SCRATCH] = UnitAttr()
-        alloc.attributes["name"] = StringAttr(name)
-        alloc.memref.name_hint = value.name_hint if value is not None else None
-        self.add(alloc, named_location(name))
-        return alloc.memref
-
-    def assign(self, value: SSAValue, buffer: SSAValue) -> None:
-        self.buffer[value] = buffer
-        self.holds[buffer] = value
-        buffer.name_hint = buffer.name_hint or value.name_hint
-
-    def add(self, op: Operation, location: LocationAttr | None) -> None:
-        if location is not None:
-            op.location = location
-        self.block.add_op(op)
+        return self.home.get(value) or self.alloc(memref_of(value), op, False, value)
 
 
 def _unused_reshapes(block: Block) -> set[Operation]:
@@ -483,15 +413,6 @@ def _unused_reshapes(block: Block) -> set[Operation]:
         if isinstance(op, ReshapeOp) and all(use.operation in unused for use in op.result.uses):
             unused.add(op)
     return unused
-
-
-def _memref(value: SSAValue) -> AnyMemRef:
-    """The type of the buffer of a tensor."""
-    return _buffer(type_of(value))
-
-
-def _buffer(type: AnyTensor) -> AnyMemRef:
-    return buffer_type(type.element_type, type.get_shape())
 
 
 def _returned(main: func.FuncOp) -> tuple[SSAValue, ...]:

@@ -1,0 +1,102 @@
+"""What bufferize writes with: calls, buffers and views, and what each buffer holds at the point that was reached.
+
+    writer.assign(%a, %buffer)                               # %buffer holds %a now
+    writer.copy(writer.read(op, %a), %other, %a)             # kernel.call @copy_0 ins(%buffer) outs(%other)
+
+A buffer that is written over in place holds the new value; who reads the old one is refused.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import LocationAttr, StringAttr, UnitAttr
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+
+from ....dialects.errors import PlanError
+from ....dialects.graph.base import describe, named_location, node_name
+from ....dialects.graph.structure import CallOp
+from ....dialects.graph.values import AnyTensor, type_of
+from ....dialects.kernel import CallOp as BufferCallOp
+from ...geometry.boxes import Box
+from .buffers import SCRATCH, AnyMemRef, buffer_type, cast_to, memref_type
+from .copy_kernels import CopyKernels
+
+
+def buffer_for(type: AnyTensor) -> AnyMemRef:
+    """The type of a buffer that holds a tensor and nothing else."""
+    return buffer_type(type.element_type, type.get_shape())
+
+
+def memref_of(value: SSAValue) -> AnyMemRef:
+    """The type of a buffer that holds this tensor and nothing else."""
+    return buffer_for(type_of(value))
+
+
+class BufferWriter:
+    """Writes into a block, and follows what buffers hold."""
+
+    def __init__(self, copies: CopyKernels, block: Block) -> None:
+        self.copies = copies
+        self.block = block
+        self.buffer: dict[SSAValue, SSAValue] = {}
+        self.holds: dict[SSAValue, SSAValue] = {}  # what each buffer holds at this point
+        self._dense: dict[tuple[SSAValue, Block], SSAValue] = {}  # copies of parts of caches, for who takes no strides
+
+    def add(self, op: Operation, location: LocationAttr | None) -> None:
+        """Writes an op."""
+        if location is not None:
+            op.location = location
+        self.block.add_op(op)
+
+    def assign(self, value: SSAValue, buffer: SSAValue) -> None:
+        """States that a buffer holds a value from here on."""
+        self.buffer[value] = buffer
+        self.holds[buffer] = value
+        buffer.name_hint = buffer.name_hint or value.name_hint
+
+    def read(self, op: Operation, value: SSAValue) -> SSAValue:
+        """The buffer of an operand of `op`. Raises PlanError where it doesn't hold it any more."""
+        buffer = self.buffer[value]
+        if self.holds[buffer] is not value:
+            made = self.holds[buffer].owner
+            name = describe(made) if isinstance(made, Operation) else "main"
+            raise PlanError(f"{describe(op)}: reads what {name} has overwritten in place")
+        return buffer
+
+    def read_dense(self, op: Operation, value: SSAValue) -> SSAValue:
+        """The buffer of an operand, or a copy of it where it is a part of a cache."""
+        buffer = self.read(op, value)
+        if buffer.type == memref_of(value):
+            return buffer
+        if (buffer, self.block) not in self._dense:
+            self._dense[buffer, self.block] = made = self.alloc(memref_of(value), op, False, value)
+            self.copy(buffer, made, value)
+        return self._dense[buffer, self.block]
+
+    def copy(self, source: SSAValue, target: SSAValue, value: SSAValue) -> None:
+        """A call that copies a value from one buffer to another."""
+        name = self.copies.get(type_of(value), type_of(value))
+        location = value.owner.location if isinstance(value.owner, Operation) else None
+        self.add(BufferCallOp(name, [source], [target]), location)
+
+    def alloc(self, type: AnyMemRef, op: Operation, scratch: bool, value: SSAValue | None = None) -> SSAValue:
+        """A new buffer, for `value` or as `scratch`, that is called by the node that `op` is from."""
+        kernel = op.callee.string_value() if isinstance(op, CallOp) else op.name
+        name = node_name(op) or (value.name_hint if value is not None else "") or kernel
+        if isinstance(value, OpResult) and value.index:
+            name = f"{name}:{value.index}"
+        alloc = memref.AllocOp([], [], type)
+        if scratch:
+            alloc.attributes[SCRATCH] = UnitAttr()
+        alloc.attributes["name"] = StringAttr(name)
+        alloc.memref.name_hint = value.name_hint if value is not None else None
+        self.add(alloc, named_location(name))
+        return alloc.memref
+
+    def window(self, root: SSAValue, box: Box) -> SSAValue:
+        """A box of a buffer."""
+        if box == Box.dense(memref_type(root).get_shape()):
+            return root
+        view = cast_to(root, box, root.name_hint or "")
+        self.block.add_op(view)
+        return view.result
