@@ -99,11 +99,11 @@ def status_of(program: str, work: Callable[[], int | None]) -> int:
 def _message_of(error: MiniInferError) -> str:
     """What went wrong, in one line; below it a text's own line may stand, with carets under what is wrong in it.
 
-    An option of the API is named as the command's.
+    An option of the API is named as the command's; a pass whose name begins as an option does stays as it is.
     """
     lines = [_visible(line) for line in str(error).split("\n")]
     if not type(error.__cause__).__module__.startswith("xdsl"):
-        return re.sub(r"^\w+", lambda word: FLAGS.get(word[0], word[0]), "\\n".join(lines))
+        return re.sub(r"^\w+\b(?!-)", lambda word: FLAGS.get(word[0], word[0]), "\\n".join(lines))
     for index, carets in enumerate(lines):
         if re.fullmatch(r" *\^+", carets) and len(lines[index - 1]) > SHOWN:
             left = max(0, carets.index("^") - SHOWN // 2)
