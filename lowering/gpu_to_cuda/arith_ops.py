@@ -9,8 +9,9 @@ from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPER
 from xdsl.dialects.builtin import BFloat16Type, Float64Type, IndexType, IntegerAttr, VectorType
 from xdsl.ir import Attribute, Operation
 
+from ..op_facts import fail
 from .expressions import Expression, Lanes, Value, binary, call, conditional, literal, plus, unary
-from .kernel_text import Handler, KernelText, fail
+from .kernel_text import Handler, KernelText
 from .types import element_of, is_half, is_truth, narrow_bits
 
 Rule: TypeAlias = "Callable[[KernelText, Operation, Sequence[Expression]], Expression]"

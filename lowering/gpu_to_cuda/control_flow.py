@@ -16,8 +16,9 @@ from typing import cast
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from ..op_facts import fail
 from .expressions import Expression, unary
-from .kernel_text import Handler, KernelText, fail
+from .kernel_text import Handler, KernelText
 
 _COUNTERS = ("i", "j", "k", "l", "m", "n")
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NoReturn, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerType, MemRefType, StringAttr
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.errors import CompileError
 from ...dialects.gpu import AddressSpaceAttr
-from ...dialects.graph.base import describe, node_name
+from ...dialects.graph.base import node_name
+from ..op_facts import fail
 from .expressions import Expression, Lanes, Level, Value, call, subscript, total
 from .names import Names
 from .types import Types, braces, lanes_of
@@ -27,20 +27,6 @@ GLOBAL, SHARED, WARP = "global", "workgroup", "warp"
 """What an expression may depend on, beside private arrays by name: memory, and the other lanes of the warp."""
 
 Handler: TypeAlias = "Callable[[KernelText, Operation], None]"
-
-
-def fail(op: Operation, fact: str) -> NoReturn:
-    """Raises a CompileError that names the node, the operation, its kernel and the fact."""
-    parent = op.parent_op()
-    while parent is not None and "sym_name" not in parent.attributes:
-        parent = parent.parent_op()
-    place = "" if parent is None else f" in @{cast('StringAttr', parent.attributes['sym_name']).data}"
-    raise CompileError(f"{describe(op)}{place}: {fact}")
-
-
-def integers_of(op: Operation, name: str) -> tuple[int, ...]:
-    """A property of `op` that is a list of integers."""
-    return cast("DenseArrayBase[IntegerType]", op.properties[name]).get_values()
 
 
 def memref_type(value: SSAValue) -> MemRefType[Attribute]:

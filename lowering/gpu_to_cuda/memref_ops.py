@@ -7,11 +7,12 @@ from dataclasses import replace
 from math import prod
 from typing import TypeGuard, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType, IntAttr, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FixedBitwidthType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ..op_facts import fail, first_element, integers_of
 from .expressions import Expression, Lanes, binary, literal
-from .kernel_text import SHARED, Handler, KernelText, Place, fail, integers_of, memref_type
+from .kernel_text import SHARED, Handler, KernelText, Place, memref_type
 from .types import element_of, lanes_of
 
 VIEWS = (
@@ -128,7 +129,7 @@ def _reinterpret_cast(kernel: KernelText, op: Operation) -> None:
     place, result, dynamic = _flat(kernel, source), op.results[0], iter(rest)
     ((offset,), _, strides) = (_mixed(kernel, op, name, dynamic) for name in ("offsets", "sizes", "strides"))
     given = [each[0] for each in strides if not isinstance(each, int)]
-    constant = place.constant - _start(op, source)
+    constant = place.constant - first_element(op, memref_type(source))
     terms = list(place.offset)
     if isinstance(offset, int):
         constant += offset
@@ -136,19 +137,6 @@ def _reinterpret_cast(kernel: KernelText, op: Operation) -> None:
         terms.append(offset)
     made = replace(place, offset=tuple(terms), constant=constant, strides=strides_of(op, result, given))
     _moved(kernel, op, made)
-
-
-def _start(op: Operation, source: SSAValue) -> int:
-    """Where the first element lies in the buffer, from whose start the offsets of a reinterpret_cast count.
-
-    Of a buffer that doesn't say where it lies, they count from its first element, which is all its pointer tells.
-    """
-    layout = memref_type(source).layout
-    if isinstance(layout, NoneAttr):
-        return 0
-    if not isinstance(layout, StridedLayoutAttr):
-        fail(op, f"the layout of its source {source.type} must be strided")
-    return layout.offset.data if isinstance(layout.offset, IntAttr) else 0
 
 
 def _flat(kernel: KernelText, buffer: SSAValue) -> Place:

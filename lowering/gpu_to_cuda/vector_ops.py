@@ -8,9 +8,10 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType
 from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation, SSAValue
 
+from ..op_facts import fail, integers_of
 from .arith_ops import rounded, widened
 from .expressions import Expression, Lanes, binary, call, literal
-from .kernel_text import Handler, KernelText, fail, integers_of
+from .kernel_text import Handler, KernelText
 from .memref_ops import indices_of
 from .types import element_of, is_half, is_truth, lanes_of
 

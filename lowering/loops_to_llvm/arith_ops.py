@@ -21,8 +21,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.extensions import llvm as llvm_extensions
+from ..op_facts import fail
 from . import halves
-from .body import FunctionBody, Handler, fail
+from .body import FunctionBody, Handler
 from .instructions import NO_FAST_MATH
 from .types import bytes_of, element_of, is_half, lanes_of, truth_type, with_element
 

@@ -6,17 +6,16 @@ computed them dominates: an address costs little even where many accesses differ
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, MemRefType, StringAttr, UnitAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
-from ...dialects.graph.base import describe
-from ...dialects.graph.values import ints
 from ...dialects.symbolic.sizes import Size
 from ...dialects.targets import CpuAttr
+from ..op_facts import fail
 from .instructions import Instructions, integer_list
 from .types import POINTER, Types
 
@@ -27,20 +26,6 @@ _NO_WRAP_FLAGS = IntegerAttr(0, i32)
 _UNIT = UnitAttr()
 _VALUE_INDEX = integer_list((llvm.GEP_USE_SSA_VAL,))
 _MAX_GEP_CONSTANT = 2**31 - 1
-
-
-def fail(op: Operation, fact: str) -> NoReturn:
-    """Raises a CompileError that names the node, the operation, its function and the fact."""
-    parent = op.parent_op()
-    while parent is not None and "sym_name" not in parent.properties:
-        parent = parent.parent_op()
-    place = "" if parent is None else f" in @{cast(StringAttr, parent.properties['sym_name']).data}"
-    raise CompileError(f"{describe(op)}{place}: {fact}")
-
-
-def integers_of(op: Operation, name: str) -> tuple[int, ...]:
-    """A property of `op` that is a list of integers."""
-    return ints(cast("DenseArrayBase[IntegerType]", op.properties[name]))
 
 
 class FunctionBody(Instructions):

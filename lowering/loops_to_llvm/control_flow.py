@@ -24,7 +24,8 @@ from xdsl.dialects.llvm import CallingConventionAttr, TailCallKind, TailCallKind
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.symbolic.sizes import Size
-from .body import NSW, FunctionBody, Handler, fail
+from ..op_facts import fail
+from .body import NSW, FunctionBody, Handler
 from .instructions import NO_FAST_MATH, integer_list
 
 FEW_TRIPS = 8  # such a loop LLVM may unroll whole, as the one over a window's rows

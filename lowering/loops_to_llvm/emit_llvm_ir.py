@@ -12,7 +12,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from .body import fail, integers_of
+from ..op_facts import fail, integers_of
 from .instruction_text import (
     INLINE,
     PRINTERS,

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.dialects.llvm import ALL_FCMP_FLAGS, ALL_ICMP_FLAGS, GEP_USE_SSA_VAL, FastMathAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from .body import fail, integers_of
+from ..op_facts import fail, integers_of
 from .llvm_text import constant_text, symbol, type_text
 
 _NO_ATTRIBUTES = DictionaryAttr({})

@@ -35,8 +35,9 @@ from ...dialects.graph.sizes import SIZES, symbols_of_module
 from ...dialects.symbolic.polynomials import Symbol
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.memory.analysis.buffers import PLAN, argument_with_role
+from ..op_facts import fail
 from . import arith_ops, byte_dots, control_flow, memref_ops, vector_ops
-from .body import FunctionBody, Handler, fail
+from .body import FunctionBody, Handler
 from .halves import as_integers
 from .types import POINTER, Types, is_half
 

@@ -6,11 +6,8 @@ from typing import cast
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    IntAttr,
     IntegerAttr,
     MemRefType,
-    NoneAttr,
-    StridedLayoutAttr,
     SymbolRefAttr,
     UnitAttr,
     i1,
@@ -20,7 +17,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from .body import FunctionBody, Handler, fail, integers_of
+from ..op_facts import fail, first_element, integers_of
+from .body import FunctionBody, Handler
 from .types import POINTER, element_of, in_memory
 
 _NOT_ATOMIC = IntegerAttr(0, i64)
@@ -158,7 +156,7 @@ def _subview(body: FunctionBody, op: Operation) -> None:
 def _reinterpret_cast(body: FunctionBody, op: Operation) -> None:
     source = op.operands[0]
     layout = body.types.layout(op.results[0].type)
-    start = _static_offset(op, cast("MemRefType[Attribute]", source.type))
+    start = first_element(op, cast("MemRefType[Attribute]", source.type))
     dynamic = iter(op.operands[1:])
     (offset,), _, strides = (_static_or_dynamic(body, op, name, dynamic) for name in ("offsets", "sizes", "strides"))
     if None in layout.strides:
@@ -170,19 +168,6 @@ def _reinterpret_cast(body: FunctionBody, op: Operation) -> None:
     else:
         constant, terms = -start, [(offset, 1)]
     body.values[op.results[0]] = _moved(body, body.values[source], terms, constant, layout.element)
-
-
-def _static_offset(op: Operation, memref: MemRefType[Attribute]) -> int:
-    """Where the first element lies in the buffer; the offsets of a reinterpret_cast count from its start.
-
-    Of a buffer that doesn't say where it lies, they count from its first element, which is all its pointer tells.
-    """
-    layout = memref.layout
-    if isinstance(layout, NoneAttr):
-        return 0
-    if not isinstance(layout, StridedLayoutAttr):
-        fail(op, f"the layout of its source {memref} must be strided")
-    return layout.offset.data if isinstance(layout.offset, IntAttr) else 0
 
 
 def _same_pointer(body: FunctionBody, op: Operation) -> None:

@@ -22,8 +22,9 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.extensions.llvm import ExtractElementOp
 from ...dialects.symbolic.sizes import is_fixed
+from ..op_facts import fail, integers_of
 from . import halves
-from .body import FunctionBody, Handler, fail, integers_of
+from .body import FunctionBody, Handler
 from .instructions import fast_math_attr, integer_list
 from .memref_ops import access_alignment, access_properties, from_memory, to_memory
 from .types import element_of, in_memory, lanes_of, vector_type
