@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs
 
@@ -58,7 +58,6 @@ def reads(node: NodeProto) -> list[str]:
 
 def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
     """(name, node) of every node that the graph's outputs need, producers first."""
-    _check_text(graph)
     names = [name for name, _ in named_nodes(graph.node)]
     given = _given_values(graph)
     makers = _makers(graph, names, given)
@@ -68,16 +67,33 @@ def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
     return [(names[index], graph.node[index]) for index in _producers_first(graph, names, makers) if index in needed]
 
 
-def _check_text(graph: GraphProto) -> None:
-    """Refuses names that are no UTF-8, which protobuf hands over as bytes."""
-    named = (*graph.input, *graph.output, *graph.initializer)
-    names: list[object] = [entry.name for entry in named]
-    for node in graph.node:
-        names += (node.name, node.op_type, node.domain, *node.input, *node.output)
-        names += (attribute.name for attribute in node.attribute)
+def check_text(model: ModelProto) -> None:
+    """Refuses names that are no UTF-8, which protobuf hands over as bytes: of the graph, inner ones, and functions."""
+    _check_names(_graph_names(model.graph))
+    for function in model.functions:
+        _check_names((function.name, function.domain, function.overload, *function.input, *function.output))
+        _check_names(function.attribute)
+        _check_names(name for node in function.node for name in _node_names(node))
+
+
+def _check_names(names: Iterable[object]) -> None:
     for name in names:
         if not isinstance(name, str):
             raise InvalidModelError(f"a name in the model is not text: {name!r}")
+
+
+def _graph_names(graph: GraphProto) -> Iterator[object]:
+    yield from (entry.name for entry in (*graph.input, *graph.output, *graph.initializer))
+    for node in graph.node:
+        yield from _node_names(node)
+
+
+def _node_names(node: NodeProto) -> Iterator[object]:
+    yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+    for attribute in node.attribute:
+        yield attribute.name
+        for inner in subgraphs(attribute):
+            yield from _graph_names(inner)
 
 
 def subgraphs(attribute: AttributeProto) -> Iterable[GraphProto]:

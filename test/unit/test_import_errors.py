@@ -82,8 +82,16 @@ def test_invalid_graph(model: ModelProto, message: str) -> None:
         imported(model)
 
 
-def test_names_that_are_no_text() -> None:
-    data = graph(RELU).SerializeToString()
+@pytest.mark.parametrize("place", ["graph", "branch", "function"])
+def test_names_that_are_no_text(place: str) -> None:
+    model = graph(RELU)
+    if place == "branch":
+        model = graph(node("If", ["c"], ["y"], then_branch=model.graph, else_branch=model.graph), c=np.array(True))
+    if place == "function":
+        model = graph(helper.make_node("F", ["x"], ["y"], name="f", domain="own"))
+        relu = helper.make_node("Relu", ["a"], ["b"])
+        model.functions.append(helper.make_function("own", "F", ["a"], ["b"], [relu], model.opset_import))
+    data = model.SerializeToString()
     with pytest.raises(InvalidModelError, match=r"a name in the model is not text: b'R\\xfflu'"):
         import_onnx(data.replace(b"Relu", b"R\xfflu"))
 
