@@ -162,11 +162,12 @@ class UnsignedQuantize(GraphPattern):
         if not all(map(self.constants.is_constant, zeros)):
             return
         raised = writer.emit(QuantizeOp(op.x, op.scale, _raised(op.zero_point, writer), ui8))
-        for reader in readers:
-            assert isinstance(reader, DequantizeOp)
-            zero = _raised(reader.zero_point, writer)
-            rewriter.replace(reader, [], [writer.emit(DequantizeOp(raised, reader.scale, zero))])
         rewriter.replace(op, writer.ops, [raised])
+        for reader in readers:  # each where it is: what it reads may be made behind `op`
+            assert isinstance(reader, DequantizeOp)
+            writer = Writer(self.constants, reader.location)
+            writer.emit(DequantizeOp(raised, reader.scale, _raised(reader.zero_point, writer)))
+            rewriter.replace(reader, writer.ops)
 
 
 def _raised(zero_point: SSAValue | None, writer: Writer) -> SSAValue:

@@ -145,6 +145,20 @@ func.func @signed(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
 
 // -----
 
+// Who reads them stays where it is, behind a scale that is made later.
+// CHECK-LABEL: @signed_and_read_later
+// CHECK:         graph.quantize {{.*}} {to = ui8}
+// CHECK:         %[[S:.*]] = graph.abs %s
+// CHECK:         graph.dequantize %{{.*}}, %[[S]], %{{.*}} : (tensor<4xui8>
+func.func @signed_and_read_later(%x: tensor<4xf32>, %s: tensor<f32>) -> tensor<4xf32> {
+  %q = graph.quantize %x, %s {to = i8} : (tensor<4xf32>, tensor<f32>) -> tensor<4xi8>
+  %t = graph.abs %s : (tensor<f32>) -> tensor<f32>
+  %d = graph.dequantize %q, %t : (tensor<4xi8>, tensor<f32>) -> tensor<4xf32>
+  func.return %d : tensor<4xf32>
+}
+
+// -----
+
 // What is rounded for an addition stays in floats; of two products that are added the later one is kept as bytes.
 // CHECK-LABEL: @added
 // CHECK:         %[[A:.*]] = graph.matmul %x, %w
