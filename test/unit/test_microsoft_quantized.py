@@ -120,6 +120,12 @@ CASES = [
         note="to floats",
     ),
     Case(
+        "QGemm",
+        [numbers(U8, 3, 8), scale(), zero(100), weights(8, 5), scales(5), np.zeros(5, S8), np.array([[9]], np.int32)],
+        known=(1, 2, 3, 4, 5, 6),
+        note="one number added, a scale for each column",
+    ),
+    Case(
         "DynamicQuantizeMatMul",
         [floats(2, 3, 8), weights(8, 5), scales(5), np.zeros(5, S8), floats(5)],
         known=(1, 2, 3, 4),

@@ -136,8 +136,11 @@ def _gemm(node: Node) -> SSAValue:
     if alpha != 1.0:
         result = node.emit(MulOp(result, factor))
     if c is not None:
-        unit = node.emit(MulOp(node.emit(MulOp(node.reshape(node.operand(1), ()), node.operand(4))), factor))
-        result = node.emit(AddOp(result, node.emit(DequantizeOp(c, _single(node, unit)))))
+        scale = node.emit(MulOp(node.reshape(node.operand(1), ()), node.operand(4)))
+        unit = _single(node, node.emit(MulOp(scale, factor)))
+        if shape_of(unit):  # a scale for each column
+            c = node.broadcast(c, (*shape_of(c)[:-1], *shape_of(unit)))
+        result = node.emit(AddOp(result, node.emit(DequantizeOp(c, unit))))
     return quantized(node, result, 7, node.operand(0)) if node.has_operand(7) else result
 
 
