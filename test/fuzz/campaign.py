@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 import onnx
 from fuzz.at_shapes import AT_SHAPES, judged_at_shapes
+from fuzz.caches import WITH_CACHES, growing, judged_with_caches
 from fuzz.graphs import grown
 from fuzz.growth import Case
 from fuzz.hostile import CASES
@@ -43,6 +44,7 @@ class Trial:
     seed: int
     found: Path | None = None  # where failing cases are saved
     sets: int = len(OPTIONS)  # of options
+    operator: str = ""  # that the graph is to hold
 
 
 @dataclass(frozen=True)
@@ -113,18 +115,27 @@ def _graph(trial: Trial) -> Finding:
         return Finding(trial, "exception", f"of the fuzzer's own: {type(error).__name__}: {error}")
     if verdict.wrong and trial.found is not None:
         case = _case(trial)
-        smaller = minimized(case, lambda smaller: _fails(smaller, trial), {} if case.ranges else _values(case))
+        smaller = minimized(
+            case, lambda smaller: _fails(smaller, trial), {} if case.ranges or case.caches else _values(case)
+        )
         _save(trial, smaller, "; ".join(verdict.wrong))
     return _finding(trial, verdict)
 
 
 def _case(trial: Trial) -> Case:
-    """The graph of a seed; every fourth is for shapes of run time, where it is right for others than its own."""
-    case = grown(trial.seed)
+    """The graph of a seed; every fourth is for shapes of run time, where it is right for others than its own.
+
+    Every eighth has caches.
+    """
+    if trial.seed % 8 == 2:
+        return growing(grown(trial.seed, trial.operator, caches=True))
+    case = grown(trial.seed, trial.operator)
     return ranged(case, trial.seed) if trial.seed % 4 == 0 else case
 
 
 def _judged(case: Case, trial: Trial) -> Verdict:
+    if case.caches:
+        return judged_with_caches(case, [*WITH_CACHES][trial.seed // 8 % len(WITH_CACHES)])
     if case.ranges:
         return judged_at_shapes(case, [*AT_SHAPES][trial.seed // 4 % len(AT_SHAPES)])
     return judged(case, options_of(trial))

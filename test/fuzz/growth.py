@@ -63,6 +63,8 @@ class Case:
     inputs: dict[str, Array]
     ranges: dict[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
     others: list[dict[str, Array]] = field(default_factory=list["dict[str, Array]"])
+    is_fixed: bool = False  # what it holds hangs on its sizes
+    caches: dict[str, str] = field(default_factory=dict[str, str])  # inputs with the outputs in their memory
 
 
 Maker: TypeAlias = "Callable[[Growth], None]"  # adds a node, or a few; may raise Misfit
@@ -142,7 +144,8 @@ def as_inferred(model: ModelProto, results: Sequence[Array]) -> bool:
     """
     for value, array in zip(shape_inference.infer_shapes(model).graph.output, results, strict=True):
         kind = value.type.tensor_type
-        if kind.elem_type and kind.elem_type != onnx_type(array.dtype):
+        is_wide = array.dtype == np.float64 and kind.elem_type in WIDE
+        if kind.elem_type and kind.elem_type != onnx_type(array.dtype) and not is_wide:
             return False
         sizes = zip(kind.shape.dim, array.shape, strict=bool(kind.shape.dim))
         if any(dim.HasField("dim_value") and dim.dim_value != size for dim, size in sizes):
@@ -159,6 +162,8 @@ class Growth:
     nodes: list[NodeProto] = field(default_factory=list[NodeProto])
     weights: dict[str, Array] = field(default_factory=dict[str, Array])
     inputs: dict[str, Array] = field(default_factory=dict[str, Array])
+    is_fixed: bool = False  # whether numbers that it was given hang on its sizes
+    caches: dict[str, str] = field(default_factory=dict[str, str])  # inputs with the values that update them
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
@@ -297,23 +302,24 @@ class Growth:
         self,
         op_type: str,
         *operands: Value | None,
-        results: int = 1,
+        results: int | Sequence[int] = 1,
         moves: bool = False,
         reads: Sequence[Value] = (),
         domain: str = "",
         **given: Any,
     ) -> Value:
-        """Adds a node and gives its first result. `moves`: it computes nothing, or nothing that is rounded. `reads`:
-        what its graphs take from outside.
+        """Adds a node and gives its first result. `results`: how many are wanted, or which. `moves`: it computes
+        nothing, or nothing that is rounded. `reads`: what its graphs take from outside.
 
         Attributes that are None are left out.
         """
-        if not domain:
+        if not domain and defs.has(op_type):
             self._check_types(op_type, operands)
         names = ["" if value is None else value.name for value in operands]
         while names and not names[-1]:
             names.pop()
-        made = [f"v{self._names + index}" for index in range(results)]
+        wanted = range(results) if isinstance(results, int) else results
+        made = [f"v{self._names + index}" if index in wanted else "" for index in range(max(wanted) + 1)]
         attributes = {key: value for key, value in given.items() if value is not None}
         node = helper.make_node(op_type, names, made, f"{op_type}_{len(self.nodes)}", domain=domain, **attributes)
         taken = [value for value in (*operands, *reads) if value is not None]
@@ -321,7 +327,7 @@ class Growth:
         found = self._evaluated(node, taken)
         values = [
             Value(name, array, wide, exact and (moves or array.dtype not in FLOATS))
-            for name, (array, wide) in zip(made, found, strict=True)
+            for name, (array, wide) in zip(filter(None, made), found, strict=True)
         ]
         for value in values:
             self._check(value, exact)
@@ -353,7 +359,7 @@ class Growth:
 
     def _keep(self, nodes: Sequence[NodeProto], values: Sequence[Value], taken: Sequence[Value]) -> None:
         self.nodes += nodes
-        self._names += len(values)
+        self._names += sum(len(node.output) for node in nodes)
         self._read.update(value.name for value in taken)
         self.values += values
         self._known.update({value.name: value for value in values})
@@ -380,6 +386,8 @@ class Growth:
             raise Misfit from error
         if [each.shape for each in narrow] != [each.shape for each in wide]:
             raise Misfit
+        if not any(value.is_float for value in operands):
+            wide = [wide_array(each) for each in wide]  # floats of its own
         return list(zip(narrow, wide, strict=True))
 
     def _check(self, value: Value, exact: bool) -> None:
@@ -405,8 +413,11 @@ class Growth:
     def case(self) -> Case:
         """The model: its outputs are what nothing reads, and some other values."""
         made = {name for node in self.nodes for name in node.output}
+        kept = self.caches.values()
         outputs = [
-            value for value in self.values if value.name in made and (value.name not in self._read or self.chance(0.1))
+            value
+            for value in self.values
+            if value.name in made and (value.name not in self._read or value.name in kept or self.chance(0.1))
         ]
         graph = helper.make_graph(
             self.nodes,
@@ -415,7 +426,7 @@ class Growth:
             [_described(value.name, value.array) for value in outputs],
             [numpy_helper.from_array(array, name) for name, array in self.weights.items()],
         )
-        return Case(_model(graph, self.opset), dict(self.inputs))
+        return Case(_model(graph, self.opset), dict(self.inputs), is_fixed=self.is_fixed, caches=self.caches)
 
 
 def _described(name: str, array: Array) -> Any:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-import onnxruntime as ort
 from fuzz.growth import BFLOAT16, Case, distance, wide_array, widened
 from fuzz.growth import onnx_type as type_number
-from fuzz.reference import evaluate
+from fuzz.reference import evaluate, runtime_of
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import mini_infer as mi
@@ -90,14 +89,10 @@ def referred(model: ModelProto, inputs: Results) -> Results:
 
 def runtime(case: Case) -> Results:
     """What ONNX Runtime gives, with every node as it is."""
-    options = cast(Any, ort).SessionOptions()
-    options.graph_optimization_level = cast(Any, ort).GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads, options.log_severity_level = 1, 4
-    session = ort.InferenceSession(case.model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [value.name for value in case.model.graph.output]
     if any(array.dtype == BFLOAT16 for array in case.inputs.values()):
         raise ValueError("ONNX Runtime takes no bfloat16 from numpy")
-    return dict(zip(names, cast(Any, session).run(names, dict(case.inputs)), strict=True))
+    return dict(zip(names, runtime_of(case.model).run(names, dict(case.inputs)), strict=True))
 
 
 def in_float64(model: ModelProto) -> ModelProto:

@@ -88,7 +88,8 @@ def _with(
     left = {dim.dim_param for value in model.graph.input for dim in value.type.tensor_type.shape.dim}
     ranges = {name: span for name, span in case.ranges.items() if name in left}
     others = [{name: array for name, array in each.items() if name in wanted} for each in case.others]
-    return Case(model, inputs, ranges, others)
+    caches = {past: present for past, present in case.caches.items() if past in inputs and present in outputs}
+    return Case(model, inputs, ranges, others, case.is_fixed, caches)
 
 
 def _type(array: Array) -> int:

@@ -21,28 +21,30 @@ MOST = 8 * LARGEST  # elements of an output
 
 def ranged(case: Case, seed: int) -> Case:
     """The case with ranges for as many of its inputs' dimensions as may have any; itself where none may."""
+    if case.is_fixed:
+        return case
     random = np.random.default_rng(seed)
     dims = _named(case, random)
     base = dict(_sizes(case.inputs, dims))
     spans = {name: _span(size, random) for name, size in base.items()}
 
-    def fits(ranges: Ranges) -> bool:
-        return all(_fits(case, dims, _chosen(base, ranges, at)) for at in (0, 2, 1))
+    def fit(ranges: Ranges) -> bool:
+        return all(fits(case, dims, _chosen(base, ranges, at)) for at in (0, 2, 1))
 
     ranges: Ranges = spans
-    if not fits(spans):
+    if not fit(spans):
         ranges = {}
         for name in spans:
             tried = {**ranges, name: spans[name]}
-            ranges = tried if fits(tried) else ranges
+            ranges = tried if fit(tried) else ranges
     if not ranges:
         return case
     dims = {each: [name if name in ranges else "" for name in names] for each, names in dims.items()}
-    model = _with_names(case.model, dims)
+    model = with_names(case.model, dims)
     wanted = [_chosen(base, ranges, at) for at in (1, 0, 2)]
     for _ in range(CALLS - 2):
         sizes = {**base, **{name: int(random.integers(low, high + 1)) for name, (low, _, high) in ranges.items()}}
-        wanted += [sizes] * _fits(case, dims, sizes)
+        wanted += [sizes] * fits(case, dims, sizes)
     first, *others = (_inputs(case.inputs, dims, sizes, random) for sizes in wanted)
     return Case(model, first, ranges, others)
 
@@ -91,12 +93,12 @@ def _inputs(
     return found
 
 
-def _fits(case: Case, dims: Dims, sizes: Mapping[str, int]) -> bool:
+def fits(case: Case, dims: Dims, sizes: Mapping[str, int]) -> bool:
     """Whether the reference takes inputs of such sizes."""
     inputs = _inputs(case.inputs, dims, sizes, np.random.default_rng(0))
     if any(array.size > LARGEST for array in inputs.values()):
         return False
-    model = _with_names(case.model, dims)
+    model = with_names(case.model, dims)
     for value in model.graph.input:
         for dimension, size in zip(value.type.tensor_type.shape.dim, inputs[value.name].shape, strict=True):
             dimension.dim_value = size
@@ -107,7 +109,7 @@ def _fits(case: Case, dims: Dims, sizes: Mapping[str, int]) -> bool:
         return False
 
 
-def _with_names(model: ModelProto, dims: Dims) -> ModelProto:
+def with_names(model: ModelProto, dims: Dims) -> ModelProto:
     """The model with names for dimensions of its inputs, and none of the numbers that hang on them."""
     named = ModelProto()
     named.CopyFrom(model)

@@ -1,9 +1,11 @@
 """onnx.reference, mended: test_judge.py shows what is wrong.
 
 Before opset 14 its BatchNormalization moves the mean that it is given; its LRN sums over as many channels as there are
-images; its LpNormalization sums x instead of |x|; in float64 its Erf, and the sixth of its HardSwish, are float32.
-It has no GlobalLpPool, no MeanVarianceNormalization for float64, and nothing of com.microsoft, where ONNX Runtime is
-the peer that wrote them.
+images; its LpNormalization sums x instead of |x|; in float64 its AffineGrid, its Erf, and the sixth of its HardSwish
+are float32; its TfIdfVectorizer needs weights; its OptionalGetElement leaves a list around what it gets; what its
+SequenceInsert puts behind a sequence comes first. It has no GlobalLpPool, no MeanVarianceNormalization for float64, and
+nothing of com.microsoft, where ONNX Runtime is the peer that wrote them: what has no definition here is computed by
+that, in float32 where float64 is wanted.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
-from onnx import ModelProto
+import onnxruntime as ort
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 from typing_extensions import override
@@ -92,7 +95,7 @@ class Gelu(OpRun):
     op_domain = "com.microsoft"
 
     @override
-    def _run(self, x: Array) -> tuple[Array]:
+    def _run(self, x: Array, **_: Any) -> tuple[Array]:  # onnx.reference adds attributes of ONNX's own
         return (_gelu(x).astype(x.dtype),)
 
 
@@ -172,6 +175,115 @@ class QLinearLeakyRelu(OpRun):
         return (_levels(np.where(number < 0, number * float(alpha), number), sy, zy),)
 
 
+class AffineGrid(OpRun):
+    op_domain = ""
+
+    @override
+    def _run(self, theta: Array, size: Array, align_corners: int = 0) -> tuple[Array]:
+        axes: list[Array] = []
+        for extent in (int(each) for each in size[2:]):
+            step = 2 / max(extent - 1, 1) if align_corners else 2 / extent
+            axes.append(np.arange(extent) * step - 1 + (0 if align_corners else step / 2))
+        places = np.meshgrid(*axes, indexing="ij")[::-1]
+        given = np.stack([*places, np.ones_like(places[0])], -1)
+        found = np.einsum("nij,...j->n...i", theta.astype(np.float64), given)
+        return (found.astype(theta.dtype),)
+
+
+class BitCast(OpRun):
+    """Of float32 only, whose bits float64 stands for where a graph is evaluated with that."""
+
+    op_domain = ""
+
+    @override
+    def _run(self, x: Array, to: int) -> tuple[Array]:
+        if x.dtype.kind == "f":
+            return (x.astype(np.float32).view(np.int32),)
+        return (x.view(np.float32).astype(helper.tensor_dtype_to_np_dtype(to)),)
+
+
+class OptionalGetElement(OpRun):
+    op_domain = ""
+
+    @override
+    def _run(self, x: Any) -> tuple[Array]:
+        return (cast(Array, x[0] if isinstance(x, list) else x),)
+
+
+class SequenceInsert(OpRun):
+    op_domain = ""
+
+    @override
+    def _run(self, sequence: list[Array], x: Array, position: Array | None = None) -> tuple[list[Array]]:
+        found = list(sequence)
+        found.insert(len(found) if position is None else int(position), x)
+        return (found,)
+
+
+class BiasAdd(OpRun):
+    op_domain = "com.microsoft"
+
+    @override
+    def _run(self, x: Array, bias: Array, skip: Array) -> tuple[Array]:
+        return (x + bias + skip,)
+
+
+class BiasSoftmax(OpRun):
+    op_domain = "com.microsoft"
+
+    @override
+    def _run(self, x: Array, bias: Array, axis: int = 1, is_inner_broadcast: int = 0) -> tuple[Array]:
+        axes = tuple(range(axis % x.ndim, x.ndim))
+        scores = (x + bias).astype(np.float64)
+        weights = np.exp(scores - scores.max(axes, keepdims=True, initial=-np.inf))
+        return ((weights / weights.sum(axes, keepdims=True)).astype(x.dtype),)
+
+
+class ByRuntime(OpRun):
+    """An operator of ONNX Runtime's, of which there is no other definition; mostly it has no float64."""
+
+    @override
+    def _run(self, *operands: Array | None, **_: Any) -> tuple[Array, ...]:
+        is_wide = any(each is not None and each.dtype == np.float64 for each in operands)
+        node = NodeProto()
+        node.CopyFrom(self.onnx_node)
+        node.input[:] = ["" if each is None else f"x{index}" for index, each in enumerate(operands)]
+        given = {f"x{index}": each for index, each in enumerate(operands) if each is not None}
+        made = [name for name in node.output if name]
+        graph = helper.make_graph(
+            [node],
+            "one",
+            [],
+            [ValueInfoProto(name=name) for name in made],
+            [numpy_helper.from_array(_single(array), name) for name, array in given.items()],
+        )
+        opsets = {**self.run_params["opsets"], "": 17}  # operators that it has are the same in later ones
+        imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+        model = helper.make_model(graph, opset_imports=imports, ir_version=10)
+        found: dict[str, Array] = dict(zip(made, runtime_of(model).run(made, {}), strict=True))
+        wide = {
+            name: each.astype(np.float64) if is_wide and each.dtype.kind == "f" else each
+            for name, each in found.items()
+        }
+        return tuple(cast(Array, wide.get(name)) for name in node.output)  # None for one that is not wanted
+
+    @override
+    def _check_and_fix_outputs(self, res: tuple[Array, ...]) -> tuple[Array, ...]:
+        return res
+
+
+def _single(array: Array) -> Array:
+    return array.astype(np.float32) if array.dtype == np.float64 else array
+
+
+def runtime_of(model: ModelProto) -> Any:
+    """A session of ONNX Runtime, which takes every node as it is."""
+    options = cast(Any, ort).SessionOptions()
+    options.graph_optimization_level = cast(Any, ort).GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads, options.log_severity_level = 1, 4
+    return cast(Any, ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"]))
+
+
 def _gelu(x: Array) -> Array:
     return x * 0.5 * (1 + np.vectorize(math.erf, otypes=[np.float64])(x / math.sqrt(2)))
 
@@ -185,10 +297,24 @@ def _levels(numbers: Array, scale: Array, zero: Array) -> Array:
     return np.clip(np.rint(numbers / scale) + zero, limits.min, limits.max).astype(zero.dtype)
 
 
-MENDED: list[type[OpRun]] = [
-    *(BatchNormalization, Erf, GlobalLpPool, HardSwish, LRN, LpNormalization, MeanVarianceNormalization),
+DEFINED: tuple[type[OpRun], ...] = (
+    *(AffineGrid, BatchNormalization, BitCast, Erf, GlobalLpPool, HardSwish, LRN, LpNormalization),
+    *(MeanVarianceNormalization, OptionalGetElement, SequenceInsert),
     *(Gelu, BiasGelu, QuickGelu, FusedMatMul, SkipLayerNormalization, SkipSimplifiedLayerNormalization),
-    *(QLinearAdd, QLinearMul, QLinearLeakyRelu),
+    *(QLinearAdd, QLinearMul, QLinearLeakyRelu, BiasAdd, BiasSoftmax),
+)
+BY_RUNTIME = ("MaxRoiPool", "SimplifiedLayerNormalization", "TfIdfVectorizer")
+BY_RUNTIME_OF_MICROSOFT = (
+    *("Attention", "DequantizeLinear", "DynamicQuantizeMatMul", "EmbedLayerNormalization", "FastGelu", "FusedConv"),
+    *("FusedGemm", "GatherBlockQuantized", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits"),
+    *("MultiHeadAttention", "QAttention", "QGemm", "QLinearAveragePool", "QLinearConcat", "QLinearConv"),
+    *("QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearSoftmax", "QLinearWhere", "QuantizeLinear"),
+    *("RotaryEmbedding", "TransposeMatMul"),
+)
+MENDED = [
+    *DEFINED,
+    *(type(name, (ByRuntime,), {"op_domain": "com.microsoft"}) for name in BY_RUNTIME_OF_MICROSOFT),
+    *(type(name, (ByRuntime,), {"op_domain": ""}) for name in BY_RUNTIME),
 ]
 
 

@@ -14,6 +14,7 @@ from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected
 from fuzz.reference import evaluate
 from models.builder import ModelBuilder
 from onnx.reference import ReferenceEvaluator
+from text_models import model_of
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
@@ -215,3 +216,29 @@ def test_batch_normalisation_of_an_old_opset() -> None:
     assert not np.allclose(cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})[0], 2 * (x + 1) + 3)
     for found in (evaluate(model, {"x": x})[0], *mi.compile(model, threads=1)({"x": x}).values()):
         np.testing.assert_allclose(found, 2 * (x + 1) + 3, rtol=1e-6)
+
+
+def test_a_grid_of_float64() -> None:
+    theta, b = np.array([[[1 / 3, 0, 0.1], [0, 1 / 7, 0.2]]]), ModelBuilder("grid", opset=20)
+    size = b.constant(np.array([1, 1, 1, 2]))
+    model = b.model([b.node("AffineGrid", b.input("x", theta.shape, np.float64), size)], [np.float64])
+    assert cast(Any, ReferenceEvaluator(model)).run(None, {"x": theta})[0].dtype == np.float32
+    right = [[[[0.1 - 1 / 6, 0.2], [0.1 + 1 / 6, 0.2]]]]
+    for found in (evaluate(model, {"x": theta})[0], *mi.compile(model, threads=1)({"x": theta}).values()):
+        np.testing.assert_allclose(found, right, rtol=1e-14)
+
+
+HELD = {
+    "s = SequenceConstruct (x) t = SequenceInsert (s, z, one) y = SequenceAt (t, nought)": [1.0, 2.0],
+    "o = Optional (x) y = OptionalGetElement (o)": [1.0, 2.0],
+}
+
+
+@pytest.mark.parametrize("body", HELD)
+def test_what_is_held_by_something_else(body: str) -> None:
+    text = "g (float[2] x, float[2] z) => (float[n] y) <int64 one = {1}, int64 nought = {0}>"
+    model = model_of(f"{text} {{ {body} }}", 18)
+    x = {"x": np.array([1, 2], np.float32), "z": np.zeros(2, np.float32)}
+    assert not np.array_equal(cast(Any, ReferenceEvaluator(model)).run(None, x)[0], HELD[body])
+    for found in (evaluate(model, x)[0], *mi.compile(model, threads=1)(x).values()):
+        np.testing.assert_array_equal(found, HELD[body])

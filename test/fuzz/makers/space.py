@@ -42,6 +42,33 @@ def roi_align(g: Growth) -> None:
     g.add("RoiAlign", x, rois, g.constant(g.random.integers(0, x.shape[0], count)), **options)
 
 
+def affine_grid(g: Growth) -> None:
+    """Positions by matrices of their own for each picture, and perhaps a picture sampled there."""
+    x = g.floats(g.choose([4, 4, 5]))
+    if g.opset < 20 or 0 in x.shape:
+        raise Misfit
+    space = [g.integer(1, 6) for _ in x.shape[2:]]
+    aligned = 0 if 1 in space else g.integer(0, 2)  # implementations have ideas of their own of corners that are one
+    theta = g.weight([x.shape[0], len(space), len(space) + 1], x.array.dtype)
+    found = g.add("AffineGrid", theta, g.constant([*x.shape[:2], *space]), align_corners=aligned)
+    if x.rank == 4 and x.array.dtype == np.float32 and 1 not in x.shape[2:] and g.chance(0.5):
+        g.add("GridSample", x, found, mode="linear", align_corners=aligned)
+
+
+def max_roi_pool(g: Growth) -> None:
+    x = g.floats(4)
+    if 0 in x.shape or x.array.dtype != np.float32:
+        raise Misfit
+    count = g.integer(1, 5)
+    starts = g.random.integers(-2, 12, (count, 2))
+    ends = starts + g.random.integers(-1, 9, (count, 2))
+    image = g.random.integers(0, x.shape[0], (count, 1))
+    regions = g.constant(np.concatenate([image, starts, ends], 1).astype(x.array.dtype))
+    shape = [g.integer(1, 5), g.integer(1, 5)]
+    scale = g.choose([None, 0.5, 0.25, 1.0])
+    g.add("MaxRoiPool", x, regions, moves=True, pooled_shape=shape, spatial_scale=scale)
+
+
 def deform(g: Growth) -> None:
     x = picture(g, 19)
     kernel = [min(g.integer(1, 4), size) for size in x.shape[2:]]
@@ -95,6 +122,8 @@ def centre(g: Growth) -> None:
 MAKERS: Mapping[Maker, int] = {
     grid_sample: 1,
     roi_align: 1,
+    affine_grid: 1,
+    max_roi_pool: 1,
     deform: 1,
     patches: 1,
     unpooled: 1,

@@ -1,4 +1,4 @@
-"""The long tail: what few networks have, integers of quantised products, losses, windows, sequences of fixed length."""
+"""The long tail: what few networks have, integers of quantised products, losses, windows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,15 @@ def bits(g: Growth) -> None:
     x = g.floats(exact=True)
     if x.array.dtype != np.float32:
         raise Misfit
-    whole = g.add("BitCast", x, moves=True, to=TensorProto.INT32)
-    g.add("BitCast", whole, moves=True, to=TensorProto.FLOAT)
+    last = g.constant(np.array(1, np.int32))
+    g.chain(
+        [
+            helper.make_node("BitCast", [x.name], ["i"], to=TensorProto.INT32),
+            helper.make_node("BitwiseXor", ["i", last.name], ["j"]),
+            helper.make_node("BitCast", ["j"], ["y"], to=TensorProto.FLOAT),
+        ],
+        [x, last],
+    )
 
 
 def dropped(g: Growth) -> None:
@@ -111,11 +118,9 @@ def rotated(g: Growth) -> None:
 
 
 def gated(g: Growth) -> None:
-    """A product of one half with a function of the other."""
-    x = g.floats(least=1)
-    if x.shape[-1] % 2 or not x.array.size:
-        raise Misfit
-    g.add("SwiGLU", x)
+    """A product with a function of another."""
+    x = g.floats()
+    g.add("SwiGLU", x, g.weight(x.shape, x.array.dtype), alpha=g.choose([None, 0.5, 2.0]))
 
 
 def linear_attention(g: Growth) -> None:
@@ -217,35 +222,90 @@ def blocks(g: Growth) -> None:
     g.add("MatMul", y, x)
 
 
-def sequence(g: Growth) -> None:
-    """Parts in a sequence, and together again."""
-    x = g.pick(lambda value: value.rank > 0 and value.array.size > 0)
-    axis = g.axis(x)
-    parts = [
+def own_range(g: Growth) -> None:
+    """Bytes by the range of what is there, and the numbers that they stand for."""
+    x = g.floats(exact=True)
+    g.schema("DynamicQuantizeLinear")
+    if x.array.dtype != np.float32 or not x.array.size:
+        raise Misfit
+    levels = g.add("DynamicQuantizeLinear", x, results=3)
+    if g.chance(0.6):
+        scale, zero = g.values[-2:]
+        g.add("DequantizeLinear", levels, scale, zero)
+
+
+def mel_scale(g: Growth) -> None:
+    """A spectrum's bands as hearing has them."""
+    if g.opset < 17:
+        raise Misfit
+    bands, length, rate = g.integer(1, 9), g.choose([8, 16, 31, 64]), g.choose([4000, 8000, 16000])
+    low = g.choose([0.0, 20.0, 125.0])
+    high = low + g.random.uniform(0.2, 0.9) * (rate / 2 - low)
+    kinds = [g.choose([np.int32, np.int64])] * 3 + [np.float32] * 2
+    given = zip((bands, length, rate, low, high), kinds, strict=True)
+    operands = [g.constant(np.array(number, kind)) for number, kind in given]
+    weights = g.add("MelWeightMatrix", *operands, output_datatype=onnx_type(g.dtype) if g.chance(0.7) else None)
+    rows = g.weight([*g.shape(g.integer(0, 2)), g.integer(1, 5), length // 2 + 1], weights.array.dtype)
+    g.add("MatMul", rows, weights)
+
+
+def counted_runs(g: Growth) -> None:
+    """How often runs of numbers are in rows of numbers, with others between them."""
+    if g.opset < 9:
+        raise Misfit
+    x = g.input([*g.shape(g.integer(0, 2))[:1], g.integer(3, 12)], g.choose([np.int32, np.int64]))
+    x.array[...] = g.random.integers(0, 4, x.shape)
+    longest = g.integer(1, 4)
+    pool, starts, count = list[int](), list[int](), 0
+    for length in range(1, longest + 1):
+        runs = [divmod(int(each), 16) for each in g.random.choice(4**length, min(g.integer(1, 5), 4), replace=False)]
+        starts.append(len(pool))
+        pool += [int(digit) for high, low in runs for digit in np.base_repr(16 * high + low, 4).zfill(length)]
+        count += len(runs)
+    places = [int(each) for each in g.random.permutation(count + g.integer(0, 3))[:count]]
+    weights = [g.integer(1, 9) / 4 for _ in range(count)] if g.chance(0.6) else None
+    g.add(
+        "TfIdfVectorizer",
         x,
-        *(g.choose([v for v in g.values if v.shape == x.shape and v.array.dtype == x.array.dtype]) for _ in "ab"),
-    ]
-    g.chain(
-        [
-            helper.make_node("SequenceConstruct", [part.name for part in parts], ["s"]),
-            helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=axis, new_axis=g.integer(0, 2)),
-        ],
-        parts,
+        mode=g.choose(["TF", "IDF", "TFIDF"]),
+        min_gram_length=g.integer(1, longest + 1),
+        max_gram_length=longest,
+        max_skip_count=g.integer(0, 4),
+        pool_int64s=pool,
+        ngram_counts=starts,
+        ngram_indexes=places,
+        weights=weights,
+        moves=True,
     )
 
 
-def taken(g: Growth) -> None:
-    """One of the parts that a value is split into."""
-    x = g.pick(lambda value: value.rank > 0 and value.array.size > 0)
-    axis = g.axis(x)
-    at = g.constant(np.array(g.integer(0, x.shape[axis])))
-    g.chain(
-        [
-            helper.make_node("SplitToSequence", [x.name], ["s"], axis=axis, keepdims=g.integer(0, 2)),
-            helper.make_node("SequenceAt", ["s", at.name], ["y"]),
-        ],
-        [x, at],
-    )
+def flexible(g: Growth) -> None:
+    """Attention with graphs of its own that change scores and weights."""
+    q = g.floats(4)
+    if 0 in q.shape or g.opset < 24:
+        raise Misfit
+    batch, heads, _, size = q.shape
+    groups = g.choose([count for count in (1, 2, heads) if heads % count == 0])
+    keys = g.choose([1, 3, 8, 17])
+    k, v = (g.weight([batch, groups, keys, each], q.array.dtype) for each in (size, g.choose([1, 4, 8])))
+    kind: Any = TensorProto.DOUBLE if q.array.dtype == np.float64 else TensorProto.FLOAT
+    changes: dict[str, Any] = {}
+    for name, ops in (("score_mod", ("Tanh", "Neg", "Sigmoid")), ("prob_mod", ("Sqrt", "Abs", "Tanh"))):
+        if g.chance(0.5):
+            inside, outside = (helper.make_tensor_value_info(each, kind, [None] * 4) for each in ("s", "t"))
+            changes[name] = helper.make_graph(
+                [helper.make_node(g.choose(ops), ["s"], ["t"])], name, [inside], [outside]
+            )
+    scale = g.choose([None, None, 0.25])
+    g.add("FlexAttention", q, k, v, domain="ai.onnx.preview", scale=scale, **changes)
+
+
+def simplified_norm(g: Growth) -> None:
+    """RMSNormalization before there was one, among ONNX's own operators."""
+    x = g.floats(least=2)
+    if x.array.dtype not in (FLOATS[0], FLOATS[2]) or 0 in x.shape or x.shape[-1] < 3:
+        raise Misfit
+    g.add("SimplifiedLayerNormalization", x, g.weight(x.shape[-1:], x.array.dtype), axis=-1, epsilon=1e-5)
 
 
 def constant(g: Growth) -> None:
@@ -271,7 +331,8 @@ MAKERS: Mapping[Maker, int] = dict.fromkeys(
     (
         *(like, bits, dropped, running_product, standardised, log_sum, norm_pool, window, spectra, loss, rotated),
         *(gated, linear_attention, causal, integer_product, integer_convolution, quantised_product),
-        *(quantised_convolution, between_levels, blocks, sequence, taken, constant, enlarged),
+        *(quantised_convolution, between_levels, blocks, constant, enlarged, own_range, mel_scale, counted_runs),
+        *(flexible, simplified_norm),
     ),
     1,
 )
