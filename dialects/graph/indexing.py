@@ -73,11 +73,8 @@ def _require_indices(value: SSAValue) -> None:
     require(good, f"indices must be integers, got {element_type}")
 
 
-@irdl_op_definition
-class GatherOp(IndexedOp):
-    """Slices of x along an axis, one for each index; the indices' shape takes the axis' place."""
-
-    name = "graph.gather"
+class GatherAlongOp(IndexedOp, ABC):
+    """Takes elements of x, or slices, by indices along an axis."""
 
     axis = prop_def(IntegerAttr[IntegerType])
     result = result_def()
@@ -94,6 +91,13 @@ class GatherOp(IndexedOp):
     @override
     def indexed(self) -> tuple[int, ...]:
         return (shape_of(self.x)[self.axis.value.data],)
+
+
+@irdl_op_definition
+class GatherOp(GatherAlongOp):
+    """Slices of x along an axis, one for each index; the indices' shape takes the axis' place."""
+
+    name = "graph.gather"
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -110,26 +114,10 @@ class GatherOp(IndexedOp):
 
 
 @irdl_op_definition
-class GatherElementsOp(IndexedOp):
+class GatherElementsOp(GatherAlongOp):
     """result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis; the result has the indices' shape."""
 
     name = "graph.gather_elements"
-
-    axis = prop_def(IntegerAttr[IntegerType])
-    result = result_def()
-
-    def __init__(
-        self,
-        x: SSAValue | Operation,
-        indices: SSAValue | Operation,
-        axis: int = 0,
-        location: LocationAttr | None = None,
-    ):
-        self._build((x, indices), {"axis": int_attr(axis)}, location)
-
-    @override
-    def indexed(self) -> tuple[int, ...]:
-        return (shape_of(self.x)[self.axis.value.data],)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:

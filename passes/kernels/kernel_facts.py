@@ -21,6 +21,16 @@ def argument_index(kernel: KernelOp, value: SSAValue) -> int:
     return next(i for i, argument in enumerate(kernel.arguments) if argument is value)
 
 
+def all_operands(kernel: KernelOp) -> range:
+    """The numbers of a kernel's operands."""
+    return range(len(kernel.arguments))
+
+
+def all_results(kernel: KernelOp) -> range:
+    """The numbers of a kernel's results."""
+    return range(len(kernel.terminator.arguments))
+
+
 def constant_operands(kernel: KernelOp) -> tuple[int, ...]:
     """Operands that are weights in every call (`constant_operands`, written by form-kernels)."""
     attribute = kernel.attributes.get("constant_operands")

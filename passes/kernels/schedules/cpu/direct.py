@@ -16,6 +16,7 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
+from ...kernel_facts import all_operands, all_results
 from ..schedule import Schedule
 
 LATENCY = 8
@@ -44,6 +45,6 @@ class Direct(Schedule[CpuAttr]):
         """In place only over an operand that is read at the place that is written."""
         return InterfaceAttr.of(
             inplace=same_place_pairs(kernel),
-            strided_operands=list(range(len(kernel.arguments))),
-            strided_results=list(range(len(kernel.terminator.arguments))),
+            strided_operands=all_operands(kernel),
+            strided_results=all_results(kernel),
         )

@@ -15,7 +15,7 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...forms.recurrence import check_floats
-from ...kernel_facts import item_bytes, the_root
+from ...kernel_facts import all_operands, all_results, item_bytes, the_root
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 
@@ -48,8 +48,8 @@ class LinearAttention(Schedule[CpuAttr]):
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         return InterfaceAttr.of(
-            strided_operands=list(range(len(kernel.arguments))),
-            strided_results=list(range(len(kernel.terminator.arguments))),
+            strided_operands=all_operands(kernel),
+            strided_results=all_results(kernel),
             per_thread=self.scratch(kernel).per_thread,
         )
 

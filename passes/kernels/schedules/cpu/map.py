@@ -14,6 +14,7 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
+from ...kernel_facts import all_operands, all_results
 from ...moves import moves_of
 from ..schedule import Schedule
 
@@ -42,8 +43,8 @@ class Map(Schedule[CpuAttr]):
         return InterfaceAttr.of(
             inplace=_scatter_pairs(kernel, scatter) if scatter is not None else same_place_pairs(kernel),
             moves=moves_of(kernel),
-            strided_operands=list(range(len(kernel.arguments))),
-            strided_results=[] if scatter is not None else list(range(len(kernel.terminator.arguments))),
+            strided_operands=all_operands(kernel),
+            strided_results=[] if scatter is not None else all_results(kernel),
         )
 
 

@@ -19,6 +19,7 @@ from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.rows import row_form, the_row_form
+from ...kernel_facts import all_operands, all_results
 from ..schedule import Schedule, TileSize
 from ..scratch import ScratchLayout
 
@@ -56,8 +57,8 @@ class Rows(Schedule[CpuAttr]):
         form = the_row_form(kernel)
         return InterfaceAttr.of(
             inplace=same_place_pairs(kernel, (form.root,) if form.keeps_shape else ()),
-            strided_operands=list(range(len(kernel.arguments))),
-            strided_results=list(range(len(kernel.terminator.arguments))),
+            strided_operands=all_operands(kernel),
+            strided_results=all_results(kernel),
             per_thread=self.scratch(kernel).per_thread,
         )
 

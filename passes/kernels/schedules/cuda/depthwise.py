@@ -21,7 +21,7 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
-from ...kernel_facts import argument_index, item_bytes
+from ...kernel_facts import all_results, argument_index, item_bytes
 from ..schedule import Schedule, TileSize
 from .cost import ACCESS, LAUNCH, NEAR, arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
 
@@ -80,7 +80,7 @@ class Depthwise(Schedule[GpuAttr]):
         packed = argument_index(kernel, form.rhs)
         return InterfaceAttr.of(
             strided_operands=[i for i in range(len(kernel.arguments)) if i != packed],
-            strided_results=list(range(len(kernel.terminator.arguments))),
+            strided_results=all_results(kernel),
             inplace=same_place_pairs(kernel),
             packed={packed: DepthwisePacking(shape_of(form.root.results[0])[-1])},
         )

@@ -22,7 +22,7 @@ from ....work import operations
 from ...element_flow import same_place_pairs
 from ...forms.rows import row_form
 from ...forms.transposition import transposition
-from ...kernel_facts import item_bytes
+from ...kernel_facts import all_operands, all_results, item_bytes
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
 from .cost import LATENCY, LAUNCH, NEAR, THREADS, arithmetic_seconds, bytes_of, memory_seconds, occupied
@@ -95,6 +95,6 @@ class Elements(Schedule[GpuAttr]):
         return InterfaceAttr.of(
             inplace=same_place_pairs(kernel) if one_shape else [],
             moves=moves_of(kernel),
-            strided_operands=list(range(len(kernel.arguments))),
-            strided_results=list(range(len(kernel.terminator.arguments))),
+            strided_operands=all_operands(kernel),
+            strided_results=all_results(kernel),
         )

@@ -17,7 +17,7 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
 from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form
-from ...kernel_facts import item_bytes
+from ...kernel_facts import all_operands, all_results, item_bytes
 from ..scratch import ScratchLayout
 from .cost import LATENCY, LAUNCH, arithmetic_seconds, bytes_of, occupied, resident_blocks, stream_seconds
 
@@ -95,8 +95,8 @@ def interface_of(kernel: KernelOp, scratch: ScratchLayout) -> InterfaceAttr:
     form = the_row_form(kernel)
     return InterfaceAttr.of(
         inplace=same_place_pairs(kernel, (form.root,) if form.keeps_shape else ()),
-        strided_operands=list(range(len(kernel.arguments))),
-        strided_results=list(range(len(kernel.terminator.arguments))),
+        strided_operands=all_operands(kernel),
+        strided_results=all_results(kernel),
         scratch=scratch.together,
     )
 

@@ -14,6 +14,7 @@ from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
+from ...kernel_facts import all_operands
 from ..schedule import Schedule, TileSize
 from .cost import LAUNCH, bytes_of, memory_seconds
 
@@ -57,4 +58,4 @@ class Scatter(Schedule[GpuAttr]):
         scatter = scatter_of(kernel)
         assert scatter is not None
         inplace = [(i, 0) for i, each in enumerate(kernel.arguments) if each is scatter.x and each.has_one_use()]
-        return InterfaceAttr.of(inplace=inplace, strided_operands=list(range(len(kernel.arguments))))
+        return InterfaceAttr.of(inplace=inplace, strided_operands=all_operands(kernel))

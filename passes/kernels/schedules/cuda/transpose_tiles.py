@@ -16,7 +16,7 @@ from .....dialects.graph.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
 from ...forms.transposition import Transposition, transposition
-from ...kernel_facts import item_bytes
+from ...kernel_facts import all_operands, all_results, item_bytes
 from ...moves import moves_of
 from ..schedule import Schedule, TileSize
 from .cost import LAUNCH, bytes_of, stream_seconds
@@ -66,6 +66,6 @@ class TransposeTiles(Schedule[GpuAttr]):
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
         return InterfaceAttr.of(
             moves=moves_of(kernel),
-            strided_operands=list(range(len(kernel.arguments))),
-            strided_results=list(range(len(kernel.terminator.arguments))),
+            strided_operands=all_operands(kernel),
+            strided_results=all_results(kernel),
         )
