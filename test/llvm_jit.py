@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import builtin, func, math, scf
@@ -22,6 +23,19 @@ from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.cpu import LoadedCode, compile_to_object, emit_assembly, load_object
 from mini_infer.runtime.targets import machine_of, target_attribute
+
+DTYPES: dict[str, Any] = {
+    "i1": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+}
+"""The element types of the IR in numpy."""
 
 
 @cache

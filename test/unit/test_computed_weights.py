@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
+from import_cases import reference
 from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto
-from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
 
@@ -66,10 +66,6 @@ MODELS = {
 }
 
 
-def expected(model: ModelProto, inputs: dict[str, Any]) -> list[Any]:
-    return cast("Any", ReferenceEvaluator(model)).run(None, inputs)
-
-
 @pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_results(name: str) -> None:
@@ -80,7 +76,7 @@ def test_results(name: str) -> None:
     for options in either:
         engine = mi.compile(model, threads=2, **options)
         outputs = engine(inputs)
-        for wanted, got in zip(expected(model, inputs), outputs.values(), strict=True):
+        for wanted, got in zip(reference(model, inputs), outputs.values(), strict=True):
             np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-5 * max(1.0, np.abs(wanted).max(initial=0)))
         packed = [call.kernel for call in engine.plan.calls if call.kernel.startswith("pack_")]
         assert bool(packed) == ("lstm" in name or options == {"check_memory": True})
@@ -90,7 +86,7 @@ def test_double_precision() -> None:
     model = conv([1, 5, 7, 7], [9, 5, 3, 3], dtype=np.float64)
     inputs = example_inputs(model)
     engine = mi.compile(model, threads=1)
-    (wanted,) = expected(model, inputs)
+    (wanted,) = reference(model, inputs)
     np.testing.assert_allclose(engine(**inputs), wanted, rtol=1e-12, atol=1e-12)
     assert any(call.kernel.startswith("pack_conv_panels") for call in engine.plan.calls)
 

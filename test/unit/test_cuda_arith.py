@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 from gpu_text import parse
-from llvm_jit import Code
+from llvm_jit import DTYPES, Code
 
 from mini_infer.lowering.gpu_to_cuda.cuda_text import HANDLERS, cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
@@ -23,17 +22,6 @@ from mini_infer.runtime.emulated.compiled import COMPILERS, Program, load
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C++ compiler")
 
 SIZE, LANES = 64, 4
-DTYPES: dict[str, Any] = {
-    "i1": np.bool_,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("i8", "i16", "i32", "i64")
 

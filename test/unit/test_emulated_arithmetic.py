@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import ml_dtypes
 import numpy as np
 import pytest
 from gpu_runs import kernel_function, run
-from llvm_jit import Code
+from llvm_jit import DTYPES, Code
 
 from mini_infer.dialects.graph.values import Array
 
 SIZE = 64
-DTYPES: dict[str, Any] = {
-    "i1": np.bool_,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-8, 3e4, -3e4, 7.75]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, cast
@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from import_cases import reference
 from models.builder import ModelBuilder, example_inputs
 from onnx import ModelProto, parser
-from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
-from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.symbolic.formulas import formulas, grows
 from mini_infer.dialects.symbolic.polynomials import Symbol
 from mini_infer.dialects.symbolic.sizes import size_of, terms_of, value_at
@@ -33,15 +32,10 @@ def engine_for(model: ModelProto, **dims: tuple[int, int, int]) -> DynamicEngine
     return cast("DynamicEngine", mi.compile(model, profile=profile, threads=1, compile_threads=1))
 
 
-def by_reference(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
-    """What ONNX's own evaluator makes of it."""
-    return cast("Any", ReferenceEvaluator(model)).run(None, dict(inputs))
-
-
 def check_at(engine: DynamicEngine, model: ModelProto, **dims: int) -> None:
     """Compares with onnx.reference where dimensions have these sizes."""
     inputs = example_inputs(model, 1, **dims)
-    for found, wanted in zip(engine(inputs).values(), by_reference(model, inputs), strict=True):
+    for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
         assert found.shape == wanted.shape, dims
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(dims))
 
@@ -146,7 +140,7 @@ def test_a_dimension_that_is_called_by_a_sum_is_one() -> None:
     inputs = example_inputs(model, 1, **{"past": 3, "rows": 2, "past + rows": 5})
     engine = engine_for(model, past=(0, 2, 9), rows=(1, 1, 3))
     alone = mi.compile(model, dims={"past": 3, "rows": 2}, threads=1, compile_threads=1)
-    (wanted,) = by_reference(model, inputs)
+    (wanted,) = reference(model, inputs)
     for each in (engine, alone):
         assert np.array_equal(each(*inputs.values()), wanted)
     assert engine.compiles == 1
@@ -258,5 +252,5 @@ def test_filters_of_bytes_of_any_size() -> None:
     for k in (3, 1, 4):
         x = random.integers(0, 9, (1, 2, 8, 9)).astype(np.uint8)
         w = random.integers(-2, 3, (4, 2, 3, k)).astype(np.int8)
-        expected = cast("Any", ReferenceEvaluator(model)).run(None, {"x": x, "w": w})[0]
+        expected = reference(model, {"x": x, "w": w})[0]
         assert np.abs(engine(x=x, w=w).astype(int) - expected).max() <= 1  # ties are rounded in another order there

@@ -3,23 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
-from llvm_jit import Code
+from llvm_jit import DTYPES, Code
 
 LANES = 8
-DTYPES: dict[str, Any] = {
-    "i1": np.bool_,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-}
 
 
 def apply(body: str, result: str, *inputs: tuple[str, np.ndarray], cpu: str = "", lanes: int = 1) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from import_cases import reference
 from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto, helper
-from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
@@ -50,13 +49,6 @@ def compiled(build: Build, dims: Mapping[str, Span], **options: Any) -> DynamicE
     settings: dict[str, Any] = {"threads": 1, "compile_threads": 1, **options}
     engine = mi.compile(model_of(build), profile=mi.OptimizationProfile(dims=dims), **settings)
     return cast("DynamicEngine", engine)
-
-
-def by_reference(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
-    """What ONNX's own evaluator makes of it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return cast("Any", ReferenceEvaluator(model)).run(None, dict(inputs))
 
 
 def sizes_of(b: ModelBuilder, value: str, start: int, end: int) -> str:
@@ -237,7 +229,7 @@ def test_results_at_many_shapes(case: Case) -> None:
     model, engine = model_of(case.build), compiled(case.build, case.dims)
     for sizes in case.sizes:
         inputs = example_inputs(model, 1, **sizes)
-        for found, wanted in zip(engine(inputs).values(), by_reference(model, inputs), strict=True):
+        for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
             assert found.shape == wanted.shape, sizes
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(sizes))
     assert engine.compiles <= case.compiles
@@ -427,7 +419,7 @@ def test_any_shape_without_a_profile() -> None:
         _ = engine.plan
     for rows in (3, 1, 0, 100):
         inputs = dense_inputs(rows)
-        (wanted,) = by_reference(model_of(dense), inputs)
+        (wanted,) = reference(model_of(dense), inputs)
         np.testing.assert_allclose(engine(inputs["x"]), wanted, rtol=1e-4, atol=1e-5)
 
 
@@ -460,7 +452,7 @@ def test_the_arena_holds_buffers_that_are_largest_at_the_smallest_shape() -> Non
     for rows in (15, 1, 8):
         plan, inputs = engine.plan_for({"x": (rows, 64)}), example_inputs(model, 1, n=rows)
         assert plan.memory.arena_bytes <= plan.arena_bytes
-        (found,), (wanted,) = engine(inputs).values(), by_reference(model, inputs)
+        (found,), (wanted,) = engine(inputs).values(), reference(model, inputs)
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
     assert engine.compiles == 1
 
@@ -478,7 +470,7 @@ def test_scratch_is_for_the_blocks_that_code_makes() -> None:
     model, engine = model_of(computed_rows), compiled(computed_rows, {"n": (1, 8, 15)})
     for rows in (15, 8, 1):
         inputs = example_inputs(model, 1, n=rows)
-        (found,), (wanted,) = engine(inputs).values(), by_reference(model, inputs)
+        (found,), (wanted,) = engine(inputs).values(), reference(model, inputs)
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 

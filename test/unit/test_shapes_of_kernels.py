@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
+from import_cases import reference
 from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto
-from onnx.reference import ReferenceEvaluator
 
 import mini_infer as mi
-from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.dynamic_engine import DynamicEngine
 
 Build = Callable[[ModelBuilder], Sequence[str]]
@@ -30,13 +28,6 @@ SOME_TABLES = [[4, 9], [1, 4], [18, 34], [3, 8], [9, 17], [2, 32]]
 def compiled(model: ModelProto, dims: Mapping[str, Span]) -> DynamicEngine:
     engine = mi.compile(model, profile=mi.OptimizationProfile(dims=dims), threads=1, compile_threads=1)
     return cast("DynamicEngine", engine)
-
-
-def by_reference(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:
-    """What ONNX's own evaluator makes of it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return cast("Any", ReferenceEvaluator(model)).run(None, dict(inputs))
 
 
 def depthwise(b: ModelBuilder) -> Sequence[str]:
@@ -144,7 +135,7 @@ def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: 
     engine = compiled(model, dims)
     for sizes in at:
         inputs = example_inputs(model, 1, **dict(zip(dims, sizes, strict=True)))
-        for found, wanted in zip(engine(inputs).values(), by_reference(model, inputs), strict=True):
+        for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
             assert found.shape == wanted.shape, sizes
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(sizes))
     assert engine.compiles == 1
