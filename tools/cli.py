@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -60,35 +61,23 @@ Files = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of inputs that are not given.")]
 
 
-def _options(
-    threads: int | None,
-    dims: list[str] | None = None,
-    shapes: list[str] | None = None,
-    specialize: list[str] | None = None,
-    optimize: bool = True,
-    memory: bool = True,
-    device: str = "cpu",
-    precision: str = "fp32",
-    gpu: str | None = None,
-    emulator: str | None = None,
-    spans: list[str] | None = None,
-    caches: list[str] | None = None,
-) -> dict[str, Any]:
+def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """EngineConfig's options from those of a command, by the names of its parameters; what it lacks is as usual."""
     from ..runtime.profile import OptimizationProfile
 
-    ranges = {"profile": OptimizationProfile(dims=spans_of(spans))} if spans else {}
-    return ranges | {
-        "device": device,
-        "precision": precision,
-        "gpu": gpu,
-        "emulator": emulator,
-        "threads": threads,
-        "dims": dims_of(dims),
-        "shapes": shapes_of(shapes),
-        "specialize": values_of(specialize),
-        "caches": cache_pairs_of(caches),
-        "enable_graph_optimization": optimize,
-        "enable_memory_planning": memory,
+    spans = spans_of(given.get("range"))
+    return ({"profile": OptimizationProfile(dims=spans)} if spans else {}) | {
+        "device": given.get("device", "cpu"),
+        "precision": given.get("precision", "fp32"),
+        "gpu": given.get("gpu"),
+        "emulator": given.get("emulator"),
+        "threads": given["threads"],
+        "dims": dims_of(given.get("dim")),
+        "shapes": shapes_of(given.get("shape")),
+        "specialize": values_of(given.get("specialize")),
+        "caches": cache_pairs_of(given.get("cache")),
+        "enable_graph_optimization": given.get("optimize", True),
+        "enable_memory_planning": given.get("plan_memory", True),
     }
 
 
@@ -148,9 +137,7 @@ def run(
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
     _check_at(range, at)
-    options = _options(
-        threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, emulator, range, cache
-    )
+    options = _options(context.params)
     if range:
         from . import at_shapes
 
@@ -222,9 +209,7 @@ def plan(
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
     _check_at(range, at)
-    options = _options(
-        threads, dim, shape, specialize, optimize, plan_memory, device, precision, gpu, None, range, cache
-    ) | {
+    options = _options(context.params) | {
         "planner": strategy,
         "memory_alignment": alignment,
         "max_workspace_size": capacity,
@@ -298,13 +283,14 @@ def bench(
     _check_at(range, at)
     if range:
         _refuse(context, "with --range", "profile")
-    options = _options(threads, dim, shape, specialize, optimize, True, device, precision, gpu, emulator, range, cache)
+    options = _options(context.params)
     amount = benching.Amount(rounds, runs, warmup, duration)
     benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out, at_of(at))
 
 
 @app.command()
 def compare(
+    context: typer.Context,
     model: Model,
     input: Files = None,
     seed: Seed = 0,
@@ -325,7 +311,7 @@ def compare(
     from . import comparing
 
     _check_at(range, at)
-    options = _options(threads, dim, shape, specialize, True, True, device, precision, gpu, emulator, range, cache)
+    options = _options(context.params)
     if not comparing.compare(model, options, input or [], seed, tolerance, out, at_of(at)):
         raise typer.Exit(WRONG)
 
@@ -348,7 +334,7 @@ def demo(
         stream.write(resnet50(image).SerializeToString())
     size = size_text(Path(model).stat().st_size)
     out.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
-    compiled = running.run_compiled(model, _options(threads), [], 0, 20, None, out)
+    compiled = running.run_compiled(model, _options({"threads": threads}), [], 0, 20, None, out)
     planning.show_summary(compiled.engine.plan.memory, out)
     yours, inside = f"{shell_name('mini-infer')} run YOUR.onnx", f"{shell_name('mini-opt')} {quote(model)} --to kernels"
     hint = Text.assemble("\nNow yours: ", (yours, "bold"), "\nLook inside: ", (inside, "bold"))

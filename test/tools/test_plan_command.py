@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_runs import complaint, told
 from engine_cases import MODELS
 from models.small import SMALL_MODELS
 from rich.console import Console
-from typer.testing import CliRunner
 
 import mini_infer as mi
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.planning import Plan, Problem, solve
-from mini_infer.tools.cli import app
 from mini_infer.tools.progress import working
 
 
@@ -25,19 +24,11 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def cli(*arguments: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout.replace("\n", ""), result.stderr.strip()
-
-
 def test_reports_are_written_on_demand_and_titled_by_the_model(model: Path) -> None:
     picture, page, table = (model.parent / "made" / name for name in ("arena.svg", "arena.html", "plan.csv"))
-    status, told, complaint = cli("plan", model, "-j", 1, "--plot", picture, "--html", page, "--csv", table)
-    assert (status, complaint) == (0, "")
-    assert "live at step 1, which binds:" in told
-    assert all(f"written: {file}" in told for file in (picture, page, table))
+    text = told("plan", model, "-j", "1", "--plot", picture, "--html", page, "--csv", table).replace("\n", "")
+    assert "live at step 1, which binds:" in text
+    assert all(f"written: {file}" in text for file in (picture, page, table))
     title = "net: arena 1.536 kB = lower bound"
     assert title in picture.read_text() and f"<title>{title}</title>" in page.read_text()
     assert table.read_text().startswith("tensor_name,size,offset,start_time,end_time\n")
@@ -52,20 +43,18 @@ def test_reports_are_written_on_demand_and_titled_by_the_model(model: Path) -> N
     ],
 )
 def test_a_report_of_another_kind_is_refused(option: str, file: str, message: str, model: Path) -> None:
-    assert cli("plan", model, option, file) == (1, "", f"mini-infer: error: {message}")
+    assert complaint("plan", model, option, file) == message
 
 
 def test_a_capacity_that_is_too_small_is_refused(model: Path) -> None:
-    status, _, complaint = cli("plan", model, "-j", 1, "--capacity", 1000)
-    assert status == 1 and "1536 bytes, the capacity is 1000" in complaint
+    assert "1536 bytes, the capacity is 1000" in complaint("plan", model, "-j", "1", "--capacity", "1000")
 
 
 def test_beams_have_a_width(model: Path) -> None:
     """It gets to the planner, and is refused where nothing would come of it."""
-    told = cli("plan", model, "-j", 1, "--strategy", "beam", "--beam-width", 3)
-    assert told[0] == 0 and "strategy beam" in told[1]
-    complaint = cli("plan", model, "-j", 1, "--beam-width", 3)[2]
-    assert complaint == "mini-infer: error: --beam-width does nothing with --strategy auto"
+    assert "strategy beam" in told("plan", model, "-j", "1", "--strategy", "beam", "--beam-width", "3")
+    message = "--beam-width does nothing with --strategy auto"
+    assert complaint("plan", model, "-j", "1", "--beam-width", "3") == message
 
 
 def test_the_width_of_a_beam_gets_to_the_planner(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,23 +70,21 @@ def test_the_width_of_a_beam_gets_to_the_planner(monkeypatch: pytest.MonkeyPatch
 
 
 def test_ops_can_be_kept_from_working_in_place(model: Path) -> None:
-    assert cli("plan", model, "-j", 1, "--disable-inplace", "add, relu")[0] == 0
-    complaint = cli("plan", model, "-j", 1, "--disable-inplace", "add,relux")[2]
-    assert complaint == "mini-infer: error: order-kernels: there is no op graph.relux to disable; is relu meant?"
+    told("plan", model, "-j", "1", "--disable-inplace", "add, relu")
+    message = "order-kernels: there is no op graph.relux to disable; is relu meant?"
+    assert complaint("plan", model, "-j", "1", "--disable-inplace", "add,relux") == message
 
 
 def test_pools_are_told_beside_the_table(model: Path) -> None:
-    _, told, _ = cli("plan", model, "-j", 1, "--table", "--pools", "--strategy", "pools")
-    assert "reused by" in told and "in 2 pools" in told
-    _, told, _ = cli("plan", model, "-j", 1, "--pools")
-    assert "there are no pools" in told
+    text = told("plan", model, "-j", "1", "--table", "--pools", "--strategy", "pools")
+    assert "reused by" in text and "in 2 pools" in text
+    assert "there are no pools" in told("plan", model, "-j", "1", "--pools")
 
 
 def test_run_can_check_memory(model: Path) -> None:
-    status, told, _ = cli("run", model, "-j", 1, "--check-memory")
-    assert status == 0
-    assert "memory check: the same bits on poisoned memory, twice, and without any reuse of memory" in told
-    assert "latency" not in told
+    text = told("run", model, "-j", "1", "--check-memory")
+    assert "memory check: the same bits on poisoned memory, twice, and without any reuse of memory" in text
+    assert "latency" not in text
 
 
 def test_progress_shows_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
