@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple, TypeAlias
 
+from ...dialects.symbolic.sizes import equal
+
 Permutation: TypeAlias = tuple[int, ...]
 
 
@@ -68,18 +70,17 @@ def reshape_groups(source: Sequence[int], target: Sequence[int]) -> list[Group] 
     groups: list[Group] = []
     i = j = 0
     while i < len(source) or j < len(target):
-        left = source[i] if i < len(source) else 0
-        right = target[j] if j < len(target) else 0
-        if left == 1 and right != 1:
+        if j == len(target) or (i < len(source) and source[i] == 1 and target[j] != 1):
             groups.append(Group((i,), ()))
             i += 1
-        elif right == 1 and left != 1:
+        elif i == len(source) or (target[j] == 1 and source[i] != 1):
             groups.append(Group((), (j,)))
             j += 1
         else:
+            left, right = source[i], target[j]
             first_i, first_j = i, j
             i, j = i + 1, j + 1
-            while left != right:
+            while not equal(left, right):  # what follows where they are equal now is so with a guard
                 if left < right:
                     left *= source[i]
                     i += 1

@@ -254,3 +254,13 @@ def test_filters_of_bytes_of_any_size() -> None:
         w = random.integers(-2, 3, (4, 2, 3, k)).astype(np.int8)
         expected = reference(model, {"x": x, "w": w})[0]
         assert np.abs(engine(x=x, w=w).astype(int) - expected).max() <= 1  # ties are rounded in another order there
+
+
+def test_merged_dimensions_of_which_one_is_1_now() -> None:
+    body = "r = Reshape (x, shape) y = Slice (r, start, end, axis, step)"
+    numbers = "int64[3] shape = {2, -1, 5}, int64[1] start = {2}, int64[1] end = {-3}, int64[1] axis = {0}"
+    graph = f"g (float[2, N, 5, M] x) => (float[2, K, 5] y) <{numbers}, int64[1] step = {{-1}}> {{ {body} }}"
+    model = cast("ModelProto", cast("Any", parser).parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {graph}'))
+    engine = engine_for(model, N=(1, 4, 33), M=(1, 6, 9))
+    for rows, columns in ((4, 6), (4, 1), (1, 6), (1, 1), (10, 5)):
+        check_at(engine, model, N=rows, M=columns)
