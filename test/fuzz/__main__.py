@@ -33,15 +33,15 @@ def main(
     jobs: Annotated[int, typer.Option(help="Processes; 0 takes one for each core.")] = 0,
     sets: Annotated[int, typer.Option(help="Sets of options for each graph, by turns.")] = len(OPTIONS),
     found: Annotated[Path, typer.Option(help="Where failing cases are saved.")] = Path("fuzz-found"),
-    operator: Annotated[str, typer.Option(help="Each graph holds this one: Conv, com.microsoft.QGemm.")] = "",
+    operator: Annotated[list[str] | None, typer.Option(help="Each graph holds these: com.microsoft.QGemm.")] = None,
     again: Annotated[tuple[str, int] | None, typer.Option(help="Only this one: its kind and its seed.")] = None,
 ) -> None:
     """Looks for wrong results, exceptions that are no MiniInferError, endless compiles and lost processes."""
     if again is not None:
-        CONSOLE.print(_text(tried(Trial(again[0], again[1], found, sets, operator))), markup=False)
+        CONSOLE.print(_text(tried(Trial(again[0], again[1], found, sets, tuple(operator or ())))), markup=False)
         return
     trials = [Trial("hostile", number) for number in range(len(CASES) if hostile else 0)]
-    trials += [Trial("graph", seed + number, found, sets, operator) for number in range(graphs)]
+    trials += [Trial("graph", seed + number, found, sets, tuple(operator or ())) for number in range(graphs)]
     trials += [Trial("file", seed + number, found) for number in range(files)]
     start, ends, failures = time.perf_counter(), Counter[str](), 0
     columns = (TextColumn("fuzzing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())

@@ -44,7 +44,7 @@ class Trial:
     seed: int
     found: Path | None = None  # where failing cases are saved
     sets: int = len(OPTIONS)  # of options
-    operator: str = ""  # that the graph is to hold
+    operators: tuple[str, ...] = ()  # that the graph is to hold
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def _case(trial: Trial) -> Case:
     Every eighth has caches.
     """
     if trial.seed % 8 == 2:
-        return growing(grown(trial.seed, trial.operator, caches=True))
-    case = grown(trial.seed, trial.operator)
+        return growing(grown(trial.seed, trial.operators, caches=True))
+    case = grown(trial.seed, trial.operators)
     return ranged(case, trial.seed) if trial.seed % 4 == 0 else case
 
 

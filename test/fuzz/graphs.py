@@ -33,29 +33,35 @@ OTHER_TYPES = (np.int64, np.int32, np.bool_, np.uint8, np.int8)
 TRIES = 200  # of graphs for one that holds a certain operator
 
 
-def grown(seed: int, operator: str = "", caches: bool = False) -> Case:
-    """The graph of a seed, with inputs; where an operator is given, one that holds it ("com.microsoft.QGemm").
+def grown(seed: int, operators: Sequence[str] = (), caches: bool = False) -> Case:
+    """The graph of a seed, with inputs; one that holds the given operators ("com.microsoft.QGemm").
 
     With `caches`, one or two of its inputs have outputs that may lie in their memory.
 
-    Raises ValueError where no maker makes that, or it fits nowhere.
+    Raises ValueError where no maker makes an operator, or they fit nowhere.
     """
-    wanted = makers_of(operator) if operator else []
-    for attempt in range(TRIES if wanted or not operator else 0):
+    wanted = {operator: makers_of(operator) for operator in operators}
+    for attempt in range(TRIES if all(wanted.values()) else 0):
         with suppress(Misfit):
-            return _grown(Growth(seed + attempt * 2**32), operator, wanted, caches)
-    raise ValueError(f"{operator} is in no graph of {len(wanted)} makers")
+            return _grown(Growth(seed + attempt * 2**32), wanted, caches)
+    counts = ", ".join(f"{operator} ({len(makers)} makers)" for operator, makers in wanted.items())
+    raise ValueError(f"no graph holds {counts}")
 
 
-def _grown(g: Growth, operator: str, wanted: Sequence[Maker], caches: bool) -> Case:
+def _grown(g: Growth, wanted: Mapping[str, Sequence[Maker]], caches: bool) -> Case:
     for rank in (g.choose([3, 4, 4]), 2, None)[: g.integer(1, 4)]:
         g.input(g.shape(rank))
     if g.chance(0.4):
         g.input(g.shape(), g.choose(OTHER_TYPES))
     count = int(min(60, 2 + g.random.exponential(2.5)))
-    if operator:
+    if wanted:
         _add(g, WEIGHTED, g.integer(0, count))
-        _add(g, wanted, len(g.nodes) + 1)
+    for operator, makers in wanted.items():
+        for _ in range(20):
+            if operator in held(g):
+                break
+            with suppress(Misfit):
+                g.choose(makers)(g)
         if operator not in held(g):
             raise Misfit
     if caches:
