@@ -217,7 +217,7 @@ def test_the_plan_says_what_there_is() -> None:
 def test_an_engine_shows_itself_in_a_line_and_in_a_table() -> None:
     run = engine("perceptron")
     line = (
-        r"\(x: float32\[4, 24\] -> perceptron/gemm_4: float32\[4, 8\]; kernel calls 3, weights 1\d\.\d\d kB, "
+        r"\(x: float32\[4, 24\] -> perceptron/gemm_4: float32\[4, 8\]; kernel calls 3, weights \d\d\.\d\d kB, "
         r"arena [\d.]+ k?B \(minimal, \d+% saved\), threads 1\)"
     )
     assert re.fullmatch("Engine" + line, repr(run)) and re.fullmatch("InferencePlan" + line, repr(run.plan))
