@@ -75,7 +75,7 @@ class AttentionOp(GraphOp):
         require(
             equal(q[0], k[0]) and equal(k[0], v[0]), f"batches {q[0]}, {k[0]} and {v[0]} of query, key and value differ"
         )
-        grouped = k[1] == v[1] and (q[1] % k[1] == 0 if k[1] else q[1] == 0)
+        grouped = equal(k[1], v[1]) and equal(q[1] % k[1] if k[1] else q[1], 0)
         require(grouped, f"{q[1]} query heads on {k[1]} key and {v[1]} value heads")
         require(equal(k[2], v[2]), f"{k[2]} keys, but {v[2]} values")
         require(equal(q[3], k[3]), f"queries of {q[3]} elements, but keys of {k[3]}")

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, Signed
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
 
+from ..symbolic.sizes import equal_shapes
 from .base import GraphOp, require
 from .values import AnyTensor, Array, element_type_of_value, int_attr, shape_of, tensor
 
@@ -74,10 +75,13 @@ class BlockWeightOp(GraphOp):
             blocks * block >= depth > (blocks - 1) * block, f"{blocks} blocks of {block} don't make rows of {depth}"
         )
         require(
-            shapes[0] == (rows, blocks * block * bits // 8),
+            equal_shapes(shapes[0], (rows, blocks * block * bits // 8)),
             f"a weight of {list(shapes[0])} for {rows} x {blocks} blocks",
         )
-        require(shapes[2:] in ([], [(rows, blocks)]), f"a zero for each of {rows} x {blocks} blocks")
+        require(
+            all(equal_shapes(each, (rows, blocks)) for each in shapes[2:]),
+            f"a zero for each of {rows} x {blocks} blocks",
+        )
         types = [element_type_of_value(operand) for operand in self.operands]
         require(types in ([UI8, f32], [UI8, f32, UI8]), "the weight and zeros are of ui8, scales of f32")
         return [tensor(f32, (rows, depth))]

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ..symbolic.sizes import equal_shapes
 from .base import ElementwiseOp, MovementOp, require
 from .elementwise import UnaryOp
 from .narrow import is_narrow, is_narrow_float, largest_of, narrow_types, packed_bits, unpacked
@@ -188,7 +189,7 @@ class UnpackBitsOp(MovementOp):
         require(is_bytes, f"takes a row of ui8, got {given}")
         type = tensor(self.to, ints(self.shape))
         wanted = packed_bytes(type)
-        require(given.get_shape() == (wanted,), f"{type} is packed in {wanted} bytes, got {given}")
+        require(equal_shapes(given.get_shape(), (wanted,)), f"{type} is packed in {wanted} bytes, got {given}")
         return [type]
 
     @override

@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from ..errors import InvalidInputError
-from ..symbolic.sizes import equal_shapes, now
+from ..symbolic.sizes import equal_shapes, now, pinned
 from .base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from .narrow import is_narrow
 from .values import (
@@ -51,8 +51,8 @@ class IndexedOp(MovementOp, ABC):
     def require_indexed(self) -> None:
         """Raises VerifyException unless the operand holds integers, which can be in range."""
         _require_indices(self.indices)
-        if 0 in self.indexed():
-            require(0 in shape_of(self.indices), "indices name elements of a dimension that has none")
+        if not all(self.indexed()):
+            require(not all(shape_of(self.indices)), "indices name elements of a dimension that has none")
 
     def check_indices(self, indices: Array) -> None:
         """Raises InvalidInputError where an index is out of range."""
@@ -175,7 +175,7 @@ class GatherNdOp(IndexedOp):
     @override
     def indexed(self) -> tuple[int, ...]:
         batch = self.batch_dims.value.data
-        return shape_of(self.x)[batch : batch + shape_of(self.indices)[-1]]
+        return shape_of(self.x)[batch : batch + pinned(shape_of(self.indices)[-1])]
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
@@ -183,10 +183,10 @@ class GatherNdOp(IndexedOp):
         require(len(indices) >= 1, "indices need at least one dimension")
         require(0 <= batch < len(indices), f"{batch} batch dimensions of indices of rank {len(indices)}")
         require(
-            shape[:batch] == indices[:batch],
+            equal_shapes(shape[:batch], indices[:batch]),
             f"batches {list(shape[:batch])} and {list(indices[:batch])} differ",
         )
-        depth = batch + indices[-1]
+        depth = batch + pinned(indices[-1])
         require(depth <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape) - batch}")
         self.require_indexed()
         return [tensor(element_type_of_value(self.x), (*indices[:-1], *shape[depth:]))]
@@ -256,16 +256,17 @@ class ScatterNdOp(ScatterOp):
 
     @override
     def indexed(self) -> tuple[int, ...]:
-        return shape_of(self.x)[: shape_of(self.indices)[-1]]
+        return shape_of(self.x)[: pinned(shape_of(self.indices)[-1])]
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         self.check()
         shape, indices, updates = shape_of(self.x), shape_of(self.indices), shape_of(self.updates)
         require(len(indices) >= 1, "indices need at least one dimension")
-        require(indices[-1] <= len(shape), f"indices name {indices[-1]} dimensions, but x has {len(shape)}")
+        depth = pinned(indices[-1])
+        require(depth <= len(shape), f"indices name {depth} dimensions, but x has {len(shape)}")
         self.require_indexed()
-        wanted = (*indices[:-1], *shape[indices[-1] :])
+        wanted = (*indices[:-1], *shape[depth:])
         require(equal_shapes(updates, wanted), f"updates of shape {list(updates)} instead of {list(wanted)}")
         return [type_of(self.x)]
 

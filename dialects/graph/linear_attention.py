@@ -71,7 +71,7 @@ class LinearAttentionOp(GraphOp):
         require(len(q) == len(k) == len(v) == 4, "query, key and value need four dimensions")
         same = equal_shapes(q[:2], k[:2]) and equal_shapes(k[:2], v[:2])
         require(same, f"query, key and value have {q[:2]}, {k[:2]} and {v[:2]} batches and steps")
-        heads = k[2] == v[2] and (q[2] % k[2] == 0 if k[2] else q[2] == 0)
+        heads = equal(k[2], v[2]) and equal(q[2] % k[2] if k[2] else q[2], 0)
         require(heads, f"{q[2]} query heads on {k[2]} key and {v[2]} value heads")
         require(equal(q[3], k[3]), f"queries of {q[3]} elements, but keys of {k[3]}")
         state, gates = (q[0], *k[2:], v[3]), (*q[:2], k[2])
@@ -82,7 +82,8 @@ class LinearAttentionOp(GraphOp):
         ):
             if value is not None:
                 wanted = " or ".join(str(list(shape)) for shape in allowed)
-                require(shape_of(value) in allowed, f"{what} of shape {list(shape_of(value))} instead of {wanted}")
+                fits = any(equal_shapes(shape_of(value), shape) for shape in allowed)
+                require(fits, f"{what} of shape {list(shape_of(value))} instead of {wanted}")
         element_type = element_type_of_value(self.query)
         return [tensor(element_type, (*q[:3], v[3])), tensor(element_type, state)]
 

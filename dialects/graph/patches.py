@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType, LocationAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
+from ..symbolic.sizes import equal
 from .base import ReductionOp, require, require_numbers
 from .spatial import Window
 from .values import AnyTensor, Array, element_type_of_value, ints, ints_attr, shape_of, tensor, widened
@@ -72,8 +73,10 @@ class Col2ImOp(ReductionOp):
         require(len(shape_of(self.x)) == 3, f"needs [N, C * taps, windows], got {list(shape_of(self.x))}")
         batch, columns, windows = shape_of(self.x)
         places = self.positions()
-        require(columns % prod(kernel) == 0, f"{prod(kernel)} taps do not divide {columns} columns")
-        require(windows == prod(places), f"{windows} windows, but there is room for {prod(places)}: {list(places)}")
+        require(equal(columns % prod(kernel), 0), f"{prod(kernel)} taps do not divide {columns} columns")
+        require(
+            equal(windows, prod(places)), f"{windows} windows, but there is room for {prod(places)}: {list(places)}"
+        )
         return [tensor(element_type_of_value(self.x), (batch, columns // prod(kernel), *shape))]
 
     @override

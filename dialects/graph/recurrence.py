@@ -31,6 +31,7 @@ from xdsl.irdl import (
     result_def,
 )
 
+from ..symbolic.sizes import equal_shapes
 from .base import GraphOp, require, require_float, require_same_element_type
 from .cell_activations import Activation, activation_attributes, activations_of
 from .values import (
@@ -150,10 +151,10 @@ class RecurrenceOp(GraphOp, ABC):
         require_same_element_type(self.x, *(value for value, _ in wanted.values()))
         for what, (value, expected) in wanted.items():
             if value is not None:
-                fits = shape_of(value) == expected
+                fits = equal_shapes(shape_of(value), expected)
                 require(fits, f"a {what} of shape {list(shape_of(value))} instead of {list(expected)}")
         if self.mask is not None:
-            fits = is_bool(element_type_of_value(self.mask)) and shape_of(self.mask) == (steps, batch)
+            fits = is_bool(element_type_of_value(self.mask)) and equal_shapes(shape_of(self.mask), (steps, batch))
             require(fits, f"a mask of type {self.mask.type} instead of {steps}x{batch} truth values")
         element_type = element_type_of_value(self.x)
         return [tensor(element_type, (steps, *state)), *([tensor(element_type, state)] * len(self.states))]

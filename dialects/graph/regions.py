@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
+from ..symbolic.sizes import equal_shapes
 from .base import require, require_float, require_same_element_type
 from .indexing import IndexedOp
 from .spatial import channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
@@ -82,10 +83,10 @@ class RegionOp(IndexedOp, ABC):
             len(shape) == 2 and all(size >= 1 for size in shape),
             f"a result needs a height and a width, got {list(shape)}",
         )
-        good = len(indices) == 1 and regions == (*indices, 4)
+        good = len(indices) == 1 and equal_shapes(regions, (*indices, 4))
         require(good, f"regions of shape {list(regions)} for indices of shape {list(indices)}")
         self.require_indexed()
-        require(0 not in self.sizes or 0 in indices, "regions of a picture that has no elements")
+        require(all(self.sizes) or not all(indices), "regions of a picture that has no elements")
         channels = x[channel_axis(self.layout.data, 4)]
         return [tensor(element_type_of_value(self.x), full_shape(indices[0], channels, shape, self.layout.data))]
 

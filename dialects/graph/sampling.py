@@ -89,7 +89,7 @@ class SampleOp(ReductionOp):
         require(equal(entries, axes), f"positions of shape {list(positions)}, but a position has {axes} entries")
         require(equal_shapes(x[:1], (samples,)), f"{shape_of(self.x)[0]} samples, but positions for {samples}")
         result = full_shape(samples, x[channel_axis(self.layout.data, len(x))], places, self.layout.data)
-        require(0 not in sizes or 0 in result, "positions in a dimension that has no elements")
+        require(all(sizes) or not all(result), "positions in a dimension that has no elements")
         if mode != "nearest":
             require(is_float(element_type_of_value(self.x)), "only floats can be weighed")
         return [tensor(element_type_of_value(self.x), result)]

@@ -16,7 +16,7 @@ from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
-from ...dialects.symbolic.sizes import is_fixed
+from ...dialects.symbolic.sizes import equal, equal_shapes, is_fixed
 from .emitter import MADE_BYTES, Emitter
 from .held import Held, TensorSequence
 from .scope import Scope
@@ -156,7 +156,7 @@ class Node:
     def truth(self, index: int) -> SSAValue:
         """A required operand that is one truth value, as a tensor of rank 0."""
         value = self.operand(index)
-        if element_type_of_value(value) != i1 or prod(shape_of(value)) != 1:
+        if element_type_of_value(value) != i1 or not equal(prod(shape_of(value)), 1):
             raise self.invalid(f"operand {index} ({self.proto.input[index]}) must be one truth value, got {value.type}")
         return self.reshape(value, ())
 
@@ -308,6 +308,11 @@ class Node:
         """The sizes of a value; those along bounded axes are i64 of rank 0."""
         bounds = self.emitter.bounds_of(value)
         return [bounds.get(axis, size) for axis, size in enumerate(shape_of(value))]
+
+    def is_alike(self, value: SSAValue, other: SSAValue) -> bool:
+        """Whether two values are of the same type."""
+        same = element_type_of_value(value) == element_type_of_value(other)
+        return same and equal_shapes(shape_of(value), shape_of(other))
 
     def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         """The value with another shape; itself when it has that shape already."""

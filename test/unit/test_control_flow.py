@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from import_cases import onnxruntime
+from import_cases import imported, onnxruntime
 from onnx import ModelProto
 from text_models import model_of, numbers
 from xdsl.dialects import scf
@@ -16,6 +16,7 @@ from mini_infer.dialects.errors import InvalidModelError, UnknownValueError, Uns
 from mini_infer.dialects.graph.indexing import ScatterNdOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
+from mini_infer.lowering.onnx_to_graph.inputs import Ranges
 
 WAYS: list[dict[str, Any]] = [
     {"threads": 1},
@@ -347,3 +348,24 @@ def test_loops_are_loops_in_main() -> None:
     module = import_onnx(model_of(COLLECTING))
     assert sum(isinstance(op, scf.ForOp) for op in module.walk()) == 1
     assert sum(isinstance(op, ScatterNdOp) for op in module.walk()) == 2
+
+
+def test_a_size_of_run_time_that_must_be_a_number_is_one_wherever_values_meet() -> None:
+    text = """
+    g (float[n] x, float[m] z, bool c) => (float[n] y, float[n] w, float[a] s) {
+      ones = Constant <value = float[4] {1, 1, 1, 1}> ()
+      two = Constant <value = int64 {2}> ()
+      y = If (c) <
+        then_branch = t () => (float[4] p) { p = Neg(ones) },
+        else_branch = e () => (float[n] q) { q = Neg(x) }
+      >
+      w = Loop (two, , x) <
+        body = b (int64 i, bool go, float[n] v) => (bool on, float[4] u) { on = Identity(go)  u = Add(v, ones) }
+      >
+      s = Scan (x, z, ones) <
+        num_scan_inputs = 3, body = d (float i, float j, float k) => (float l) { l = Sum(i, j, k) }
+      >
+    }"""
+    ranges = Ranges(dims=dict.fromkeys(("n", "m"), (1, 4, 6)))
+    module, _ = imported(model_of(text), ranges=ranges)
+    assert [op.name for op in module.walk() if op.name in ("scf.if", "scf.for")] == ["scf.if", "scf.for", "scf.for"]

@@ -65,10 +65,10 @@ def _attended(
 ) -> SSAValue:
     """The attention itself."""
     scale = node.number("scale", 1.0) if node.has("scale") else 1 / sqrt(shape_of(query)[3] or 1)
-    if shape_of(query)[3] == shape_of(key)[3] == 0:  # all scores are 0: so they are with one element that is 0
+    if not shape_of(query)[3] and not shape_of(key)[3]:  # all scores are 0: so they are with one element that is 0
         query, key = (node.broadcast(node.scalar(0, each), (*shape_of(each)[:3], 1)) for each in (query, key))
     attention = AttentionOp(query, key, value, mask, scale=scale, softcap=node.number("softcap", 0.0), causal=causal)
-    if 0 not in (*shape_of(query), *shape_of(key)):
+    if all((*shape_of(query), *shape_of(key))):
         return node.emit(attention)
     shape = shape_of(attention.result)  # no result, or sums of nothing
     attention.erase()
@@ -159,7 +159,7 @@ def _flex_attention(node: Node) -> SSAValue:
     element = element_type_of_value(query)
     plain = AttentionOp(query, key, value, scale=scale)  # also checks the operands
     change_scores, change_weights = node.has("score_mod"), node.has("prob_mod")
-    if not change_scores and not change_weights and 0 not in (*shape_of(query), *shape_of(key)):
+    if not change_scores and not change_weights and all((*shape_of(query), *shape_of(key))):
         node.ignore("softmax_precision")  # kernels compute in float32 or wider
         return node.emit(plain)
     plain.erase()
@@ -185,7 +185,7 @@ def _flex_attention(node: Node) -> SSAValue:
 def _changed(node: Node, name: str, scores: SSAValue) -> SSAValue:
     """What a graph of the node makes of scores or weights: as many, of the same type."""
     results = node.branch(node.graph(name), [scores])
-    if len(results) != 1 or results[0].type != scores.type:
+    if len(results) != 1 or not node.is_alike(results[0], scores):
         raise node.invalid(f"{name} gives {', '.join(str(each.type) for each in results)} instead of {scores.type}")
     return results[0]
 

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ....dialects.graph.elementwise import AddOp, MulOp
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import equal_shapes
 from ..node import Handler, Node
 from .windows import check_rank, read_kernel, read_window, spatial_ints, split_pads
 
@@ -46,7 +47,7 @@ def gemm(node: Node) -> SSAValue:
     if beta != 1.0:
         c = node.emit(MulOp(c, node.scalar(beta, c)))
     total = node.emit(AddOp(result, c))
-    if shape_of(total) != shape_of(result):
+    if not equal_shapes(shape_of(total), shape_of(result)):
         raise node.invalid(f"operand 2 has shape {shape_of(c)}, which doesn't broadcast to {shape_of(result)}")
     return total
 

@@ -8,6 +8,7 @@ from onnx import GraphProto
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
+from ....dialects.graph.values import shape_of
 from ..held import Held
 from ..node import Handler, Node
 
@@ -25,7 +26,8 @@ def _if(node: Node) -> Sequence[Held]:
 def _branches(node: Node, condition: SSAValue) -> Sequence[SSAValue]:
     emitter = node.emitter
     given = emitter.scalar(condition, node.location)
-    then, otherwise = (_side(node, node.graph(name)) for name in ("then_branch", "else_branch"))
+    then = _side(node, node.graph("then_branch"))
+    otherwise = _side(node, node.graph("else_branch"), like=then)
     sides = [[value.type for value in block.last_op.operands] for block in (then, otherwise) if block.last_op]
     for index, (one, other) in enumerate(zip(*sides, strict=False)):
         if one != other:
@@ -36,11 +38,16 @@ def _branches(node: Node, condition: SSAValue) -> Sequence[SSAValue]:
     return emitter.add(scf.IfOp(given, sides[0], [then], [otherwise]), node.location)
 
 
-def _side(node: Node, graph: GraphProto) -> Block:
-    """A branch as a block that yields its results."""
+def _side(node: Node, graph: GraphProto, like: Block | None = None) -> Block:
+    """A branch as a block that yields its results, their sizes as those of another block are written."""
     block = Block()
+    wanted = like.last_op.operands if like is not None and like.last_op else ()
     with node.emitter.inside(block):
-        node.emitter.add(scf.YieldOp(*node.branch(graph)), node.location)
+        results = list(node.branch(graph))
+        for index, (own, other) in enumerate(zip(results, wanted, strict=False)):
+            if node.is_alike(own, other):
+                results[index] = node.reshape(own, shape_of(other))
+        node.emitter.add(scf.YieldOp(*results), node.location)
     return block
 
 

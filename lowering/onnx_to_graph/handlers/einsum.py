@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
 
+from ....dialects.graph.base import broadcast
 from ....dialects.graph.contraction import MatmulOp
 from ....dialects.graph.elementwise import EqualOp, MulOp, WhereOp
 from ....dialects.graph.movement import TransposeOp
 from ....dialects.graph.reduction import ReduceSumOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import equal
 from ..node import Handler, Node
 from .indexing import positions
 
@@ -38,9 +41,10 @@ def _einsum(node: Node) -> SSAValue:
     for value, labels in zip(values, inputs, strict=True):
         for label, size in zip(labels, shape_of(value), strict=True):
             known = sizes.get(label, 1)
-            if known != size and 1 not in (known, size):
-                raise node.invalid(f"label {label} stands for {known} and for {size} elements")
-            sizes[label] = known if size == 1 else size
+            try:
+                (sizes[label],) = broadcast((known,), (size,))
+            except VerifyException:
+                raise node.invalid(f"label {label} stands for {known} and for {size} elements") from None
     terms = [_diagonal(node, _Term(value, labels)) for value, labels in zip(values, inputs, strict=True)]
     result, *others = [_sum_out(node, term, _needed(terms, index, output)) for index, term in enumerate(terms)]
     for index, other in enumerate(others):
@@ -89,13 +93,13 @@ def _diagonal(node: Node, term: _Term) -> _Term:
     while repeated := next((label for label in labels if labels.count(label) > 1), None):
         first, second = [axis for axis, label in enumerate(labels) if label == repeated][:2]
         shape = list(shape_of(value))
-        size = shape[first] = shape[second] = shape[second] if shape[first] == 1 else shape[first]
+        size = shape[first] = shape[second] = shape[second] if equal(shape[first], 1) else shape[first]
         row, column = (
             node.reshape(positions(node, size), [size if at == axis else 1 for at in range(len(shape))])
             for axis in (first, second)
         )
-        equal = node.emit(EqualOp(row, column))
-        value = node.emit(WhereOp(equal, node.broadcast(value, shape), node.scalar(0, value)))
+        same = node.emit(EqualOp(row, column))
+        value = node.emit(WhereOp(same, node.broadcast(value, shape), node.scalar(0, value)))
         value = node.emit(ReduceSumOp(value, [second], keepdims=False))
         labels = labels[:second] + labels[second + 1 :]
     return _Term(value, labels)

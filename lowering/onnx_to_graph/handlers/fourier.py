@@ -20,7 +20,7 @@ from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
 from ....dialects.graph.unary import NegOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.symbolic.sizes import equal_shapes, pinned
 from ..node import Handler, Node
 from ..types import element_type
 from .movement import slice_axis
@@ -174,7 +174,7 @@ def _stft(node: Node) -> SSAValue:
     length = int(node.scalar_operand(3, size if window is None else pinned(shape_of(window)[0])))
     if step < 1 or not 1 <= length <= size:
         raise node.invalid(f"there are no frames of {length} elements, {step} apart, in {size}")
-    if window is not None and shape_of(window) != (length,):
+    if window is not None and not equal_shapes(shape_of(window), (length,)):
         raise node.invalid(f"a window of shape {list(shape_of(window))} for frames of {length} elements")
     frames = 1 + (size - length) // step
     node.reserve(frames * length)

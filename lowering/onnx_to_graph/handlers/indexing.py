@@ -94,7 +94,7 @@ def _trilu(node: Node) -> SSAValue:
 
 def _range(node: Node) -> SSAValue:
     start, limit, delta = (node.scalar_operand(index, 0) for index in range(3))
-    if not all(isinstance(each, int) or isfinite(each) for each in (start, limit, delta)) or delta == 0:
+    if not all(isinstance(each, int) or isfinite(each) for each in (start, limit, delta)) or not delta:
         raise node.invalid(f"there is no range from {start} to {limit} in steps of {delta}")
     # Integers are divided as such: the quotient of large ones is no exact float.
     if isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int):

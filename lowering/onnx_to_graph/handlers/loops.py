@@ -31,7 +31,7 @@ from ....dialects.graph.elementwise import AddOp, AndOp, LessOp, SubOp
 from ....dialects.graph.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, shape_of, tensor
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.symbolic.sizes import equal, equal_shapes
 from ..held import Held
 from ..node import Handler, Node
 
@@ -115,7 +115,7 @@ class _Loop:
             made = turn(number, carried)
             if self.most == 0:
                 raise _NeverRuns([(element_type_of_value(value), shape_of(value)) for value, _ in made.collected])
-            self.check(made)
+            carried = self.alike(made)
             ends = made.goes_on is not None and not _is_true(node, made.goes_on)
             if not ends and self.count is None:
                 raise node.invalid("it never ends: there is no trip count, and its condition stays true")
@@ -123,7 +123,7 @@ class _Loop:
             counted = ends and self.count is not None
             kept = bool(number.uses) or counted or bool(stores and (ends or self.first))
             after = [node.emit(AddOp(number, node.scalar(1, i64)))] if kept else []
-            yielded = [*after, *made.carried, *stores]
+            yielded = [*after, *carried, *stores]
             if ends:
                 assert made.goes_on is not None
                 yielded.insert(0, self.emitter.scalar(self.goes_on(made.goes_on, after), node.location))
@@ -140,10 +140,13 @@ class _Loop:
             collected = [node.bound(value, 0, results[0]) for value in collected]
         return Repeated(values[: len(self.initial)], collected)
 
-    def check(self, made: Turn) -> None:
+    def alike(self, made: Turn) -> list[SSAValue]:
+        """What a turn carries on, its sizes written as those of what it was given."""
         for index, (before, after) in enumerate(zip(self.initial, made.carried, strict=True)):
-            if before.type != after.type:
+            if not self.node.is_alike(before, after):
                 raise ShapeChangesError(f"carried value {index} is {before.type} before a turn and {after.type} after")
+        pairs = zip(self.initial, made.carried, strict=True)
+        return [self.node.reshape(after, shape_of(before)) for before, after in pairs]
 
     def collect(self, block: Block, value: SSAValue, row: SSAValue) -> SSAValue:
         """All rows with the turn's own among them."""
@@ -289,10 +292,10 @@ def _scan_axes(node: Node) -> Sequence[SSAValue]:
     axes = [node.normal_axis(axis, len(shape_of(x))) for axis, x in zip(axes, scanned, strict=True)]
     backwards = _each(node, "scan_input_directions", taken)
     out_axes, out_backwards = (_each(node, f"scan_output_{what}", made) for what in ("axes", "directions"))
-    lengths = {shape_of(x)[axis] for x, axis in zip(scanned, axes, strict=True)}
-    if len(lengths) > 1:
-        raise node.invalid(f"what it scans has different lengths: {', '.join(map(str, sorted(lengths)))}")
-    length = lengths.pop()
+    length, *others = (shape_of(x)[axis] for x, axis in zip(scanned, axes, strict=True))
+    if not all(equal(length, other) for other in others):
+        lengths = sorted({length, *others})
+        raise node.invalid(f"what it scans has different lengths: {', '.join(map(str, lengths))}")
 
     def turn(number: SSAValue, carried: Sequence[SSAValue]) -> Turn:
         def place(from_the_end: int) -> SSAValue:

@@ -19,9 +19,9 @@ from ..node import Handler, Node
 def _reshape(node: Node) -> SSAValue:
     x, shape = node.operand(0), node.ints_operand(1)
     if not node.flag("allowzero"):
-        if any(size == 0 for size in shape[len(shape_of(x)) :]):
+        if not all(shape[len(shape_of(x)) :]):
             raise node.invalid(f"shape {shape} copies a dimension that the operand {shape_of(x)} doesn't have")
-        shape = [shape_of(x)[axis] if size == 0 else size for axis, size in enumerate(shape)]
+        shape = [size if size else shape_of(x)[axis] for axis, size in enumerate(shape)]
     return node.reshape(x, _inferred(node, shape, prod(shape_of(x))))
 
 
@@ -55,7 +55,7 @@ def _squeeze(node: Node) -> SSAValue:
     shape = shape_of(x)
     axes = node.ints_attribute_or_operand("axes", 1)
     if axes is None:
-        return node.reshape(x, [size for size in shape if size != 1])
+        return node.reshape(x, [size for size in shape if not equal(size, 1)])
     dropped = {node.normal_axis(axis, len(shape)) for axis in axes}
     for axis in dropped:
         if not equal(shape[axis], 1):
@@ -142,7 +142,7 @@ def _slice(node: Node) -> SSAValue:
         raise node.invalid(f"axes {axes} name a dimension twice")
     full = [(0, size, 1) for size in shape]
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        if axis >= len(shape) or step == 0:
+        if axis >= len(shape) or not step:
             raise node.invalid(f"can't slice axis {axis} of a tensor of rank {len(shape)} by step {step}")
         # Python's own rule for slices is ONNX's: counted from the end when negative, clamped to the axis. But a
         # start before the axis is clamped to its first element even where steps go backwards.
@@ -231,7 +231,7 @@ def _filling(node: Node, mode: str) -> float | SSAValue:
     value = node.optional(2)
     if value is None or mode != "constant":
         return 0
-    if prod(shape_of(value)) != 1:
+    if not equal(prod(shape_of(value)), 1):
         raise node.invalid(f"operand 2 ({node.proto.input[2]}) must hold one number, got {prod(shape_of(value))}")
     known = node.known(value)
     if known is None or (known.dtype.kind in "iu" and int(float(known.item())) != known.item()):

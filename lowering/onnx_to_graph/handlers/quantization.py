@@ -17,6 +17,7 @@ from ....dialects.graph.elementwise import DivOp, MulOp, SubOp
 from ....dialects.graph.narrow import is_narrow_float
 from ....dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import equal, equal_shapes
 from ..node import Handler, Node
 from ..types import element_type
 from .contraction import convolution
@@ -50,18 +51,18 @@ def _grain(node: Node, x: SSAValue, scale: SSAValue) -> _Grain:
     """One scale for all of x, one for each place along an axis, or one for each block of it."""
     shape, given = shape_of(x), shape_of(scale)
     node.ignore("axis", "block_size")  # where there is nothing to choose
-    if len(given) == 0 or given == (1,):
+    if len(given) == 0 or equal_shapes(given, (1,)):
         return _Grain(shape, shape, ())
     axis = 0 if len(shape) == 1 else node.axis(1, len(shape))
     block = node.integer("block_size", 0)
     if len(given) == 1 and not (block and len(shape) == 1):
-        if given[0] != shape[axis]:
+        if not equal(given[0], shape[axis]):
             raise node.invalid(f"{given[0]} scales for {shape[axis]} places along axis {axis}")
         return _Grain(shape, shape, tuple(given[0] if at == axis else 1 for at in range(len(shape))))
-    others = len(given) == len(shape) and all(given[at] == shape[at] for at in range(len(shape)) if at != axis)
-    if not others or block < 1 or given[axis] != -(-shape[axis] // block):
+    blocks = -(-shape[axis] // block) if block >= 1 else 0
+    if block < 1 or not equal_shapes(given, (*shape[:axis], blocks, *shape[axis + 1 :])):
         raise node.invalid(f"a scale of shape {list(given)} doesn't fit {list(shape)} in blocks of {block}")
-    if given[axis] == 1:
+    if equal(given[axis], 1):
         return _Grain(shape, shape, given)
     if shape[axis] % block:
         return _Grain(shape, shape, given, (axis, block))
@@ -75,8 +76,8 @@ def _check_zero_point(node: Node, zero_point: SSAValue | None, scale: SSAValue, 
     given = element_type_of_value(zero_point)
     if given != type:
         raise node.invalid(f"a zero point of type {given} for numbers of type {type}")
-    shapes = [tuple(size for size in shape_of(value) if size != 1) for value in (zero_point, scale)]
-    if shapes[0] != shapes[1]:
+    shapes = [[size for size in shape_of(value) if not equal(size, 1)] for value in (zero_point, scale)]
+    if not equal_shapes(*shapes):
         raise node.invalid(
             f"a zero point of shape {list(shape_of(zero_point))} with a scale of shape {list(shape_of(scale))}"
         )

@@ -18,7 +18,7 @@ from ....dialects.graph.patches import Col2ImOp
 from ....dialects.graph.regions import RoiAlignOp, RoiPoolOp
 from ....dialects.graph.sampling import PADDINGS, SampleOp
 from ....dialects.graph.values import Array, element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.symbolic.sizes import equal, equal_shapes, pinned
 from ..node import Handler, Node, in_single
 from .movement import slice_axis
 from .windows import Window, check_rank, read_kernel, read_window
@@ -31,7 +31,7 @@ def _grid_sample(node: Node) -> SSAValue:
     x, grid = node.operand(0), node.widened(node.operand(1))
     require_float(grid, "the grid")
     sizes = shape_of(x)[2:]
-    if shape_of(grid)[-1] != check_rank(node, shape_of(x)):
+    if not equal_shapes(shape_of(grid)[-1:], (check_rank(node, shape_of(x)),)):
         raise node.invalid(f"a grid of shape {shape_of(grid)} for an operand of shape {shape_of(x)}")
     mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
     if mode not in _MODES or padding not in PADDINGS:
@@ -56,7 +56,11 @@ def _affine_grid(node: Node, theta: SSAValue) -> SSAValue:
     size = node.ints_operand(1)
     batch, *sizes = size[:1] + size[2:]
     rank = len(sizes)
-    if rank not in (2, 3) or shape_of(theta) != (batch, rank, rank + 1) or any(each < 0 for each in size):
+    if (
+        rank not in (2, 3)
+        or not equal_shapes(shape_of(theta), (batch, rank, rank + 1))
+        or any(each < 0 for each in size)
+    ):
         raise node.invalid(f"theta of shape {shape_of(theta)} for a size {size}")
     corners = node.flag("align_corners")
     spread = (batch, *[1] * rank, rank)
@@ -80,15 +84,16 @@ def _deform_conv(node: Node) -> SSAValue:
     x, weight, offset = node.operand(0), node.operand(1), node.operand(2)
     bias, mask = node.optional(3), node.optional(4)
     rank = check_rank(node, shape_of(x))
-    window = read_window(node, shape_of(x)[2:], read_kernel(node, weight, rank))
+    spatial, kernel = ([*map(pinned, sizes)] for sizes in (shape_of(x)[2:], read_kernel(node, weight, rank)))
+    window = read_window(node, spatial, kernel)  # for which there is a table below
     groups, offset_groups = node.integer("group", 1), node.integer("offset_group", 1)
     batch, channels = shape_of(x)[:2]
     filters, inputs = shape_of(weight)[:2]
-    if groups < 1 or inputs * groups != channels or filters % groups:
+    if groups < 1 or not equal(inputs * groups, channels) or filters % groups:
         raise node.invalid(f"a weight of shape {shape_of(weight)} in {groups} groups, but {channels} channels")
     if offset_groups < 1 or channels % offset_groups:
         raise node.invalid(f"offset_group {offset_groups} does not divide {channels} channels")
-    taps, places = prod(window.kernel), window.geometry().positions(shape_of(x)[2:])
+    taps, places = prod(window.kernel), window.geometry().positions(spatial)
     expected = (batch, offset_groups * taps * rank, *places)
     if not equal_shapes(shape_of(offset), expected):
         raise node.invalid(f"offsets of shape {shape_of(offset)} instead of {expected}")
@@ -99,7 +104,7 @@ def _deform_conv(node: Node) -> SSAValue:
     node.reserve(taps * rank * prod(places))
     unmoved = node.array(_unmoved(window, places, numpy_dtype(element_type_of_value(offset))))
     positions = node.emit(TransposeOp(node.emit(AddOp(last_first, unmoved)), (0, 1, 3, 2)))
-    split = node.reshape(x, (parts, channels // offset_groups, *shape_of(x)[2:]))
+    split = node.reshape(x, (parts, channels // offset_groups, *spatial))
     seen = node.emit(SampleOp(split, positions))
     if mask is not None:
         expected = (batch, offset_groups * taps, *places)
@@ -159,7 +164,7 @@ def _roi_align(node: Node) -> SSAValue:
 def _max_roi_pool(node: Node) -> SSAValue:
     """Regions have the number of their sample in front."""
     x, regions = node.operand(0), node.operand(1)
-    if len(shape_of(regions)) != 2 or shape_of(regions)[1] != 5:
+    if len(shape_of(regions)) != 2 or not equal(shape_of(regions)[1], 5):
         raise node.invalid(f"regions need 5 entries each, got {shape_of(regions)}")
     shape = node.integers("pooled_shape")
     if shape is None:

@@ -31,7 +31,7 @@ MOST_COLUMNS = 256
 def marked(node: Node, marks: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Where marks hold, in order and with zeros behind, and how many do; of truth values of rank 1."""
     (size,) = shape_of(marks)
-    if size == 0:
+    if not size:
         return node.zeros(i64, (0,)), node.scalar(0, i64)
     running = node.emit(CumsumOp(node.cast(marks, i64), 0))
     place = node.emit(WhereOp(marks, node.emit(SubOp(running, node.scalar(1, i64))), node.scalar(size, i64)))
@@ -63,7 +63,7 @@ def _non_zero(node: Node) -> SSAValue:
     shape = shape_of(x)
     if not shape:
         raise node.invalid("a scalar has no axes that an element could be found along")
-    if 0 in shape:
+    if not all(shape):
         return node.zeros(i64, (len(shape), 0))
     flat = node.reshape(x, (prod(shape),))
     is_zero = None if is_bool(element_type_of_value(x)) else node.emit(EqualOp(flat, node.scalar(0, x)))

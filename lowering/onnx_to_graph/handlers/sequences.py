@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.movement import ConcatOp
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.symbolic.sizes import equal, pinned
 from ..held import Held, Nothing, TensorSequence
 from ..node import Handler, Node
 from .movement import slice_axis
@@ -88,7 +88,7 @@ def _split(node: Node) -> TensorSequence:
             if length < 1:
                 raise node.invalid(f"can't split {size} elements into parts of {length}")
             lengths = [min(length, size - start) for start in range(0, size, length)]
-    if sum(lengths) != size or min(lengths, default=0) < 0:
+    if not equal(sum(lengths), size) or min(lengths, default=0) < 0:
         raise node.invalid(f"can't split {size} elements into {lengths}")
     starts = np.cumsum([0, *lengths]).tolist()
     parts = [slice_axis(node, x, axis, start, start + length) for start, length in zip(starts, lengths, strict=False)]

@@ -32,12 +32,13 @@ def _tensor_scatter(node: Node) -> SSAValue:
         raise node.invalid(f"mode {mode} is unknown")
     if axis == 0:
         raise node.invalid("axis 0 is the batch, which no update goes along")
-    if (*shape[:axis], *shape[axis + 1 :]) != (*count[:axis], *count[axis + 1 :]) or count[axis] > shape[axis]:
+    alike = equal_shapes(shape[:axis], count[:axis]) and equal_shapes(shape[axis + 1 :], count[axis + 1 :])
+    if not alike or count[axis] > shape[axis]:
         raise node.invalid(f"an update of shape {list(count)} doesn't fit into a cache of shape {list(shape)}")
     if not node.has_operand(2):
         kept = slice_axis(node, cache, axis, count[axis], shape[axis])
         return node.emit(ConcatOp([update, kept], axis)) if count[axis] < shape[axis] else update
-    if 0 in count:
+    if not all(count):
         return cache
     return written_from(node, cache, update, node.operand(2), axis, circular=mode == "circular")
 
@@ -61,7 +62,7 @@ def _causal_conv_with_state(node: Node) -> list[SSAValue]:
     """Each channel convolved with what came before; the last elements are the state of the next call."""
     x, weight, past = node.operand(0), node.operand(1), node.optional(3)
     shape, kernel = shape_of(x), shape_of(weight)
-    if len(shape) != 3 or len(kernel) != 3 or kernel[:2] != (shape[1], 1) or kernel[2] < 1:
+    if len(shape) != 3 or len(kernel) != 3 or not equal_shapes(kernel[:2], (shape[1], 1)) or kernel[2] < 1:
         raise node.invalid(f"a weight of shape {list(kernel)} doesn't fit an operand of shape {list(shape)}")
     activation = node.text("activation", "none")
     if activation not in ("none", "silu", "swish"):

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph import spatial
 from ....dialects.graph.values import shape_of
+from ....dialects.symbolic.sizes import equal_shapes
 from ..node import Node
 
 
@@ -50,7 +51,7 @@ def read_kernel(node: Node, weight: SSAValue, rank: int) -> list[int]:
         raise node.invalid(f"the weight has {len(shape)} dimensions, but the operand has {rank + 2}")
     kernel = list(shape[2:])
     stated = spatial_ints(node, "kernel_shape", rank, 0)
-    if node.has("kernel_shape") and stated != kernel:
+    if node.has("kernel_shape") and not equal_shapes(stated, kernel):
         raise node.invalid(f"kernel_shape is {stated}, but the weight's is {kernel}")
     return kernel
 

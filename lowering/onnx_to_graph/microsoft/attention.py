@@ -27,6 +27,7 @@ from ....dialects.graph.elementwise import (
 from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
+from ....dialects.symbolic.sizes import equal, equal_shapes
 from ..handlers.attention import rotated
 from ..handlers.indexing import positions
 from ..handlers.movement import slice_axis
@@ -57,15 +58,15 @@ def _arange(node: Node, count: int, *shape: int) -> SSAValue:
 def _kept(node: Node, mask: SSAValue, batch: int, rows: int, keys: int) -> SSAValue:
     """Which keys a mask keeps, [B or 1, 1, T or 1, S]: by how many, by their ends and beginnings, or one by one."""
     shape = shape_of(mask)
-    if shape in ((batch,), (2 * batch,)):
+    if len(shape) == 1 and (equal(shape[0], batch) or equal(shape[0], 2 * batch)):
         places = _arange(node, keys, 1, 1, 1, keys)
         bounds = node.reshape(node.cast(mask, i64), (shape[0] // batch, batch, 1, 1, 1))
         kept = node.emit(LessOp(places, _first(node, bounds, 0)))
-        if shape[0] == batch:
+        if equal(shape[0], batch):
             return kept
         return node.emit(AndOp(kept, node.emit(GreaterEqualOp(places, _first(node, bounds, 1)))))
     full = {2: (batch, 1, 1, keys), 3: (batch, 1, rows, keys)}.get(len(shape))
-    if full is None or tuple(size for size in full if size != 1) != tuple(size for size in shape if size != 1):
+    if full is None or not equal_shapes(*([size for size in each if not equal(size, 1)] for each in (full, shape))):
         raise node.unsupported(f"a mask of shape {list(shape)} for {batch} x {rows} x {keys} scores")
     return node.emit(GreaterOp(node.reshape(mask, full), node.scalar(0, mask)))
 
@@ -179,7 +180,7 @@ def _projections(node: Node, heads: int) -> list[SSAValue]:
 def _stacked(node: Node, value: SSAValue, count: int) -> list[SSAValue]:
     """[B, T, H, count, D] as `count` values [B, T, H * D]."""
     batch, rows, heads, parts, size = shape_of(value)
-    if parts != count:
+    if not equal(parts, count):
         raise node.invalid(f"{parts} projections in one instead of {count}")
     slices = [slice_axis(node, value, 3, index, index + 1) for index in range(count)]
     return [node.reshape(part, (batch, rows, heads * size)) for part in slices]
@@ -202,7 +203,7 @@ def _quantized_attention(node: Node) -> list[SSAValue]:
 def _self_attention(node: Node, projected: SSAValue, *, mask: int, past: int, bias: int) -> list[SSAValue]:
     heads, total = node.integer("num_heads", 0), shape_of(projected)[2]
     sizes = node.integers("qkv_hidden_sizes") or [total // 3] * 3
-    if len(sizes) != 3 or sum(sizes) != total:
+    if len(sizes) != 3 or not equal(sum(sizes), total):
         raise node.invalid(f"{total} columns of weights for query, key and value of {sizes}")
     ends = [sum(sizes[: index + 1]) for index in range(3)]
     parts = [slice_axis(node, projected, 2, end - size, end) for size, end in zip(sizes, ends, strict=True)]
@@ -235,10 +236,10 @@ def _rotary_embedding(node: Node) -> SSAValue:
     heads, turned = node.integer("num_heads", 0), node.integer("rotary_embedding_dim", 0) or 2 * pairs
     if len(shape) == 3:
         x = _to_heads(node, x, heads or shape[2] // (2 * pairs))
-    if len(shape_of(x)) != 4 or turned != 2 * pairs or turned > shape_of(x)[3]:
+    if len(shape_of(x)) != 4 or not equal(turned, 2 * pairs) or turned > shape_of(x)[3]:
         raise node.invalid(f"{pairs} angles turn {turned} elements of an operand of shape {list(shape)}")
     places = node.operand(1)
-    if shape_of(places) == (1,) or not shape_of(places):
+    if len(shape_of(places)) < 2:
         places = node.emit(AddOp(node.reshape(places, (1, 1)), _arange(node, shape_of(x)[2], 1, shape_of(x)[2])))
     cosine, sine = (_angles(node, index, places) for index in (2, 3))
     result = rotated(node, x, cosine, sine, turned, interleaved=node.flag("interleaved"))

@@ -14,6 +14,7 @@ from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
 from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.quantization import DequantizeOp
 from ....dialects.graph.values import element_type_of_value, is_float, shape_of
+from ....dialects.symbolic.sizes import equal
 from ..handlers.movement import slice_axis
 from ..node import Handler, Node
 
@@ -22,7 +23,7 @@ _WIDTHS = (2, 4, 8)
 
 def _unpacked(node: Node, value: SSAValue, bits: int, shape: tuple[int, ...]) -> SSAValue:
     """Bytes as unsigned integers of so many bits."""
-    if prod(shape_of(value)) * 8 != prod(shape) * bits:
+    if not equal(prod(shape_of(value)) * 8, prod(shape) * bits):
         raise node.invalid(f"{list(shape_of(value))} bytes don't hold {list(shape)} numbers of {bits} bits")
     if bits == 8:
         return node.reshape(value, shape)
@@ -90,7 +91,7 @@ def _gather(node: Node) -> SSAValue:
     if packed:
         rows = _unpacked(node, rows, bits, (*outer, shape_of(table)[1] * 8 // bits))
     size = shape_of(rows)[-1]
-    if size != blocks * block:
+    if not equal(size, blocks * block):
         raise node.unsupported(f"rows of {size} numbers in {blocks} blocks of {block}")
     if zero is not None:
         zero = node.emit(GatherOp(zero, places, 0))

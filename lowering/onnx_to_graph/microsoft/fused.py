@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
@@ -19,6 +18,7 @@ from ....dialects.graph.normalization import LayerNormOp, RmsNormOp
 from ....dialects.graph.reduction import ReduceSumOp, SoftmaxOp
 from ....dialects.graph.unary import NotOp, ReluOp, SigmoidOp, SiluOp, SoftplusOp, TanhOp
 from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.symbolic.sizes import equal_shapes
 from ..handlers.contraction import convolution, gemm
 from ..handlers.movement import slice_axis
 from ..node import Handler, Node
@@ -52,7 +52,7 @@ def _bias_softmax(node: Node) -> SSAValue:
     axis = node.axis(1, len(shape))
     node.ignore("is_inner_broadcast")  # says which axes broadcast
     total = biased(node, x, 1)
-    if shape_of(total) != shape or len(shape_of(node.operand(1))) != len(shape):
+    if not equal_shapes(shape_of(total), shape) or len(shape_of(node.operand(1))) != len(shape):
         raise node.unsupported(f"a bias of shape {list(shape_of(node.operand(1)))} beside {list(shape)}")
     flat = node.reshape(total, (*shape[:axis], prod(shape[axis:])))
     return node.reshape(node.emit(SoftmaxOp(flat, axis)), shape)
@@ -163,7 +163,7 @@ def _embed_layer_norm(node: Node) -> list[SSAValue | None]:
     node.ignore("mask_index_type")  # says what the result is, for inference of shapes
     mask = node.optional(7)
     if mask is None:
-        kept = node.array(np.zeros((batch,), np.int32))
+        kept = node.zeros(i32, (batch,))
     else:
         nothing = node.emit(EqualOp(mask, node.scalar(0, mask)))
         kept = node.emit(ReduceSumOp(node.emit(CastOp(node.emit(NotOp(nothing)), i32)), [1]))

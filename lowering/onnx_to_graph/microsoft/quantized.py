@@ -21,6 +21,7 @@ from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceMinOp,
 from ....dialects.graph.unary import RoundOp, SigmoidOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.graph.windows import AvgPoolOp
+from ....dialects.symbolic.sizes import equal_shapes
 from ..handlers.contraction import convolution
 from ..handlers.quantization import parameter
 from ..handlers.windows import check_rank, read_window
@@ -145,7 +146,7 @@ def _gemm(node: Node) -> SSAValue:
 
 
 def _single(node: Node, value: SSAValue) -> SSAValue:
-    return node.reshape(value, ()) if shape_of(value) == (1,) else value
+    return node.reshape(value, ()) if equal_shapes(shape_of(value), (1,)) else value
 
 
 def _added(node: Node, value: SSAValue, index: int) -> SSAValue:
