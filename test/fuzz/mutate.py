@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -49,10 +50,9 @@ class Mutation:
 
     def swap_nodes(self) -> None:
         one, other = self.node(), self.node()
-        kept = type(one)()
-        kept.CopyFrom(one)
-        one.CopyFrom(other)
-        other.CopyFrom(kept)
+        kept = deepcopy((one, other))  # one may lie in a branch of the other, and would grow while it is copied
+        one.CopyFrom(kept[1])
+        other.CopyFrom(kept[0])
 
     def rename_operator(self) -> None:
         from mini_infer.lowering.onnx_to_graph.operators import HANDLERS
