@@ -15,7 +15,8 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter, PatternRewriteWalker, RewritePattern
+from xdsl.pattern_rewriter import PatternRewriter, PatternRewriterListener, PatternRewriteWalker, RewritePattern
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.exceptions import VerifyException
 
@@ -23,7 +24,7 @@ from ....dialects.errors import CompileError, InvalidInputError, InvalidModelErr
 from ....dialects.graph.base import GraphOp, describe
 from ....dialects.graph.blobs import BlobStore, Source, blob_store
 from ....dialects.graph.indexing import IndexedOp
-from ....dialects.graph.movement import BroadcastToOp
+from ....dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ....dialects.graph.narrow import is_narrow
 from ....dialects.graph.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import (
@@ -249,12 +250,25 @@ class _CountingApplier(RewritePattern):
         return self._by_kind[kind]
 
 
+def _keep_shapes(op: Operation, new: Sequence[SSAValue | None]) -> None:
+    """Sees to it that what replaces an op has the sizes that the op's results had, as others count on it.
+
+    A size of run time that a weight's size equals for now may have become that size, or the other way round.
+    """
+    for old, value in zip(op.results, new, strict=True):
+        if value is not None and old.uses and value.type != old.type:
+            same = ReshapeOp(value, shape_of(old), location=op.location)
+            Rewriter.insert_op(same, InsertPoint.before(op))
+            old.replace_all_uses_with(same.result)
+
+
 def apply_patterns(ctx: Context, module: ModuleOp, pass_name: str, patterns: Sequence[type[GraphPattern]]) -> bool:
     """Applies patterns, the first that matches, until none does; counts them. Returns whether IR changed."""
     constants = Constants(blob_store(ctx))
     applier = _CountingApplier([pattern(constants) for pattern in patterns])
+    listener = PatternRewriterListener(operation_replacement_handler=[_keep_shapes])
     try:
-        PatternRewriteWalker(applier).rewrite_module(module)
+        PatternRewriteWalker(applier, listener=listener).rewrite_module(module)
     except MiniInferError as error:
         error.__notes__ = []  # the walker notes the module's text, which is long
         raise
