@@ -33,8 +33,9 @@ from mini_infer.runtime.targets import host_target
 from mini_infer.tools.mini_opt import main as mini_opt
 
 RUN_LINE = re.compile(r"RUN:\s*(.*)")
-LIT_FEATURES = re.compile(r"\b(REQUIRES|UNSUPPORTED|XFAIL|DEFINE|REDEFINE|ALLOW_RETRIES|END):")
+LIT_FEATURES = re.compile(r"\b(REQUIRES|UNSUPPORTED|XFAIL|DEFINE|REDEFINE|ALLOW_RETRIES):|\bEND\.")
 SECONDS = 300  # for one test; the slowest take half a minute, and many times that on a busy machine
+COMPILED_FIRST = Path(__file__).parent / "meaning" / "relu.mlir"
 MERGE_STREAMS = "\0merge"  # stands for 2>&1 while a line is taken apart
 
 
@@ -82,7 +83,7 @@ def parse_run_line(line: str) -> list[Command] | None:
             command.stdout = next(tokens, None)
         elif not command.words and token == "not":
             command.negated = not command.negated
-        elif set(token) <= set("();<>|&") or "$" in token or "`" in token:
+        elif (token and set(token) <= set("();<>|&")) or "$" in token or "`" in token:
             return None
         else:
             command.words.append(token)
@@ -198,7 +199,7 @@ def run_test(pipelines: Sequence[Sequence[Command]], folder: Path, seconds: int 
 
 @cache
 def import_tools() -> None:
-    """Imports what tests use, once for all processes forked later."""
+    """Imports what tests use, and compiles a module for what is made at first use, for all processes forked later."""
     for entry in (
         *PASSES.values(),
         *DIALECTS.values(),
@@ -209,6 +210,8 @@ def import_tools() -> None:
     ):
         import_module(entry.partition(":")[0])
     host_target()
+    with contextlib.suppress(Exception):  # where it fails, its own test tells
+        call(mini_opt, [str(COMPILED_FIRST), "-t", "check"], b"", merged=False)
 
 
 def _substitute(line: str, source: Path, scratch: Path) -> str:

@@ -37,6 +37,7 @@ def test_continued_lines_are_joined() -> None:
         ("mini-opt a -p 'cse, dce' | filecheck a", [["mini-opt", "a", "-p", "cse, dce"], ["filecheck", "a"]]),
         ("not mini-opt a 2>&1 | filecheck a", [["mini-opt", "a"], ["filecheck", "a"]]),
         ("filecheck a < b", [["filecheck", "a"]]),
+        ("mini-opt a -p '' --to 'b'", [["mini-opt", "a", "-p", "", "--to", "b"]]),
     ],
 )
 def test_pipelines_are_read(line: str, words: Sequence[Sequence[str]]) -> None:
