@@ -12,8 +12,11 @@ _njit = cast(Callable[..., Callable[[Any], Any]], numba.njit)
 
 
 def compiled(function: Function) -> Function:
-    """A function for other compiled functions to call. It becomes a part of them, as passing many arrays costs more."""
-    return _njit(nogil=True, forceinline=True)(function)
+    """A function for other compiled functions to call, and for them only.
+
+    It becomes a part of them, as passing many arrays costs more.
+    """
+    return _njit(nogil=True, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
 def compiled_entry(function: Function) -> Function:
@@ -23,6 +26,6 @@ def compiled_entry(function: Function) -> Function:
     Where neither the folder of the source nor the user's cache folder can be written, each process compiles anew.
     """
     try:
-        return _njit(nogil=True, cache=True)(function)
+        return _njit(nogil=True, cache=True, no_cfunc_wrapper=True)(function)
     except RuntimeError:  # numba found no folder for its cache
         return _njit(nogil=True)(function)
