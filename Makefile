@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 
+# What Python has compiled is kept: tests start a hundred processes that import the same files.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo faults fuzz test test-all test-cuda checks check-format check-lint check-types check-layers check-lit format clean
 
 demo: $(VENV)/.installed
@@ -15,7 +18,7 @@ demo: $(VENV)/.installed
 # A process that dies has its test's name reported and the others go on.
 test test-all: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 checks; checks=$$?; \
-	$(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow and not cuda",--gpu -m "not cuda") && exit $$checks
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow and not cuda",--gpu -m "not cuda") && exit $$checks
 
 # What needs an NVIDIA GPU and CuPy; where there is none, each test says so and is skipped.
 test-cuda: $(VENV)/.installed-dev

@@ -26,7 +26,7 @@ def test_graphs(seed: int, tmp_path: Path) -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    campaign(tmp_path, "--graphs", "0", "--files", "15")
+    campaign(tmp_path, "--graphs", "0", "--files", "8")
 
 
 @pytest.mark.slow

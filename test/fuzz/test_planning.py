@@ -18,6 +18,7 @@ SEEDS = range(1, 9)
 WRONG = (15, 33)  # seeds of graphs with a value that is read again when others have been written
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_planning_changes_no_bit(seed: int) -> None:
     assert differences(seed, steps_of(seed)) == []

@@ -8,7 +8,7 @@ from models.build import SMALL_MODELS
 from models.judging import Judge
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("emulator", EMULATORS)
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_as_exact_as_onnxruntime(name: str, emulator: str) -> None:

@@ -16,7 +16,7 @@ from mini_infer.runtime.build import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
 
 # Planned in seconds; the others' weights take long to make.
-PLANNED = ("shufflenet", "squeezenet", "densenet121", "inception_v1", "resnet50")
+PLANNED = ("shufflenet", "squeezenet", "densenet121")
 
 # The most that is live at once, in 10^3 bytes, when elementwise ops and views of the plain ONNX graph work in place.
 # For shufflenet in the best order known: in that of the file it is 3,111.
@@ -43,7 +43,7 @@ def test_every_light_model_is_here() -> None:
     assert list(LIVE_KILOBYTES) == LIGHT_MODELS
 
 
-@each_model("squeezenet")
+@each_model()  # ONNX's suite tries one, and test_small_models.py the same options on small ones
 def test_as_exact_as_onnxruntime_and_the_same_without_memory_passes(name: str) -> None:
     judge = Judge.of(seeded_light_model(name))
     outputs = judge.compiled()

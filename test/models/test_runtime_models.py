@@ -89,6 +89,7 @@ def quantised(name: str, how: str, folder: Path) -> ModelProto:
     return read(after)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("compiled", COMPILED)
 @pytest.mark.parametrize("how", ["QDQ", "QOperator", "dynamic"])
 @pytest.mark.parametrize("name", ["resnet", "mobilenet", "transformer"])

@@ -201,7 +201,7 @@ def test_bytes_kept_for_parts_to_come_are_drawn_below() -> None:
     assert blocks[0].kind == "reserved" and blocks[-1].kind == "view"
 
 
-@pytest.mark.parametrize("name", ["resnet", "squeezenet", "densenet121"])
+@pytest.mark.parametrize("name", ["resnet", "squeezenet", pytest.param("densenet121", marks=pytest.mark.slow)])
 def test_no_two_blocks_cover_each_other(name: str) -> None:
     """What is drawn filled never overlaps; nor does it leave the arena."""
     plan = plan_of(name)

@@ -86,6 +86,7 @@ BOXES = """
         => (int64[n,3] chosen) { chosen = NonMaxSuppression <CENTER> (boxes, scores, most, overlap, least) }"""
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("center", ["", "<center_point_box = 1>"])
 def test_non_max_suppression(center: str) -> None:
     random = np.random.default_rng(1)

@@ -74,6 +74,7 @@ def inputs_of(engine: mi.Engine, shapes: Mapping[str, tuple[int, ...]], seed: in
     return {name: random.standard_normal(shapes[name]).astype(np.float32) for name in engine.input_names}
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("optimized", [True, False])
 @pytest.mark.parametrize("name", GROWING)
 def test_a_growing_cache_changes_no_result(name: str, optimized: bool) -> None:
@@ -92,6 +93,7 @@ def test_a_growing_cache_changes_no_result(name: str, optimized: bool) -> None:
     assert engine.compiles == 1
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("optimized", [True, False])
 @pytest.mark.parametrize("name", UPDATED)
 def test_an_updated_cache_changes_no_result(name: str, optimized: bool) -> None:

@@ -161,7 +161,7 @@ BORDERS: list[tuple[str, int]] = [
 ]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("name", "k"), BORDERS)
 def test_results_stay_right(name: str, k: int) -> None:
     b = ModelBuilder("g")

@@ -105,8 +105,9 @@ def test_llvm_looks_for_little_in_what_is_soon_done(
         assert [part.as_written for part in split_module.split_module(module)] == [as_written]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", ["resnet", "transformer"])
-@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("threads", [2, 1])
 def test_the_code_is_the_same_however_many_compile(
     name: str, threads: int, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

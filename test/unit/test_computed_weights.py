@@ -66,7 +66,7 @@ MODELS = {
 }
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", MODELS)
 def test_results(name: str) -> None:
     """Against ONNX's reference, on memory that is poisoned and guarded, where kernels are fused and where not."""

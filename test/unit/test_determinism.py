@@ -44,7 +44,7 @@ def alone(schedule: str, bits: int) -> list[list[bytes]]:
     return outcomes(schedule, 1, bits)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(11)
 @pytest.mark.parametrize("threads", THREADS)
 @pytest.mark.parametrize("schedule", CASES)
 def test_kernels(schedule: str, threads: int) -> None:

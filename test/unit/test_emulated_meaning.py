@@ -28,7 +28,7 @@ def check(name: str, config: EngineConfig) -> None:
         assert agree(found, value, tolerance), f"{output}: {found.tolist()}, expected {value.tolist()}"
 
 
-@pytest.mark.thinned(25)
+@pytest.mark.thinned(41)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("emulator", EMULATORS)
 def test_fused(name: str, emulator: str) -> None:

@@ -81,7 +81,7 @@ def _numbers(dtype: Any) -> Array:
         return np.concatenate([numbers, beside, special]).astype(dtype)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_functions(dtype: Any) -> None:
     x, limits = _numbers(dtype), _limits(dtype)

@@ -38,8 +38,9 @@ def test_occupancy(registers: int, threads: int, shared: int, architecture: str,
     assert occupancy(needed, threads, shared, GpuAttr.named(architecture)) == expected
 
 
-@pytest.mark.parametrize("precision", ["fp32", pytest.param("tf32", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("architecture", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90a"])
+@pytest.mark.thinned(11)
+@pytest.mark.parametrize("precision", ["fp32", "tf32"])
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("name", sorted(SMALL_MODELS))
 def test_kernels_are_made_for_gpus_and_keep_their_registers(name: str, architecture: str, precision: str) -> None:
     module, ctx = import_model(SMALL_MODELS[name](), EngineConfig())

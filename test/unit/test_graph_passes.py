@@ -360,7 +360,7 @@ def test_statistics_count_by_pass_and_pattern() -> None:
     assert PassStatistics().format() == "no pass was run\n"
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_graphs_keep_their_meaning(seed: int) -> None:
     g = RandomGraph(seed)

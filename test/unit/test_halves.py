@@ -42,7 +42,7 @@ CASES: dict[str, tuple[dict[str, Any], Array, Callable[[Any], Any]]] = {
 }
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize("optimize", [True, False])
 def test_nothing_in_between_is_rounded(dtype: Any, optimize: bool) -> None:

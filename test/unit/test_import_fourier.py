@@ -35,7 +35,7 @@ def _signal(*shape: int, dtype: Any = np.float32) -> Array:
     return np.random.default_rng(7).standard_normal(shape).astype(dtype)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("size", [1, 7, 64, 67, 130, 1000])
 @pytest.mark.parametrize("inverse", [0, 1])
 def test_every_length(size: int, inverse: int) -> None:

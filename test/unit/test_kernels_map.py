@@ -110,7 +110,7 @@ MOVEMENTS: dict[str, tuple[Body, list[Array]]] = {
 }
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", MOVEMENTS)
 def test_movement(name: str) -> None:
     body, arrays = MOVEMENTS[name]

@@ -46,7 +46,7 @@ def numbers(*shape: int, dtype: Any = np.float32) -> Array:
     return Random.standard_normal(shape).astype(dtype)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 @pytest.mark.parametrize("op", [SoftmaxOp, LogSoftmaxOp])
 def test_softmax(op: Any, shape: tuple[int, ...], axis: int) -> None:
@@ -128,7 +128,7 @@ def test_extrema_of_no_elements_and_not_a_number() -> None:
     check("rows", lambda w: w(ReduceMaxOp(w[0], [1])), numbers(4, 0))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("op", [ArgMaxOp, ArgMinOp])

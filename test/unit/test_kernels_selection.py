@@ -29,7 +29,7 @@ def few_values(*shape: int, dtype: Any = np.float32) -> Array:
     return x
 
 
-@pytest.mark.thinned(4)
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize(("shape", "axis"), [((3, 37), 1), ((37, 3), 0), ((2, 20, 5), 1), ((1, 1), 0), ((300,), 0)])
 @pytest.mark.parametrize("part", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("smallest", [False, True])
@@ -39,7 +39,7 @@ def test_top_k(shape: tuple[int, ...], axis: int, part: float, smallest: bool) -
         check("selection", lambda w: w(TopKOp(w[0], axis, count, smallest)), x)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("smallest", [False, True])
 def test_types(dtype: Any, smallest: bool) -> None:

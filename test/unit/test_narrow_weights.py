@@ -23,7 +23,7 @@ def widened(m: Model, *shape: int, dtype: Any) -> SSAValue:
     return m(CastOp(m.weight(*shape, dtype=dtype), f32))
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.int8])
 def test_weights_are_widened_in_tiles(dtype: Any) -> None:
     def product(m: Model) -> SSAValue:

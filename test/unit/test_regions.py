@@ -44,11 +44,13 @@ def judge(seed: int, passes: Sequence[str], whiles: bool = False) -> dict[str, i
     return found
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_answers_are_the_same_to_the_bit(seed: int) -> None:
     judge(seed, MEMORY)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("seed", SEEDS[:12] + SEEDS[25:])
 def test_loops_that_end_early_keep_the_answer(seed: int) -> None:
     judge(seed, MEMORY, whiles=True)
@@ -91,6 +93,7 @@ def compiled(module: ModuleOp, threads: int, reuse: bool, ctx: object, inputs: d
         return execute(build_plan(module, ctx, config), inputs)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("whiles", [False, True])
 @pytest.mark.parametrize("seed", COMPILED)
 def test_code_keeps_the_answer(seed: int, whiles: bool) -> None:

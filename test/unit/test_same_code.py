@@ -36,6 +36,7 @@ FOR_ONE_SHAPE = {reflected}
 """What is made for the present sizes only, so far; a guard says so."""
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("build", DYNAMIC_MODELS, ids=lambda build: build.__name__)
 def test_the_same_loops_whatever_they_are_made_for(build: Build) -> None:
     (first, guards), (other, others) = (loops_of(build, best) for best in ((64, 96), (80, 112)))

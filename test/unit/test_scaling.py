@@ -112,7 +112,7 @@ def run(build: Build, count: int, **options: Any) -> mi.Engine:
     return engine
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize(("build", "count"), (QUICK | WIDE).items(), ids=[build.__name__ for build in QUICK | WIDE])
 def test_many_ops_compile(build: Build, count: int) -> None:
     run(build, count)

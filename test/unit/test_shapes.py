@@ -224,6 +224,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.build.__name__)
 def test_results_at_many_shapes(case: Case) -> None:
     model, engine = model_of(case.build), compiled(case.build, case.dims)

@@ -244,7 +244,7 @@ def _check(dtype: str, folded: bool, optimize: bool) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled(dtype: str) -> None:
     _check(dtype, folded=False, optimize=True)
@@ -257,7 +257,7 @@ def test_compiled_one_by_one(dtype: str) -> None:
     _check(dtype, folded=False, optimize=False)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_folded(dtype: str) -> None:
     _check(dtype, folded=True, optimize=True)
