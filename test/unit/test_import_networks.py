@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graph_cases import random
-from import_cases import Case, check, imported, kinds, one_node
+from import_cases import Case, check, computed, imported, kinds, one_node
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph.values import Array
@@ -239,6 +239,14 @@ def scale(value: float) -> Array:
 )
 def test_quantization(case: Case) -> None:
     check(case)
+
+
+def test_zeros_are_quantised_with_a_scale_of_1() -> None:
+    """As ONNX Runtime does; by ONNX's definition they are divided by a scale of 0."""
+    case = Case("DynamicQuantizeLinear", [np.zeros(3, np.float32)], 11, results=3)
+    levels, scale, zero = computed(*one_node(case)).values()
+    assert not levels.any()
+    assert (scale, zero) == (1, 0)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
+from ....dialects.graph.activation import ClipOp
 from ....dialects.graph.contraction import MatmulOp
 from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.elementwise import DivOp, MulOp, SubOp
+from ....dialects.graph.elementwise import DivOp, EqualOp, MulOp, SubOp, WhereOp
 from ....dialects.graph.narrow import is_narrow_float
 from ....dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
+from ....dialects.graph.reduction import ReduceMaxOp, ReduceMinOp
+from ....dialects.graph.unary import RoundOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.symbolic.sizes import equal, equal_shapes
 from ..node import Handler, Node
@@ -125,6 +128,26 @@ def _quantize_linear(node: Node) -> SSAValue:
     return node.reshape(result, grain.whole)
 
 
+def own_range(node: Node, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The scale and the zero point, in ui8, by the range of what is there and 0; where all is 0, the scale is 1.
+
+    By ONNX's definition it is 0 then, and numbers are divided by that; ONNX Runtime has 1.
+    """
+    axes, nought = range(len(shape_of(x))), node.scalar(0, x)
+    low = node.emit(ClipOp(node.emit(ReduceMinOp(x, axes)), None, 0.0))
+    high = node.emit(ClipOp(node.emit(ReduceMaxOp(x, axes)), 0.0, None))
+    extent = node.emit(DivOp(node.emit(SubOp(high, low)), node.scalar(255, x)))
+    scale = node.emit(WhereOp(node.emit(EqualOp(extent, nought)), node.scalar(1, x), extent))
+    zero = node.emit(ClipOp(node.emit(DivOp(node.emit(SubOp(nought, low)), scale)), 0.0, 255.0))
+    return scale, node.cast(node.emit(RoundOp(zero)), _UINT8)
+
+
+def _dynamic_quantize_linear(node: Node) -> list[SSAValue]:
+    x = node.operand(0)
+    scale, zero = own_range(node, x)
+    return [node.emit(QuantizeOp(x, scale, zero, _UINT8)), scale, zero]
+
+
 def _centred(node: Node, index: int, zero_point: int, axis: int) -> SSAValue:
     """An operand as i32 minus its zero point, which may have one entry for each place along an axis."""
     value = node.cast(node.operand(index), i32)
@@ -188,6 +211,7 @@ HANDLERS: dict[str, Handler] = {
     "com.microsoft.DequantizeLinear": _dequantize_linear,
     "QuantizeLinear": _quantize_linear,
     "DequantizeLinear": _dequantize_linear,
+    "DynamicQuantizeLinear": _dynamic_quantize_linear,
     "MatMulInteger": _matmul_integer,
     "ConvInteger": _conv_integer,
     "QLinearMatMul": _qlinear_matmul,

@@ -11,19 +11,19 @@ from math import prod
 from xdsl.dialects.builtin import IntegerType, Signedness, f32
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.activation import ClipOp, LeakyReluOp
+from ....dialects.graph.activation import LeakyReluOp
 from ....dialects.graph.base import GraphOp
 from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.elementwise import AddOp, MulOp, WhereOp
 from ....dialects.graph.movement import ConcatOp, TransposeOp
 from ....dialects.graph.quantization import DequantizeOp, QuantizeOp
-from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceMinOp, SoftmaxOp
-from ....dialects.graph.unary import RoundOp, SigmoidOp
+from ....dialects.graph.reduction import ReduceMeanOp, SoftmaxOp
+from ....dialects.graph.unary import SigmoidOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.graph.windows import AvgPoolOp
 from ....dialects.symbolic.sizes import equal_shapes
 from ..handlers.contraction import convolution
-from ..handlers.quantization import parameter
+from ..handlers.quantization import own_range, parameter
 from ..handlers.windows import check_rank, read_window
 from ..node import Handler, Node
 
@@ -157,14 +157,7 @@ def _added(node: Node, value: SSAValue, index: int) -> SSAValue:
 def _dynamic_quantize_matmul(node: Node) -> SSAValue:
     """The left operand is quantised to ui8 by its own range, as DynamicQuantizeLinear does."""
     x = node.operand(0)
-    axes = range(len(shape_of(x)))
-    low = node.emit(ClipOp(node.emit(ReduceMinOp(x, axes)), None, 0.0))
-    high = node.emit(ClipOp(node.emit(ReduceMaxOp(x, axes)), 0.0, None))
-    extent = node.emit(DivOp(node.emit(SubOp(high, low)), node.scalar(255, x)))
-    nothing = node.emit(EqualOp(extent, node.scalar(0, x)))
-    scale = node.emit(WhereOp(nothing, node.scalar(1, x), extent))
-    zero = node.emit(ClipOp(node.emit(DivOp(node.emit(SubOp(node.scalar(0, x), low)), scale)), 0.0, 255.0))
-    zero = node.cast(node.emit(RoundOp(zero)), _UINT8)
+    scale, zero = own_range(node, x)
     a = node.emit(DequantizeOp(node.emit(QuantizeOp(x, scale, zero, _UINT8)), scale, zero))
     b = unquantized(node, node.operand(1), node.operand(2), node.optional(3), -1)
     return _added(node, node.emit(MatmulOp(a, b)), 4)
