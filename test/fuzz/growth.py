@@ -116,8 +116,11 @@ def wide_array(array: Array) -> Array:
     return array.astype(np.float64) if array.dtype in FLOATS else array
 
 
-def evaluated(nodes: Sequence[NodeProto], opset: int, inputs: dict[str, Array]) -> list[Array]:
-    """The last node's results by onnx.reference; Misfit where their shapes are not those that ONNX infers."""
+def evaluated(nodes: Sequence[NodeProto], opset: int, inputs: dict[str, Array], wide: bool = False) -> list[Array]:
+    """The last node's results by onnx.reference; Misfit where their shapes are not those that ONNX infers.
+
+    `wide`: nodes and inputs have float64 for every float, which not all operators may give.
+    """
     graph = helper.make_graph(
         nodes,
         "one",
@@ -126,7 +129,7 @@ def evaluated(nodes: Sequence[NodeProto], opset: int, inputs: dict[str, Array]) 
     )
     model = _model(graph, opset)
     results = evaluate(model, inputs)
-    if not as_inferred(model, results):
+    if not as_inferred(model, results, wide):
         raise Misfit
     return results
 
@@ -137,14 +140,14 @@ def _model(graph: GraphProto, opset: int) -> ModelProto:
     return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
-def as_inferred(model: ModelProto, results: Sequence[Array]) -> bool:
-    """Whether results have the types and shapes that ONNX infers.
+def as_inferred(model: ModelProto, results: Sequence[Array], wide: bool = False) -> bool:
+    """Whether results have the types and shapes that ONNX infers, or with `wide` float64 for another float.
 
     The reference has its own mind on windows that are rounded up beside padding on one side only, for example.
     """
     for value, array in zip(shape_inference.infer_shapes(model).graph.output, results, strict=True):
         kind = value.type.tensor_type
-        is_wide = array.dtype == np.float64 and kind.elem_type in WIDE
+        is_wide = wide and array.dtype == np.float64 and kind.elem_type in WIDE
         if kind.elem_type and kind.elem_type != onnx_type(array.dtype) and not is_wide:
             return False
         sizes = zip(kind.shape.dim, array.shape, strict=bool(kind.shape.dim))
@@ -349,7 +352,7 @@ class Growth:
             made = [widened(node) for node in nodes] if wide else nodes
             arrays = {value.name: value.wide if wide else value.array for value in taken}
             try:
-                found.append(evaluated(made, self.opset, arrays)[0])
+                found.append(evaluated(made, self.opset, arrays, wide)[0])
             except Exception as error:
                 raise Misfit from error
         value = Value(names[last], found[0], found[1], all(each.exact for each in taken))
@@ -381,7 +384,7 @@ class Growth:
     def _evaluated(self, node: NodeProto, operands: Sequence[Value]) -> list[tuple[Array, Array]]:
         try:
             narrow = evaluated([node], self.opset, {value.name: value.array for value in operands})
-            wide = evaluated([widened(node)], self.opset, {value.name: value.wide for value in operands})
+            wide = evaluated([widened(node)], self.opset, {value.name: value.wide for value in operands}, wide=True)
         except Exception as error:  # whatever the reference can't do is left out
             raise Misfit from error
         if [each.shape for each in narrow] != [each.shape for each in wide]:
