@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
@@ -30,7 +31,7 @@ def declare(g: Growth) -> None:
     """Adds a past and the present that is made of it and of a value, perhaps by way of something else."""
     x = g.pick(lambda value: value.rank > 0 and value.array.size > 0)
     grows = g.chance(0.7)
-    axis = g.axis(x)
+    axis = x.rank - 2 if x.rank > 2 and g.chance(0.5) else g.axis(x)
     shape = list(x.shape)
     if grows:
         shape[axis] = g.integer(0, 6)
@@ -42,6 +43,20 @@ def declare(g: Growth) -> None:
     if present.name in g.inputs:
         present = g.add("Identity", present, moves=True)
     g.caches[past.name] = present.name
+    if g.chance(0.5):
+        _attend(g, present)
+
+
+def _attend(g: Growth, present: Value) -> None:
+    """Attention over the present, whose last dimension but one is that of keys."""
+    if present.rank < 3 or not present.is_float or not present.array.size:
+        return
+    queries = g.weight([*present.shape[:-2], g.choose([1, 1, 3, 8]), present.shape[-1]], present.array.dtype)
+    with suppress(Misfit):
+        order = [*range(present.rank - 2), present.rank - 1, present.rank - 2]
+        scores = g.add("MatMul", queries, g.add("Transpose", present, perm=order, moves=True))
+        weights = g.add("Softmax", scores, axis=-1 if g.opset >= 13 else scores.rank - 1)
+        g.add("MatMul", weights, present)
 
 
 def _changed(g: Growth, x: Value) -> Value:
