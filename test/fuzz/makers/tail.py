@@ -77,6 +77,8 @@ def window(g: Growth) -> None:
         periodic=g.integer(0, 2),
         output_datatype=TensorProto.FLOAT,  # what ONNX defines it by, whatever it is rounded to
     )
+    # Blackman's ends are 0 but for rounding: that is kept from what divides by it.
+    made = g.add("Add", made, g.constant(np.array(1, np.float32)))
     g.add("Mul", x, made if made.array.dtype == x.array.dtype else g.add("Cast", made, to=kind))
 
 
