@@ -1,7 +1,7 @@
 """Is what a compiled graph gives right? Held against onnx.reference, in its own types and in float64, and ONNX Runtime.
 
-Exact results are the same as a peer's in every bit. Floats may be as far from float64 as their type lets them, or a
-few times as far as a peer's own: a cancellation costs everyone digits.
+Exact results are the same as a peer's in every bit. Floats may be as far from float64 as the coarsest type lets them
+that was on the way, or a few times as far as a peer's own: a cancellation costs everyone digits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from fuzz.growth import BFLOAT16, Case, distance, wide_array, widened
 from fuzz.growth import onnx_type as type_number
 from fuzz.reference import evaluate, runtime_of
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper, shape_inference
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
@@ -53,7 +53,7 @@ class Verdict:
 def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Verdict:
     """Compiles and runs a graph with every set of options. Graphs are small and valid: only what is not supported is
     refused, whatever else ends in an error is wrong."""
-    exact, peers = expected(case)
+    wanted = expected(case)
     wrong: list[str] = []
     default: Results = {}
     for label, chosen in options.items():
@@ -70,17 +70,41 @@ def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Ve
             wrong += [f"{label}: {name}: other bits" for name in default if not same_bits(default[name], found[name])]
         elif not default:
             default = found
-        wrong += [f"{label}: {fact}" for fact in differences(found, exact, peers)]
+        wrong += [f"{label}: {fact}" for fact in differences(found, *wanted)]
     return Verdict(tuple(wrong))
 
 
-def expected(case: Case) -> tuple[Results, list[Results]]:
-    """The results in float64, and those of each peer in the graph's own types, onnx.reference first."""
+def expected(case: Case) -> tuple[Results, list[Results], Mapping[str, float]]:
+    """The results in float64, those of each peer in the graph's own types, onnx.reference first, and `tolerances`."""
     exact = referred(in_float64(case.model), {name: wide_array(array) for name, array in case.inputs.items()})
     peers = [referred(case.model, case.inputs)]
     with suppress(Exception):  # whatever ONNX Runtime lacks
         peers.append(runtime(case))
-    return exact, peers
+    return exact, peers, tolerances(case.model)
+
+
+def tolerances(model: ModelProto) -> dict[str, float]:
+    """What a value may be off by as the coarsest float lets it that is on the way to it; 0 where there is none."""
+    found: dict[str, float] = {}
+    _tolerances(shape_inference.infer_shapes(model).graph, found)
+    return found
+
+
+def _tolerances(graph: GraphProto, found: dict[str, float]) -> float:
+    """Those of a graph's values, and the largest of them."""
+    kinds = [
+        (value.name, value.type.tensor_type.elem_type) for value in (*graph.input, *graph.value_info, *graph.output)
+    ]
+    for name, kind in (*kinds, *((tensor.name, tensor.data_type) for tensor in graph.initializer)):
+        found[name] = TOLERANCE.get(helper.tensor_dtype_to_np_dtype(kind), 0.0) if kind else 0.0
+    largest = max((found[name] for name, _ in kinds), default=0.0)
+    for node in graph.node:
+        inner = [_tolerances(attribute.g, found) for attribute in node.attribute if attribute.HasField("g")]
+        reached = max([*inner, *(found.get(name, 0.0) for name in node.input)], default=0.0)
+        for name in node.output:
+            found[name] = max(found.get(name, 0.0), reached)
+        largest = max(largest, reached)
+    return largest
 
 
 def referred(model: ModelProto, inputs: Results) -> Results:
@@ -131,21 +155,24 @@ def same_bits(one: Array, other: Array) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
 
 
-def differences(found: Results, exact: Results, peers: list[Results]) -> Iterator[str]:
-    """Outputs that are not as every peer has them."""
+def differences(
+    found: Results, exact: Results, peers: list[Results], coarsest: Mapping[str, float] | None = None
+) -> Iterator[str]:
+    """Outputs that are not as every peer has them; `coarsest` are `tolerances`, if they aren't those of their types."""
     for name, array in found.items():
-        facts = [_difference(array, exact[name], peer[name], [each[name] for each in peers]) for peer in peers]
+        tolerance = max(TOLERANCE.get(array.dtype, 0.0), (coarsest or {}).get(name, 0.0))
+        others = [each[name] for each in peers]
+        facts = [_difference(array, exact[name], peer, others, tolerance) for peer in others]
         # Peers differ where the standard leaves it open; who agrees with one of them is right.
         if all(facts):
             yield f"{name}: {facts[0]}"
 
 
-def _difference(array: Array, exact: Array, peer: Array, peers: list[Array]) -> str:
+def _difference(array: Array, exact: Array, peer: Array, peers: list[Array], tolerance: float) -> str:
     if array.dtype != peer.dtype or array.shape != peer.shape:
         return f"{array.dtype}{list(array.shape)} instead of {peer.dtype}{list(peer.shape)}"
     if array.dtype not in TOLERANCE:
         return "" if np.array_equal(array, peer) else f"{int((array != peer).sum())} elements differ"
-    tolerance = TOLERANCE[array.dtype]
     own = [distance(each, exact) for each in peers if each.shape == exact.shape]
     allowed = max(tolerance, FACTOR * max((each for each in own if each < BELIEVED * tolerance), default=0.0))
     error = distance(array, exact)

@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from fuzz import judge
+from fuzz.at_shapes import judged_at_shapes
 from fuzz.growth import Case, distance
 from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected, judged, same_bits
 from fuzz.reference import evaluate
@@ -38,6 +39,25 @@ def test_floats_may_be_as_far_off_as_their_type_lets_them() -> None:
     assert told(off(1.1 * TOLERANCE), off(0)) == ["y: off by 2.20e-05, allowed are 2.00e-05"]
     assert told(off(1.1 * TOLERANCE, np.float64), off(0, np.float64))[0].endswith("allowed are 1.00e-12")
     assert told(off(1e-2, np.float16), off(0, np.float16)) == []
+
+
+def test_floats_may_be_as_far_off_as_the_coarsest_float_on_the_way_lets_them() -> None:
+    text = """
+    g (double[3] x, bool c) => (double[3] y, double[3] z, double[3] w) {
+      half = Cast <to = 10> (x)
+      y = Cast <to = 11> (half)
+      z = Neg(x)
+      w = If (c) <
+        then_branch = t () => (double[3] p) { a = Cast <to = 1> (x)  p = Cast <to = 11> (a) },
+        else_branch = e () => (double[3] q) { q = Neg(z) }
+      >
+    }"""
+    inputs = {"x": np.array([1.0, -2.0, 1 / 3]), "c": np.array(True)}
+    exact, peers, coarsest = expected(Case(model_of(text), inputs))
+    assert {name: coarsest[name] for name in "yzw"} == {"y": 2e-2, "z": 1e-12, "w": 2e-5}
+    for error, told_of in ((1e-13, []), (1e-8, ["z"]), (1e-3, ["z", "w"]), (1, ["y", "z", "w"])):
+        found = {name: array + error for name, array in exact.items()}
+        assert [fact[0] for fact in differences(found, exact, peers, coarsest)] == told_of
 
 
 def test_floats_may_be_a_few_times_as_far_off_as_a_believed_peer() -> None:
@@ -102,7 +122,7 @@ Run = Callable[[Case, Mapping[str, Any]], Mapping[str, Array]]
 
 def verdict(monkeypatch: pytest.MonkeyPatch, harm: Callable[[str, Array], Array], *labels: str) -> Verdict:
     """The judgement of some sets of options, where each has the right result, changed by `harm`."""
-    given, (exact, _) = case(), expected(case())
+    given, (exact, *_) = case(), expected(case())
     (name,) = exact
 
     def run(case: Case, options: Mapping[str, Any]) -> Mapping[str, Array]:
@@ -242,3 +262,13 @@ def test_what_is_held_by_something_else(body: str) -> None:
     assert not np.array_equal(cast(Any, ReferenceEvaluator(model)).run(None, x)[0], HELD[body])
     for found in (evaluate(model, x)[0], *mi.compile(model, threads=1)(x).values()):
         np.testing.assert_array_equal(found, HELD[body])
+
+
+def test_shapes_at_which_the_reference_gives_up_are_left_out() -> None:
+    text = "g (float[n] x, bool[4] c) => (float[?] y) { y = Compress <axis = 0> (x, c) }"
+    calls = [{"x": np.ones(size, np.float32), "c": np.array([True, False, True, True])} for size in (6, 3, 4)]
+    first, *others = calls
+    case = Case(model_of(text), first, {"n": (3, 6, 6)}, others)
+    with pytest.raises(IndexError):
+        expected(Case(case.model, calls[1]))
+    assert judged_at_shapes(case, "dims").wrong == ()
