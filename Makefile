@@ -4,21 +4,25 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; 
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+CHECKS := check-format check-lint check-types check-layers check-lit
 
 # What Python has compiled is kept: tests start a hundred processes that import the same files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo faults fuzz test test-all test-cuda checks check-format check-lint check-types check-layers check-lit format clean
+.PHONY: demo faults fuzz test test-all test-cuda checks $(CHECKS) format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
 
-# All checks are run, whichever fails, on as many processes as there are cores; pytest's summary comes last.
-# test-all runs the slow ones too, and checks kernels on an emulated GPU beside the CPU.
-# A process that dies has its test's name reported and the others go on.
+# All checks are run, whichever fails, on as many processes as there are cores; pytest's summary comes last but for
+# complaints about types: pyright is one process, which runs beside all others. test-all runs the slow tests too, and
+# checks kernels on an emulated GPU beside the CPU. A process that dies has its test's name reported and the others go on.
 test test-all: $(VENV)/.installed-dev
-	@$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 checks; checks=$$?; \
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow and not cuda",--gpu -m "not cuda") && exit $$checks
+	@mkdir -p build; $(BIN)/pyright >build/types.txt 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 $(filter-out check-types,$(CHECKS)); checks=$$?; \
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q --numprocesses=auto --dist=worksteal $(if $(filter test,$@),-m "not slow and not cuda",--gpu -m "not cuda"); tests=$$?; \
+	wait $$types || { checks=1; cat build/types.txt; }; \
+	test $$tests -eq 0 && exit $$checks
 
 # What needs an NVIDIA GPU and CuPy; where there is none, each test says so and is skipped.
 test-cuda: $(VENV)/.installed-dev
@@ -35,7 +39,7 @@ fuzz: $(VENV)/.installed-dev
 faults: $(VENV)/.installed-dev
 	@PYTHONPATH=.:test $(BIN)/python -m faults $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED))
 
-checks: check-format check-lint check-types check-layers check-lit
+checks: $(CHECKS)
 
 check-format: $(VENV)/.installed-dev
 	@$(BIN)/ruff format --check --quiet --output-format concise .
