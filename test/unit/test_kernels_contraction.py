@@ -24,12 +24,12 @@ from mini_infer.runtime.targets import machine_of, target_attribute
 
 
 def test_sizes_of_products() -> None:
-    chosen = [SIZES[index] for index in range(0, len(SIZES), 9)]
+    chosen = [SIZES[index] for index in range(0, len(SIZES), 13)]
     runs = spread(chosen)
     assert {name.partition("_")[0] for run in runs for name in run.names} == {"matmul"}
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("group", GROUPS)
 def test_contractions(group: str) -> None:
     spread(GROUPS[group][::2])
@@ -52,7 +52,7 @@ def test_double_precision() -> None:
         assert set(run.schedules) == {"panels"}
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("dtype", [np.int32, np.int16, np.uint16, np.int64, np.float16])
 def test_other_types_are_slow_but_right(dtype: Any) -> None:
     cases = [

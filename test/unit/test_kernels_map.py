@@ -245,7 +245,7 @@ def test_special_resizes(name: str) -> None:
     check("map", lambda w: w(ResizeOp(w[0], shape, **RESIZES[name])), numbers(*size), tolerance=1e-5)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("options", [{}, {"exclude_outside": True}, {"coordinate": "align_corners"}], ids=str)
 @pytest.mark.parametrize("width", [29, 30, 31, 60])
 @pytest.mark.parametrize("mode", ["linear", "cubic"])

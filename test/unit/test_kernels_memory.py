@@ -29,7 +29,7 @@ def test_every_schedule_has_cases_and_code() -> None:
         assert callable(lower_kernels.code_of(name))
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("schedule", CASES)
 def test_some_sizes(schedule: str) -> None:
     cases = [case(size) for case, size in zip(CASES[schedule].values(), cycle(SPREAD[schedule]))]

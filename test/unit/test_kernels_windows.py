@@ -33,7 +33,7 @@ WINDOWS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda window: "x".join(map(str, window["kernel"])))
 def test_pools(layout: str, window: dict[str, Any]) -> None:

@@ -82,6 +82,7 @@ def test_accuracy(name: str, lanes: int) -> None:
     assert wrong == 0
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 3.0, 4.0, 0.5, -0.5, -1.0, -2.0, 1.7, -3.0])
 def test_power_with_a_constant_exponent(exponent: float) -> None:
     body = f"%e = arith.constant {exponent} : f32\n%r = math.powf %a, %e : f32"

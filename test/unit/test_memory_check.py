@@ -292,6 +292,7 @@ def test_wrong_options_are_named(options: dict[str, Any], message: str) -> None:
         mi.plan_memory(MODELS["perceptron"](), disable_inplace=("addition",))
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("options", [{}, {"planner": "pools"}, {"enable_graph_optimization": False}])
 def test_the_plan_without_code_is_the_engines(name: str, options: dict[str, Any]) -> None:

@@ -46,10 +46,10 @@ STRATEGIES = (
 BATCH = 50
 
 
-SLOW = [pytest.param(batch, marks=pytest.mark.slow) for batch in range(2, 200)]
+SLOW = [pytest.param(batch, marks=pytest.mark.slow) for batch in range(1, 200)]
 
 
-@pytest.mark.parametrize("batch", [*range(2), *SLOW])
+@pytest.mark.parametrize("batch", [0, *SLOW])
 def test_answers_are_the_same_to_the_bit(batch: int) -> None:
     for seed in range(batch * BATCH, (batch + 1) * BATCH):
         ctx, module, inputs = random_program(seed, length=8 if seed % 3 else 30)

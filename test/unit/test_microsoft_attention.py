@@ -106,7 +106,7 @@ def test_meaning(case: Case) -> None:
     check(case)
 
 
-@pytest.mark.thinned(7)
+@pytest.mark.thinned(11)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_compiled(case: Case) -> None:
     check(case, compiled=True)

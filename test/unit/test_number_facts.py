@@ -79,7 +79,7 @@ def test_powers_of_integers(dtype: str) -> None:
         assert [int(each) % 2**bits for each in result] == [pow(int(base), exponent, 2**bits) for base in x]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_wrap_and_are_divided_toward_zero(dtype: str) -> None:
     x = _ends(dtype)
