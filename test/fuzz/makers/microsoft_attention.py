@@ -10,6 +10,8 @@ from fuzz.growth import Growth, Maker, Value
 from fuzz.makers.microsoft import DOMAIN, NARROW, narrow, single
 from fuzz.makers.microsoft_quantised import known, numbers
 
+from mini_infer.dialects.graph.values import Array
+
 
 def _mask(g: Growth, batch: int, rows: int, keys: int, causal: int) -> Value | None:
     """Which keys count: by their number, their ends and beginnings, one by one, for all rows or each.
@@ -111,6 +113,15 @@ def rotated(g: Growth) -> None:
     g.add("RotaryEmbedding", x, g.constant(places), *tables, domain=DOMAIN, interleaved=g.integer(0, 2), **options)
 
 
+def _told(g: Growth, array: Array) -> Value:
+    """Numbers that are known, or are given in a run."""
+    if g.chance(0.5):
+        return g.constant(array)
+    value = g.input(array.shape, array.dtype)
+    value.array[...] = array
+    return value
+
+
 def grouped(g: Growth) -> None:
     """Heads that share keys, in a cache that each batch entry has filled up to a place of its own."""
     dtype = g.dtype if g.dtype in NARROW else np.dtype(np.float32)
@@ -138,7 +149,7 @@ def grouped(g: Growth) -> None:
     angles = g.random.uniform(0, 3, [32, size // 2])
     tables = [g.constant(each(angles).astype(dtype)) for each in (np.cos, np.sin)] if turned else [None, None]
     scores = g.weight([1, 1, rows, before + rows], dtype) if room == before + rows and g.chance(0.2) else None
-    lengths = [g.constant(last.astype(np.int32)), g.constant(np.array(before + rows, np.int32))]
+    lengths = [_told(g, last.astype(np.int32)), _told(g, np.array(before + rows, np.int32))]
     g.is_fixed = True  # lengths and places are those of these sizes
     g.add(
         *("GroupQueryAttention", first[0], *(first[1:] or [None, None]), *(caches if room else [None, None])),
