@@ -2,11 +2,12 @@
 
 One file per family of ops; an op is one class with its operands, its type rule and its meaning in numpy. A name is
 imported from the file that defines it; dialect.py lists all ops.
-Importing this package repairs how xDSL reads and writes text and makes operations (see ../xdsl_repairs.py).
+Importing this package repairs how xDSL reads and writes text, makes and verifies operations (see ../xdsl_repairs.py).
 """
 
-from ..xdsl_repairs import repair_construction, repair_sizes, repair_text
+from ..xdsl_repairs import repair_construction, repair_sizes, repair_text, repair_verification
 
 repair_construction()
 repair_sizes()
 repair_text()
+repair_verification()

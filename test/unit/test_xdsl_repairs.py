@@ -42,6 +42,7 @@ def complaint(text):
     return ""
 
 MAKING
+VERIFYING
 ops = [each for dialect in (arith.Arith, vector.Vector) for each in dialect.operations]
 print(json.dumps({
     "float": Parser(ctx, "dense<[0x7F800000]> : tensor<1xf32>").parse_attribute().get_values()[0],
@@ -49,6 +50,7 @@ print(json.dumps({
     "label": complaint(LABEL),
     "splats": [DenseIntOrFPElementsAttr.from_list(VectorType(f32, [2]), each).is_splat() for each in SPLATS],
     "made": made_operations(),
+    "verified": verified_operations(),
     "traits": {op.name: [type(trait).__name__ for trait in op.traits.traits] for op in ops},
 }))
 """
@@ -74,6 +76,40 @@ def made_operations():
     inside = inside and type(add.results[:1]) is type(add.results)
     return [calls, *map(str, (add, jump, outer, add.properties, add.location, places, inside))]
 """
+VERIFYING = """
+def verified_operations():
+    from xdsl.dialects import arith, vector
+    from xdsl.dialects.builtin import IntegerAttr, VectorType, f32, i32, i64
+    from xdsl.ir import Block, Region
+    number, other = (arith.ConstantOp(IntegerAttr(1, type)).result for type in (i64, i32))
+    given = [number, number]
+    wrong = [
+        arith.AddiOp.create(operands=[number, other], result_types=[i64]),
+        arith.AddiOp.create(operands=[number], result_types=[i64]),
+        arith.AddiOp.create(operands=given, result_types=[f32]),
+        arith.AddiOp.create(operands=given, result_types=[i64, i64]),
+        arith.AddiOp.create(operands=given, result_types=[i64], regions=[Region()]),
+        arith.AddiOp.create(operands=given, result_types=[i64], successors=[Block()]),
+        vector.LoadOp.create(operands=given, result_types=[VectorType(i64, [4])]),
+    ]
+    complaints = []
+    for op in wrong:
+        try:
+            op.verify_()
+            complaints.append("")
+        except Exception as error:
+            complaints.append(str(error))
+    add = arith.AddiOp(number, number)
+    add.verify()
+    calls = 0
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+    sys.setprofile(count)
+    add.verify()
+    sys.setprofile(None)
+    return [calls, *complaints]
+"""
 LABEL = 'func.func @f() {\n  "cf.br"()[^0] : () -> ()\n^0:\n  func.return\n}'
 
 OWN: re.Pattern[str] = MLIRLexer._unescaped_characters_regex  # pyright: ignore[reportPrivateUsage]
@@ -84,6 +120,7 @@ def alone() -> dict[str, Any]:
     """What xDSL does without us."""
     program = (
         ALONE.replace("MAKING", MAKING)
+        .replace("VERIFYING", VERIFYING)
         .replace("LABEL", repr(LABEL))
         .replace("SPLATS", "((0.0, -0.0), (float('nan'), float('nan')))")
     )
@@ -127,6 +164,16 @@ def test_operations_are_made_in_fewer_steps() -> None:
     theirs, *expected = alone()["made"]
     assert made == expected
     assert calls < 0.75 * theirs, f"xDSL makes an operation in {theirs} calls now"
+
+
+def test_operations_are_verified_in_fewer_steps_with_the_same_complaints() -> None:
+    names: dict[str, Any] = {"sys": sys}
+    exec(VERIFYING, names)
+    calls, *complaints = names["verified_operations"]()
+    theirs, *expected = alone()["verified"]
+    assert complaints == expected
+    assert all(complaints)
+    assert calls < 0.75 * theirs, f"xDSL verifies an operation in {theirs} calls now"
 
 
 EFFECTS: dict[str, type[OpTrait]] = {
