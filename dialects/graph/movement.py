@@ -257,7 +257,7 @@ class PadOp(MovementOp):
         require(min((*low, *high, 0)) >= 0, "pads must not be negative; a slice takes elements away")
         require(mode in PAD_MODES, f'mode is one of {", ".join(PAD_MODES)}, got "{mode}"')
         if mode != "constant":
-            empty = any(size == 0 and before + after > 0 for size, before, after in zip(shape, low, high, strict=True))
+            empty = any(not size and before + after > 0 for size, before, after in zip(shape, low, high, strict=True))
             require(not empty, f"there is nothing to {mode} along an axis without elements")
         padded = [size + before + after for size, before, after in zip(shape, low, high, strict=True)]
         return [tensor(element_type_of_value(self.x), padded)]

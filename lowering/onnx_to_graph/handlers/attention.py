@@ -26,7 +26,7 @@ from ....dialects.graph.indexing import GatherOp
 from ....dialects.graph.movement import ConcatOp, TransposeOp
 from ....dialects.graph.reduction import SoftmaxOp
 from ....dialects.graph.values import element_type_of_value, is_bool, shape_of
-from ....dialects.symbolic.sizes import surely_below
+from ....dialects.symbolic.sizes import equal, surely_below
 from ..node import Handler, Node, Result
 from ..types import element_type
 from .indexing import positions
@@ -126,7 +126,7 @@ def _mask(node: Node, rows: int, keys: int) -> tuple[SSAValue | None, bool]:
 def _of_all_keys(node: Node, mask: SSAValue, keys: int) -> SSAValue:
     """A mask that is too short leaves out the last keys. Before opset 24 one of a single key is for all of them."""
     shape = shape_of(mask)
-    if not shape or shape[-1] >= keys or (node.opset < 24 and shape[-1] == 1):
+    if not shape or shape[-1] >= keys or (node.opset < 24 and equal(shape[-1], 1)):
         return mask
     if node.opset < 24:
         raise node.invalid(f"a mask of shape {list(shape)} for {keys} keys")
