@@ -24,6 +24,7 @@ from fuzz.makers import (
     space,
     tail,
 )
+from onnx import defs
 
 MICROSOFT = (microsoft, microsoft_attention, microsoft_quantised)
 FAMILIES = (elementwise, movement, networks, control, numbers, space, tail, sequences, sizes, *MICROSOFT)
@@ -41,11 +42,20 @@ def grown(seed: int, operators: Sequence[str] = (), caches: bool = False) -> Cas
     Raises ValueError where no maker makes an operator, or they fit nowhere.
     """
     wanted = {operator: makers_of(operator) for operator in operators}
+    oldest = max(map(_since, operators), default=0)
     for attempt in range(TRIES if all(wanted.values()) else 0):
+        g = Growth(seed + attempt * 2**32)
+        g.opset = max(g.opset, oldest)
         with suppress(Misfit):
-            return _grown(Growth(seed + attempt * 2**32), wanted, caches)
+            return _grown(g, wanted, caches)
     counts = ", ".join(f"{operator} ({len(makers)} makers)" for operator, makers in wanted.items())
     raise ValueError(f"no graph holds {counts}")
+
+
+def _since(operator: str) -> int:
+    """The opset that brought an operator of ONNX's own."""
+    known = defs.get_all_schemas_with_history()
+    return min((each.since_version for each in known if (each.domain, each.name) == ("", operator)), default=0)
 
 
 def _grown(g: Growth, wanted: Mapping[str, Sequence[Maker]], caches: bool) -> Case:
