@@ -95,6 +95,8 @@ def widened(node: NodeProto) -> NodeProto:
     """A node that makes float64 where the given one makes another float."""
     wide = NodeProto()
     wide.CopyFrom(node)
+    if node.op_type == "ConstantOfShape" and not node.attribute:
+        wide.attribute.append(helper.make_attribute("value", numpy_helper.from_array(np.zeros(1))))
     for attribute in wide.attribute:
         if attribute.name in TYPE_ATTRIBUTES and attribute.i in WIDE:
             attribute.i = TensorProto.DOUBLE
@@ -389,8 +391,6 @@ class Growth:
             raise Misfit from error
         if [each.shape for each in narrow] != [each.shape for each in wide]:
             raise Misfit
-        if not any(value.is_float for value in operands):
-            wide = [wide_array(each) for each in wide]  # floats of its own
         return list(zip(narrow, wide, strict=True))
 
     def _check(self, value: Value, exact: bool) -> None:

@@ -246,7 +246,7 @@ def mel_scale(g: Growth) -> None:
     kinds = [g.choose([np.int32, np.int64])] * 3 + [np.float32] * 2
     given = zip((bands, length, rate, low, high), kinds, strict=True)
     operands = [g.constant(np.array(number, kind)) for number, kind in given]
-    weights = g.add("MelWeightMatrix", *operands, output_datatype=onnx_type(g.dtype) if g.chance(0.7) else None)
+    weights = g.add("MelWeightMatrix", *operands, output_datatype=onnx_type(g.dtype))
     rows = g.weight([*g.shape(g.integer(0, 2)), g.integer(1, 5), length // 2 + 1], weights.array.dtype)
     g.add("MatMul", rows, weights)
 
@@ -266,19 +266,19 @@ def counted_runs(g: Growth) -> None:
         count += len(runs)
     places = [int(each) for each in g.random.permutation(count + g.integer(0, 3))[:count]]
     weights = [g.integer(1, 9) / 4 for _ in range(count)] if g.chance(0.6) else None
-    g.add(
+    options: dict[str, Any] = {"max_gram_length": longest, "max_skip_count": g.integer(0, 4), "weights": weights}
+    counter = helper.make_node(
         "TfIdfVectorizer",
-        x,
+        [x.name],
+        ["t"],
         mode=g.choose(["TF", "IDF", "TFIDF"]),
         min_gram_length=g.integer(1, longest + 1),
-        max_gram_length=longest,
-        max_skip_count=g.integer(0, 4),
         pool_int64s=pool,
         ngram_counts=starts,
         ngram_indexes=places,
-        weights=weights,
-        moves=True,
+        **{name: value for name, value in options.items() if value is not None},
     )
+    g.chain([counter, helper.make_node("Cast", ["t"], ["y"], to=onnx_type(g.dtype))], [x])  # floats of the graph's kind
 
 
 def flexible(g: Growth) -> None:
