@@ -21,12 +21,8 @@ def campaign(folder: Path, *options: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(4, marks=pytest.mark.slow)])
-def test_graphs(seed: int, tmp_path: Path) -> None:
-    campaign(tmp_path, "--graphs", "3", "--files", "0", "--sets", "2", "--seed", str(seed))
-
-
-def test_files(tmp_path: Path) -> None:
-    campaign(tmp_path, "--graphs", "0", "--files", "8")
+def test_graphs_and_files(seed: int, tmp_path: Path) -> None:
+    campaign(tmp_path, "--graphs", "3", "--files", "8", "--sets", "2", "--seed", str(seed))
 
 
 @pytest.mark.slow
