@@ -27,6 +27,7 @@ from ....dialects.graph.elementwise import (
     XorOp,
 )
 from ....dialects.graph.movement import BroadcastToOp
+from ....dialects.graph.quantization import DequantizeOp, QuantizeOp
 from ....dialects.graph.unary import (
     AbsOp,
     CeilOp,
@@ -249,6 +250,8 @@ class DropOperandBroadcast(GraphPattern):
     def match_and_rewrite(self, op: ElementwiseOp, rewriter: PatternRewriter, /) -> None:
         if not any(isinstance(operand.owner, BroadcastToOp) for operand in op.operands):
             return
+        if isinstance(op, QuantizeOp | DequantizeOp) and any(shape_of(each) for each in op.operands[1:]):
+            return  # a scale of several entries has no operand that is smaller
         operands = [
             operand.owner.operands[0] if isinstance(operand.owner, BroadcastToOp) else operand
             for operand in op.operands

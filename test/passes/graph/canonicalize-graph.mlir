@@ -73,3 +73,15 @@ func.func @scaled(%x: tensor<1x2x5xf32>) -> tensor<1x2x5xf32> {
   %1 = graph.mul %0, %c : (tensor<1x2x5xf32>, tensor<2x1xf32>) -> tensor<1x2x5xf32>
   func.return %1 : tensor<1x2x5xf32>
 }
+
+// -----
+
+// An operand is not made smaller than the scales that it is quantised by.
+// CHECK-LABEL: @quantised_by_columns
+// CHECK:         %[[WIDE:.*]] = graph.broadcast_to %x
+// CHECK-NEXT:    graph.quantize %[[WIDE]]
+func.func @quantised_by_columns(%x: tensor<1x3xf32>, %s: tensor<3x1xf32>) -> tensor<2x3x3xui8> {
+  %0 = graph.broadcast_to %x {shape = array<i64: 2, 3, 3>} : (tensor<1x3xf32>) -> tensor<2x3x3xf32>
+  %1 = graph.quantize %0, %s {to = ui8} : (tensor<2x3x3xf32>, tensor<3x1xf32>) -> tensor<2x3x3xui8>
+  func.return %1 : tensor<2x3x3xui8>
+}
