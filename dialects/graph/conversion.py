@@ -149,8 +149,8 @@ class BitcastOp(ElementwiseOp):
         if x.dtype == np.bool_:
             x = (x.view(np.uint8) != 0).astype(np.uint8)
         if self.to == IntegerType(1):
-            return ((x.view(np.uint8) != 0).reshape(x.shape),)
-        return (x.view(numpy_dtype(self.to)).reshape(x.shape),)
+            return ((x.view(np.uint8) != 0).reshape(arrays[0].shape),)
+        return (x.view(numpy_dtype(self.to)).reshape(arrays[0].shape),)
 
 
 def _width(element_type: Attribute) -> int:
