@@ -57,6 +57,7 @@ def test_reduce(op_type: str) -> None:
         Case("CumSum", [X, np.array(1)], 14, known=[1]),
         Case("CumSum", [X, np.array(-1)], 11, {"exclusive": 1, "reverse": 1}, known=[1]),
         Case("Hardmax", [X], 13, {"axis": 1}),
+        Case("Hardmax", [np.zeros((3, 0, 2), np.float32)], 13, {"axis": 1}),
     ],
     ids=str,
 )

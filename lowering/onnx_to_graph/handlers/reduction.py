@@ -140,8 +140,10 @@ def _hardmax(node: Node) -> SSAValue:
     axis = node.axis(-1 if node.opset >= 13 else 1, len(shape))
     if node.opset < 13:
         x = node.reshape(x, (*shape[:axis], prod(shape[axis:])))
-    place = node.emit(ArgMaxOp(x, axis, keepdims=True))
     count = shape_of(x)[axis]
+    if not count:
+        return node.reshape(x, shape)
+    place = node.emit(ArgMaxOp(x, axis, keepdims=True))
     places = node.reshape(positions(node, count), (count, *[1] * (len(shape_of(x)) - axis - 1)))
     return node.reshape(node.cast(node.emit(EqualOp(place, places)), element_type_of_value(x)), shape)
 
