@@ -36,7 +36,7 @@ def is_integer_dtype(array: Array) -> bool:
     return array.dtype.kind in "iu"
 
 
-def _rounded(result: Array, like: Array) -> Array:
+def rounded(result: Array, like: Array) -> Array:
     """A result that was computed on widened arrays, in the type of these arrays unless it is no float."""
     return result.astype(like.dtype) if is_float_dtype(like.dtype) and is_float_dtype(result.dtype) else result
 
@@ -68,7 +68,7 @@ class UnaryOp(ElementwiseOp, ABC):
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         (x,) = arrays
         with np.errstate(all="ignore"):
-            return (_rounded(self.compute(widened(x)), x),)
+            return (rounded(self.compute(widened(x)), x),)
 
 
 class BinaryOp(ElementwiseOp, ABC):
@@ -100,7 +100,7 @@ class BinaryOp(ElementwiseOp, ABC):
     def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
         a, b = arrays
         with np.errstate(all="ignore"):
-            return (_rounded(self.compute(widened(a), widened(b)), a),)
+            return (rounded(self.compute(widened(a), widened(b)), a),)
 
 
 @irdl_op_definition

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition
 
 from .base import require, require_computed
-from .elementwise import UnaryOp
+from .elementwise import UnaryOp, rounded
 from .values import (
     AnyTensor,
     Array,
@@ -69,6 +69,15 @@ class FloatUnaryOp(UnaryOp, ABC):
     @override
     def check(self, element_type: Attribute) -> None:
         require(is_float(element_type), f"needs a float type, got {element_type}")
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        """Numbers of 32 bits are computed in 64: numpy's functions of 32 are as good as the CPU lets them be, and
+        constants are to be the same wherever a model is compiled."""
+        (x,) = arrays
+        (result,) = super().evaluate(x.astype(np.float64) if x.dtype == np.float32 else x)
+        with np.errstate(all="ignore"):
+            return (rounded(result, x),)
 
 
 class FloatTestOp(FloatUnaryOp, ABC):

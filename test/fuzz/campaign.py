@@ -114,7 +114,10 @@ def _graph(trial: Trial) -> Finding:
     except Exception as error:
         return Finding(trial, "exception", f"of the fuzzer's own: {type(error).__name__}: {error}")
     if verdict.wrong and trial.found is not None:
-        case = _case(trial)
+        try:
+            case = limited(lambda: _case(trial), GRAPH_SECONDS)
+        except Exception:  # a peer dies of it
+            return _finding(trial, verdict)
         smaller = minimized(
             case, lambda smaller: _fails(smaller, trial), {} if case.ranges or case.caches else _values(case)
         )

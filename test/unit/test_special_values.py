@@ -297,7 +297,7 @@ def test_softmax_has_the_digits_of_float32() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
     error = np.abs(mi.compile(model, threads=1)(x) / exact - 1)[0]
     near = x[0] > -4
-    assert error[near].max() <= 4.5 * 2.0**-24
+    assert error[near].max() <= 5.5 * 2.0**-24  # 3.1 with sums of 4 or 8 lanes, 4.8 with those of 16
     assert error.max() <= 7 * 2.0**-24
 
 
