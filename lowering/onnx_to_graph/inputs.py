@@ -17,6 +17,7 @@ from ...dialects.errors import InvalidInputError, UnsupportedError
 from ...dialects.graph.values import AnyTensor, Array, numpy_dtype
 from ...dialects.symbolic.polynomials import InputSymbol
 from ...dialects.symbolic.sizes import is_fixed, size_of
+from ...dialects.symbolic.sizes import now as value_of
 from .dimension_names import value_of_name
 from .model_file import load_model
 from .types import element_type, tensor_of
@@ -124,6 +125,8 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
                 raise InvalidInputError(
                     f"input {name}: dimension {called} is from {low} to {high}, elsewhere from {known[called][0]}"
                 )
+            if now is not None and now != (wanted := value_of(known[called][1])):
+                raise InvalidInputError(f"input '{name}': dimension {axis} ({called}) is {now} instead of {wanted}")
             sizes.append(known[called][1])
         found[name] = sizes
     by_name = {**dims, **{name: size for name, (_, size) in known.items()}}
