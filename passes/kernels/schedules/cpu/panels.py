@@ -99,11 +99,14 @@ class Panels(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Columns are made up to whole registers; all else is used."""
+        """Columns are made up to whole registers, and bytes of a tap to whole groups; all else is used."""
         root = contraction_form(kernel).root
         columns = shape_of(root.results[0])[-1] // (root.groups.value.data if isinstance(root, ConvOp) else 1)
-        speed = BYTE_SPEED[_byte_dot(root, target)] if is_byte(element_type_of_value(root.operands[0])) else 1
-        return seconds(kernel, target, wasted=-(-columns // self.lanes) * self.lanes / columns / speed)
+        wasted = -(-columns // self.lanes) * self.lanes / columns
+        if is_byte(element_type_of_value(root.operands[0])):
+            run = shape_of(root.weight)[1] if isinstance(root, ConvOp) else _depth(root)
+            wasted *= whole_groups(run) / run / BYTE_SPEED[_byte_dot(root, target)]
+        return seconds(kernel, target, wasted=wasted)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
