@@ -140,3 +140,17 @@ def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: 
             assert found.shape == wanted.shape, sizes
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(sizes))
     assert engine.compiles == 1
+
+
+@pytest.mark.parametrize("least", [1, 2, 150])
+def test_products_of_any_number_of_rows(least: int) -> None:
+    """Rows are cut into nearly equal tiles when the model runs; whole numbers give the same sums in any order."""
+    b = ModelBuilder("rows")
+    weight = np.arange(-20, 22, dtype=np.float32).reshape(2, 21)
+    y = b.node("MatMul", b.input("x", ["n", 2]), b.constant(weight))
+    most = 230
+    engine = compiled(b.model([y]), {"n": (least, least + 30, most)})
+    x = np.arange(-most, most, dtype=np.float32).reshape(most, 2)
+    for rows in range(least, most + 1):
+        np.testing.assert_array_equal(engine(x[:rows]), x[:rows] @ weight)
+    assert engine.compiles <= 2  # a single row is other code
