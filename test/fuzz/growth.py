@@ -341,7 +341,7 @@ class Growth:
 
     def chain(self, nodes: Sequence[NodeProto], taken: Sequence[Value]) -> Value:
         """Adds nodes whose last one makes a tensor of what is taken, moved only, by way of what is none."""
-        names = {name: f"{name}{len(self.nodes)}" for node in nodes for name in node.output}
+        names = {name: f"{name}_{len(self.nodes)}" for node in nodes for name in node.output}
         last = nodes[-1].output[0]
         names[last] = f"v{self._names}"
         for node in nodes:

@@ -47,3 +47,24 @@ def test_what_replaces_an_op_has_its_sizes(becomes: str) -> None:
     found = interpret(module, {"x": x}, ctx.blobs)
     for got, wanted in zip(found.values(), reference(model, {"x": x}), strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_a_constant_that_is_repeated_so_often_as_is_known_at_run_time_is_none() -> None:
+    """There is no array of it: counts of n-grams, some of which are always 0, as bytes whose signs are flipped."""
+    x = np.array([[0, 1, 1, 2, 0], [1, 0, 2, 2, 1]])
+    model = model_of("""
+      g (int64[n, c] x) => (int8[n, k] y) {
+        scale = Constant <value = float {0.125}> ()
+        zero = Constant <value = int8 {100}> ()
+        t = TfIdfVectorizer <max_gram_length = 2, max_skip_count = 0, min_gram_length = 1, mode = "TF",
+                             ngram_counts = [0, 3], ngram_indexes = [2, 1, 6, 5, 4],
+                             pool_int64s = [0, 2, 1, 1, 0, 1, 1]> (x)
+        y = QuantizeLinear (t, scale, zero)
+      }""")
+    ranges = Ranges(dims={"n": (1, 2, 24), "c": (4, 5, 9)})
+    with Guards().collecting():
+        module, ctx = imported(model, ranges=ranges)
+        run_phases(ctx, module, phases()[:1])
+    settle(module)
+    (found,) = interpret(module, {"x": x}, ctx.blobs).values()
+    np.testing.assert_array_equal(found, reference(model, {"x": x})[0])

@@ -124,7 +124,7 @@ class Constants:
         """Whether the value is known at compile time; reads nothing."""
         owner = value.owner
         if isinstance(owner, BroadcastToOp):
-            return self.is_constant(owner.operands[0])
+            return is_fixed(*shape_of(value)) and self.is_constant(owner.operands[0])
         return isinstance(owner, (ConstantOp, WeightOp))
 
     def scalar(self, value: SSAValue) -> float | None:

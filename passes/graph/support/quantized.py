@@ -16,6 +16,7 @@ from ....dialects.graph.movement import ReshapeOp
 from ....dialects.graph.quantization import MOST_BITS, DequantizeOp, integer_range
 from ....dialects.graph.reduction import ReduceSumOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
+from ....dialects.symbolic.sizes import is_fixed
 from .pattern_utils import Constants, defining
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
@@ -35,8 +36,8 @@ class Writer:
 
         Not what would be larger: a dequantised weight.
         """
-        known = self.constants.is_constant
-        if not isinstance(op, ContractionOp | DequantizeOp) and all(known(operand) for operand in op.operands):
+        known = is_fixed(*shape_of(op.results[0])) and all(map(self.constants.is_constant, op.operands))
+        if known and not isinstance(op, ContractionOp | DequantizeOp):
             (array,) = op.evaluate(*map(self.constants.known, op.operands))
             op.erase()
             return self.array(array)

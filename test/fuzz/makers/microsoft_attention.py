@@ -54,7 +54,8 @@ def many_heads(g: Growth) -> None:
     past = [g.weight([batch, heads, before, each], dtype) if before else None for each in (width // heads, size)]
     total = before + keys
     scores = g.weight([g.choose([1, batch]), g.choose([1, heads]), rows, total], dtype) if g.chance(0.4) else None
-    causal = g.integer(0, 2) if keys == rows else 0  # else ONNX Runtime's last row has all keys, others have not
+    causal = g.integer(0, 2) if keys == rows else 0
+    g.is_fixed |= bool(causal)  # with more or fewer keys than rows, ONNX Runtime's last row has all of them
     g.add(
         *("MultiHeadAttention", q, k, v, bias, _mask(g, batch, rows, total, causal), scores, *past),
         results=3 if before or (k.rank == 3 and g.chance(0.3)) else 1,
