@@ -16,6 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation
 from xdsl.parser import Parser
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.hints import isa
@@ -97,13 +98,16 @@ def _parsed(parser: Parser) -> ModuleOp:
 
 
 def _check_order(module: ModuleOp) -> None:
-    """Refuses an op that reads what is made later in its block, which xDSL lets through. Raises InvalidModelError.
+    """Refuses an op that reads what is made later in its block, or in a region that it is not in, which xDSL lets
+    through. Raises InvalidModelError.
 
     What comes from another block is left to LLVM's verifier.
     """
     numbers = {op: number for number, op in enumerate(module.walk())}
     for op in numbers:
         for operand in op.operands:
+            if isinstance(operand, ForwardDeclaredValue):
+                raise InvalidModelError(f"{describe(op)}: it reads what is made in a region that it is not in")
             maker, reader = operand.owner, op
             if isinstance(maker, Block):
                 continue

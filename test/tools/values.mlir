@@ -63,3 +63,16 @@ func.func @large() -> tensor<1xf16> {
   // expected-error @below {{float too large to pack}}
   func.return %a : tensor<1xf16>
 }
+
+// -----
+
+// Nor from a region that is not around the op.
+func.func @outside(%n: index, %x: i64) -> i64 {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{scf.for: it reads what is made in a region that it is not in}}
+  %a = scf.for %i = %c0 to %n step %n iter_args(%s = %r) -> (i64) {
+    %r = arith.addi %x, %s : i64
+    scf.yield %r : i64
+  }
+  func.return %a : i64
+}
