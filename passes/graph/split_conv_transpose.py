@@ -1,88 +1,267 @@
-"""split-conv-transpose: a transposed convolution whose copies of the kernel don't overlap is a matrix product.
+"""split-conv-transpose: a transposed convolution becomes convolutions, one for each phase of its strides.
 
-before:  %y = graph.conv_transpose %x, %w, %b {strides = array<i64: 2, 2>, layout = "NHWC", ..}     %w: [C, D, 2, 2]
-after:   %0 = graph.reshape %x            [N * H * W, C]
-         %1 = graph.matmul %0, %w'        %w': [C, 2 * 2 * D], %w with its filters last
-         %2 = graph.add %1, %b'           %b': %b for each tap
-         %3 = graph.reshape %2            [N, H, W, 2, 2, D]
-         %4 = graph.transpose %3          [N, H, 2, W, 2, D]
-         %y = graph.reshape %4            [N, 2 * H, 2 * W, D]
+before:  %y = graph.conv_transpose %x, %w {strides = array<i64: 2, 2>, ..}     %x: [N, H, W, C], %w: [C, D, 4, 4]
+         %z = graph.relu %y
+after:   %0 = graph.conv %x, %w0 {pads = array<i64: 1, 1, 0, 0>, ..}           %w0: [D, C, 2, 2], taps 3 and 1 each way
+         %1 = graph.relu %0                                                    [N, H, W, D]: every other element of %z
+         ..                                                                    three more of these
+         %z = graph.reshape (graph.concat ..)                                  as [N, 2 * H, 2 * W, D]
 
-That is so where the strides are the kernel's sizes: each element of x makes a block of the result of its own. Only
-channels-last, with constant weights, without groups, pads or output padding; the rest stays.
+Every element of the result has the taps that meet an element of x, and those a stride apart have the same ones: no
+product is one with a zero. Elementwise ops that follow are done on the parts, so that elide-copies can have each part
+written to where it belongs.
+
+before:  %y = graph.conv_transpose %x, %w {strides = array<i64: 1, 2>, ..}     %x: [N, 1, W, C], %w: [C, D, 1, 2]
+after:   %0 = graph.conv %x, %w'                                               %w': [2 * D, C, 1, 1]
+         %y = graph.reshape %0                                                 [N, 1, W, 2 * D] as [N, 1, 2 * W, D]
+
+Where all phases of an axis have equally many taps, and the kernel is a multiple of the stride, they may be filters of
+one convolution. That is as good along the last axis; along the others its result has to be put in order, which pays
+where there are fewer filters than a register has lanes.
+
+Only channels-last, with constant weights. What stays: where there are more than MOST_PARTS convolutions, where some
+elements of the result have no taps, and what is neither f32 nor f64.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.dialects.builtin import LocationAttr, ModuleOp, f32, f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.contraction import ConvTransposeOp, MatmulOp
-from ...dialects.graph.elementwise import AddOp
-from ...dialects.graph.movement import ReshapeOp, TransposeOp
-from ...dialects.graph.values import element_type_of_value, ints, shape_of
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
+from ...dialects.graph.base import ElementwiseOp
+from ...dialects.graph.contraction import ConvOp, ConvTransposeOp
+from ...dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
+from ...dialects.symbolic.sizes import is_fixed, now
+from ..geometry.phases import Phase, PhasedAxis, phases_apart, phases_side_by_side
+from ..geometry.shape_maps import moves_no_bytes
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
+
+MOST_PARTS = 16
+"""Convolutions that one becomes: each is a kernel."""
+
+# What ways of doing it are compared by, in multiply-adds of a lane: filters are made up to whole registers of LANES;
+# putting an element of the result in order takes about ORDERED of them, cutting a border off CUT, if it isn't done by
+# the op that reads it; and a kernel takes a microsecond. Expected, from 130 G/s and 10 GB/s of one core.
+LANES, ORDERED, CUT, KERNEL = 16, 64, 16, 130_000
 
 
-def _blocks_are_apart(op: ConvTransposeOp) -> bool:
-    """Whether every element of the result comes from one element of x."""
-    kernel = shape_of(op.weight)[2:]
-    steps = zip(kernel, ints(op.strides), ints(op.dilations), strict=True)
-    if not all(size == stride and (size == 1 or dilation == 1) for size, stride, dilation in steps):
-        return False
-    return not any((*ints(op.pads), *ints(op.output_padding)))
-
-
-class ConvTransposeAsMatmul(GraphPattern):
-    """conv_transpose(x) with strides as large as its kernel -> the blocks as rows of a product, put in place"""
+class ConvTransposeAsConvs(GraphPattern):
+    """conv_transpose(x) -> the elements of each phase by a convolution, and put in order"""
 
     @rewrites
     @override
     def match_and_rewrite(self, op: ConvTransposeOp, rewriter: PatternRewriter, /) -> None:
-        if op.layout.data != "NHWC" or op.groups.value.data != 1 or not _blocks_are_apart(op):
+        known = all(map(self.constants.is_constant, op.operands[1:]))
+        if op.layout.data != "NHWC" or not known or element_type_of_value(op.x) not in (f32, f64):
             return
-        weight = self.constants.array(op.weight)
-        bias = None if op.bias is None else self.constants.array(op.bias)
-        known = weight is not None and (op.bias is None or bias is not None)
-        if weight is None or not known or element_type_of_value(op.x) not in (f32, f64):
+        ways = _ways(op)
+        if not ways:
             return
-        inputs, outputs, *kernel = weight.shape
-        batch, *spatial, _ = shape_of(op.x)
-        matrix = np.moveaxis(weight, 1, -1).reshape(inputs, -1)
-        made: list[Operation] = [
-            ReshapeOp(op.x, [batch * prod(spatial), inputs], location=op.location),
-            self.constants.make(np.ascontiguousarray(matrix), op.location),
-        ]
-        made.append(MatmulOp(made[0], made[1], location=op.location))
-        if bias is not None:
-            made.append(self.constants.make(np.tile(bias, prod(kernel)), op.location))
-            made.append(AddOp(made[-2], made[-1], location=op.location))
-        made += self._in_place(op, made[-1].results[0], [batch, *spatial, *kernel, outputs])
-        rewriter.replace(op, made)
+        axes = min(ways, key=lambda way: _cost(op, way))
+        followers = self._followers(op)
+        made: list[Operation] = []
+        parts: list[SSAValue] = []
+        for phases in product(*(axis.phases for axis in axes)):
+            made += self._part(op, axes, phases)
+            value = op.result
+            for follower in followers:
+                made += self._followed(follower, value, made[-1].results[0], _together(axes))
+                value = follower.results[0]
+            parts.append(made[-1].results[0])
+        made += _in_order(op, axes, parts)
+        replaced = [op, *followers]
+        rewriter.replace(replaced.pop(), made)
+        for each in reversed(replaced):
+            rewriter.erase(each)
 
-    def _in_place(self, op: ConvTransposeOp, blocks: SSAValue, shape: list[int]) -> list[Operation]:
-        """The blocks of each element of x moved to where they belong in the result."""
-        rank = (len(shape) - 2) // 2
-        order = [axis for i in range(1, rank + 1) for axis in (i, i + rank)]
-        split = ReshapeOp(blocks, shape, location=op.location)
-        moved = TransposeOp(split, [0, *order, len(shape) - 1], location=op.location)
-        return [split, moved, ReshapeOp(moved, shape_of(op.result), location=op.location)]
+    def _followers(self, op: ConvTransposeOp) -> list[ElementwiseOp]:
+        """Elementwise ops behind it, one after the other, that need nothing else but constants per channel."""
+        found: list[ElementwiseOp] = []
+        value: SSAValue = op.result
+        shape = shape_of(value)
+        while isinstance(user := value.get_user_of_unique_use(), ElementwiseOp) and user.parent is op.parent:
+            others = [operand for operand in user.operands if operand is not value]
+            per_channel = all(
+                self.constants.is_constant(other)
+                and len(shape_of(other)) <= len(shape)
+                and all(size == 1 for size in shape_of(other)[:-1])
+                for other in others
+            )
+            if not per_channel or shape_of(user.results[0]) != shape:
+                break
+            found.append(user)
+            value = user.results[0]
+        return found
+
+    def _followed(self, op: ElementwiseOp, old: SSAValue, part: SSAValue, times: int) -> list[Operation]:
+        """`op` on a part of `old`, in which there are `times` as many channels."""
+        made: list[Operation] = []
+        operands: list[SSAValue] = []
+        for operand in op.operands:
+            if operand is old:
+                operands.append(part)
+            elif times > 1 and prod(shape_of(operand)) > 1:
+                made.append(self._repeated(operand, times, op.location))
+                operands.append(made[-1].results[0])
+            else:
+                operands.append(operand)
+        return [*made, with_operands(op, operands)]
+
+    def _repeated(self, value: SSAValue, times: int, location: LocationAttr) -> Operation:
+        """A constant of a number per channel, for each of several phases side by side."""
+
+        def repeated(array: Array) -> Array:
+            return np.tile(array.reshape(-1), times)
+
+        type = tensor(element_type_of_value(value), (times * prod(shape_of(value)),))
+        return self.constants.computed([value], type, f"{times} times", repeated, location)
+
+    def _part(self, op: ConvTransposeOp, axes: Sequence[PhasedAxis], phases: Sequence[Phase]) -> list[Operation]:
+        """The convolution that makes one phase along every axis."""
+        made: list[Operation] = []
+        x = op.x
+        cuts = [(max(0, -low), max(0, -high)) for low, high in (phase.pads for phase in phases)]
+        if any(map(any, cuts)):
+            batch, *spatial, channels = shape_of(x)
+            stops = [size - high for size, (_, high) in zip(spatial, cuts, strict=True)]
+            made.append(SliceOp(x, [0, *(low for low, _ in cuts), 0], [batch, *stops, channels], location=op.location))
+            x = made[-1].results[0]
+        weight = self._weight(op, axes, phases)
+        made.append(weight)
+        bias = op.bias
+        if bias is not None and _together(axes) > 1:
+            made.append(self._repeated(bias, _together(axes), op.location))
+            bias = made[-1].results[0]
+        pads = [max(0, phase.pads[side]) for side in (0, 1) for phase in phases]
+        conv = ConvOp(
+            x,
+            weight,
+            bias,
+            pads=pads,
+            dilations=[phase.dilation for phase in phases],
+            groups=op.groups.value.data,
+            layout="NHWC",
+            location=op.location,
+        )
+        return [*made, conv]
+
+    def _weight(self, op: ConvTransposeOp, axes: Sequence[PhasedAxis], phases: Sequence[Phase]) -> Operation:
+        """The filters [phases side by side * D, C / groups, taps...] of a part."""
+        inputs, outputs = shape_of(op.weight)[:2]
+        groups, rank = op.groups.value.data, len(axes)
+        beside = [axis.stride if axis.side_by_side else 1 for axis in axes]
+        taken = [np.add.outer(range(count), phase.taps) for count, phase in zip(beside, phases, strict=True)]
+        shape = (prod(beside) * groups * outputs, inputs // groups, *(len(phase.taps) for phase in phases))
+
+        def filters(weight: Array) -> Array:
+            picked = weight[np.ix_(range(inputs), range(outputs), *(each.reshape(-1).tolist() for each in taken))]
+            split = picked.reshape(groups, inputs // groups, outputs, *(size for each in taken for size in each.shape))
+            order = (*range(3, 3 + 2 * rank, 2), 0, 2, 1, *range(4, 4 + 2 * rank, 2))
+            return split.transpose(order).reshape(shape)
+
+        how = f"taps {[each.tolist() for each in taken]} of {groups} groups"
+        type = tensor(element_type_of_value(op.weight), shape)
+        return self.constants.computed([op.weight], type, how, filters, op.location)
+
+
+def _ways(op: ConvTransposeOp) -> list[list[PhasedAxis]]:
+    """The ways of doing it: all phases apart, those of the last axis or of all side by side."""
+    _, *sizes, _ = shape_of(op.x)
+    rank = len(sizes)
+    pads = ints(op.pads)
+    apart: list[PhasedAxis | None] = []
+    beside: list[PhasedAxis | None] = []
+    for axis, size in enumerate(sizes):
+        kernel, stride, dilation = shape_of(op.weight)[2 + axis], ints(op.strides)[axis], ints(op.dilations)[axis]
+        if is_fixed(size) and size == 1 and dilation == 1:  # nothing is a stride apart
+            stride = kernel
+        given = (kernel, stride, dilation, (pads[axis], pads[rank + axis]), ints(op.output_padding)[axis])
+        apart.append(phases_apart(*given))
+        beside.append(phases_side_by_side(*given))
+    found: list[list[PhasedAxis]] = []
+    for way in (apart, [*apart[:-1], beside[-1]], beside):
+        axes = [axis for axis in way if axis is not None]
+        if len(axes) < rank or prod(len(axis.phases) for axis in axes) > MOST_PARTS:
+            continue
+        if op.groups.value.data == 1 or _together(axes) == 1:
+            found.append(axes)
+    return found
+
+
+def _together(axes: Sequence[PhasedAxis]) -> int:
+    """How many phases are filters side by side."""
+    return prod(axis.stride for axis in axes if axis.side_by_side)
+
+
+def _cost(op: ConvTransposeOp, axes: Sequence[PhasedAxis]) -> int:
+    """What a way of doing it takes, in multiply-adds of a lane."""
+    batch, *sizes, channels = map(now, shape_of(op.x))
+    groups, filters = op.groups.value.data, shape_of(op.weight)[1] * _together(axes)
+    depthwise = filters == 1 < groups  # lanes are channels
+    lanes = -(-(groups if depthwise else filters) // LANES) * LANES * (1 if depthwise else channels)
+    pixels = batch * prod(size + axis.longer for size, axis in zip(sizes, axes, strict=True))
+    taps = sum(prod(len(phase.taps) for phase in phases) for phases in product(*(axis.phases for axis in axes)))
+    parts = prod(len(axis.phases) for axis in axes)
+    elements = prod(map(now, shape_of(op.result)))
+    moved = any(axis.side_by_side and size > 1 for axis, size in zip(axes[:-1], sizes[:-1], strict=True))
+    cut = any(axis.start for axis in axes)
+    return pixels * taps * lanes + parts * KERNEL + elements * (ORDERED * moved + CUT * cut)
+
+
+def _in_order(op: ConvTransposeOp, axes: Sequence[PhasedAxis], parts: Sequence[SSAValue]) -> list[Operation]:
+    """The parts put to where they belong in the result."""
+    batch, *_, filters = shape_of(op.result)
+    sizes = [size + axis.longer for size, axis in zip(shape_of(op.x)[1:-1], axes, strict=True)]
+    beside = [axis.stride if axis.side_by_side else 1 for axis in axes]
+    made: list[Operation] = []
+
+    def add(each: Operation) -> SSAValue:
+        made.append(each)
+        return each.results[0]
+
+    apart = [len(axis.phases) for axis in axes]
+    split = [batch, *(each for size in sizes for each in (size, 1)), prod(beside) * filters]
+    if len(parts) > 1:
+        parts = [add(ReshapeOp(part, split, location=op.location)) for part in parts]
+    for index in reversed(range(len(axes))):
+        count = apart[index]
+        if count > 1:
+            starts = range(0, len(parts), count)
+            parts = [add(ConcatOp(parts[at : at + count], 2 + 2 * index, location=op.location)) for at in starts]
+    (whole,) = parts
+    if any(count > 1 for count in beside[:-1]):
+        rank = len(axes)
+        whole = add(ReshapeOp(whole, [batch, *sizes, *beside, filters], location=op.location))
+        order = (0, *(each for axis in range(1, rank + 1) for each in (axis, axis + rank)), 2 * rank + 1)
+        if not moves_no_bytes(shape_of(whole), order):
+            whole = add(TransposeOp(whole, order, location=op.location))
+    full = [size * axis.stride for size, axis in zip(sizes, axes, strict=True)]
+    if shape_of(whole) != (batch, *full, filters):
+        whole = add(ReshapeOp(whole, [batch, *full, filters], location=op.location))
+    starts = [0, *(axis.start for axis in axes), 0]
+    stops = [start + size for start, size in zip(starts, shape_of(op.result), strict=True)]
+    if tuple(stops) != shape_of(whole) or any(starts):
+        add(SliceOp(whole, starts, stops, location=op.location))
+    return made
 
 
 @dataclass(frozen=True)
 class SplitConvTranspose(ModulePass):
-    """Makes matrix products of transposed convolutions that are ones."""
+    """Makes convolutions of transposed convolutions."""
 
     name = "split-conv-transpose"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_patterns(ctx, op, self.name, [ConvTransposeAsMatmul])
+        apply_patterns(ctx, op, self.name, [ConvTransposeAsConvs])
