@@ -113,28 +113,33 @@ def seconds(kernel: KernelOp, target: CpuAttr, *, wasted: float = 1.0, more: int
 
     Without `vectors` everything is done one number at a time.
     """
-    products = target.gflops.data / (1 if vectors else target.lanes(32))
-    others = products / _SLOWER
+    speed = target.gflops.data / (1 if vectors else target.lanes(32))
+    others = speed / _SLOWER
     time = more / others + _bytes([*kernel.arguments, *kernel.terminator.operands]) / target.gbytes.data
     multiplied, other = map(now, operations(kernel))
-    return (time + wasted * 2 * multiplied / products + other / others) * 1e-9
+    return (time + wasted * 2 * multiplied / speed + other / others) * 1e-9
 
 
 def operations(kernel: KernelOp) -> tuple[int, int]:
     """Multiplications that are summed up, and other operations, of a call."""
-    products = others = 0
+    multiplied = others = 0
     for op in kernel.body.block.ops:
         if isinstance(op, UnpackOp | ConstantOp):
             continue
-        count = _PRODUCTS.get(type(op))
-        if count is not None:
-            products += count(op)
+        if type(op) in _PRODUCTS:
+            multiplied += products(op)
         elif isinstance(op, ElementwiseOp | ReductionOp | TopKOp):
             elements = max((prod(shape_of(value)) for value in (*op.operands, *op.results)), default=0)
             if isinstance(op, PoolOp):
                 elements = prod(shape_of(op.result)) * prod(op.kernel.get_values())
             others += elements * _STEPS.get(op.name.removeprefix("graph."), 1)
-    return products, others
+    return multiplied, others
+
+
+def products(op: Operation) -> int:
+    """Multiplications that are summed up, of an operation."""
+    count = _PRODUCTS.get(type(op))
+    return 0 if count is None else count(op)
 
 
 def read_seconds(nbytes: int, target: CpuAttr) -> float:

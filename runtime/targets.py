@@ -119,7 +119,7 @@ def host_target() -> CpuTarget:
     """The CPU that this process runs on."""
     llvm = binding()
     machine = Machine("", llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return _target(machine.cpu, machine, _cache_bytes())
+    return _target(machine.cpu, machine, cache_bytes(2) or _USUAL_CACHE)
 
 
 def machine_of(target: CpuAttr) -> Machine:
@@ -171,13 +171,12 @@ def _check_name(machine: Machine) -> None:
             raise ConfigError(f"LLVM knows no CPU '{machine.cpu}' for {machine.triple or 'this architecture'}")
 
 
-def _cache_bytes() -> int:
-    """Bytes of the second-level cache: from the kernel's files, from the C library, or a common size."""
+def cache_bytes(level: int) -> int:
+    """Bytes of this machine's cache of a level: from the kernel's files, or from the C library; 0: nobody tells."""
     for index in sorted(_CACHES.glob("index*")) if _CACHES.is_dir() else ():
         entry = {name: (index / name).read_text().strip() for name in ("level", "type", "size")}
         size = re.fullmatch(r"(\d+)([KMG]?)", entry["size"])
-        if entry["level"] == "2" and entry["type"] in ("Data", "Unified") and size:
+        if entry["level"] == str(level) and entry["type"] in ("Data", "Unified") and size:
             return int(size[1]) * _SIZE_UNITS[size[2]]
-    name = "SC_LEVEL2_CACHE_SIZE"
-    told = os.sysconf(name) if name in os.sysconf_names else 0
-    return told if told > 0 else _USUAL_CACHE
+    name = f"SC_LEVEL{level}_CACHE_SIZE"
+    return max(0, os.sysconf(name) if name in os.sysconf_names else 0)

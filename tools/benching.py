@@ -1,7 +1,8 @@
-"""What `mini-infer bench` does: engines side by side, each in a process of its own, measured in alternation.
+"""What `mini-infer bench` does: models one after the other, engines side by side on each, a table, JSON, a picture.
 
-The machine may be shared and its speed may drift, so rounds go A B A B ...; all engines are pinned to the same
-number of threads and get the same inputs. On a GPU these lie there, and outputs stay; see bench_gpu.py.
+Each engine has a process of its own and gets the same inputs, the same number of threads and the same cores; they take
+turns (bench_turns.py). A model or an engine that fails is told of, and the others go on. On a GPU inputs lie there, and
+outputs stay; see bench_gpu.py.
 """
 
 from __future__ import annotations
@@ -9,249 +10,175 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import subprocess
-import sys
 import tempfile
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+import numpy as np
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..dialects.errors import ConfigError, MiniInferError
-from ..runtime.build import import_model
-from ..runtime.compiling import compile
+from ..dialects.whole_file import whole_file
 from ..runtime.config import EngineConfig
 from ..runtime.device import device_named
-from ..runtime.engine import Engine
-from ..runtime.signature import input_specs
-from ..runtime.specs import TensorSpec
-from . import bench_gpu
-from .arrays import load_inputs
-from .at_shapes import shapes_at
-from .bench_report import OURS, Benchmark, Measured
-from .progress import working
+from ..runtime.machine_limits import cpu_title, pinned_cores
+from .bench_chart import check_chart, write_chart
+from .bench_models import Given, Subject, found_models, names_of, subjects
+from .bench_profile import profile, profile_table
+from .bench_report import Benchmark, Measured, ModelResult
+from .bench_turns import OURS, Alternation, Amount, Outcome
+from .bench_worker import Job
+from .comparing import relative_error
 
-PEERS = {"cpu": ("onnxruntime", "openvino"), "cuda": tuple(bench_gpu.ENGINES)}
+PEERS = {"cpu": ("onnxruntime", "openvino"), "cuda": ("torch", "torch-compile", "onnxruntime-cuda")}
 """Engines to measure beside ours, by the kind of device."""
-PACKAGES = {
-    "torch": ("torch", "onnx2torch"),
-    "torch-compile": ("torch", "onnx2torch"),
-    "onnxruntime-cuda": ("onnxruntime",),
-}
-"""What a peer needs, if not a package of its own name."""
-WORKER = "mini_infer.tools.bench_worker"
-
-
-class _Worker:
-    """An engine in a process of its own that runs a number of inferences when asked."""
-
-    def __init__(self, engine: str, job: Path, threads: int) -> None:
-        self.engine = engine
-        self.seconds_to_load = 0.0
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", WORKER, engine, str(job)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-            process_group=0,  # Ctrl-C is for us, who end it
-        )
-
-    def load(self) -> None:
-        """Waits until the model is loaded and has run once."""
-        self.seconds_to_load = cast("float", self._answer()["load"])
-
-    def run(self, count: int) -> list[float]:
-        """Seconds of each of `count` inferences."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(f"{count}\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            raise MiniInferError(f"{self.engine} ended with status {self._process.wait()}") from None
-        return cast("list[float]", self._answer()["times"])
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise MiniInferError(f"{self.engine} ended with status {self._process.wait()}")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise MiniInferError(f"{self.engine}: {answer['error']}")
-        return answer
-
-    def stop(self) -> None:
-        """Ends the process."""
-        self._process.kill()
-        self._process.communicate()
 
 
 @dataclass(frozen=True)
-class Amount:
-    """How much is measured: `runs` inferences of each engine in each of `rounds`, after `warmup` that don't count.
+class Wanted:
+    """What is made of the results beside the table; a file "-" is standard output, in the table's place."""
 
-    With `duration`, rounds go on until every engine has had so many seconds.
-    """
-
-    rounds: int = 5
-    runs: int = 20
-    warmup: int = 5
-    duration: float | None = None
-
-    def goes_on(self, done: int, times: Mapping[str, Sequence[float]]) -> bool:
-        """Whether there is another round after so many."""
-        if self.duration is None:
-            return done < self.rounds
-        return min(sum(each) for each in times.values()) < self.duration
+    profile: bool = False
+    json: str | None = None
+    chart: str | None = None
 
 
 def bench(
-    model: str,
+    models: Sequence[str],
     options: Mapping[str, Any],
     peers: Sequence[str],
-    files: Sequence[str],
-    seed: int,
+    given: Given,
     amount: Amount,
-    profile: bool,
-    as_json: bool,
+    wanted: Wanted,
     console: Console,
-    at: Sequence[Mapping[str, int]] = (),
-) -> None:
-    """Measures and prints a table, or JSON; with `profile` the kernels too. Of ranges of sizes, at each of `at`."""
+) -> bool:
+    """Measures and tells; whether our own engine ran every model. Raises ConfigError for what can't be meant."""
     config = EngineConfig.of(**options)
     device = device_named(config.place)
     if unknown := [peer for peer in peers if peer not in PEERS[device.kind]]:
         raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS[device.kind])}")
+    if wanted.chart is not None:
+        check_chart(wanted.chart)
+    files = found_models(models)
+    if given.files and len(files) > 1:
+        raise ConfigError(f"--input is for one model, and there are {len(files)}: see --beside")
     device.open()
     place, _, number = config.place.partition(":")
     settings: dict[str, Any] = {**options, "device": place, "device_id": int(number or 0)}
+    cores: tuple[int, ...] = ()
     if device.kind == "cpu":
-        settings["threads"] = config.thread_count
-    where = f"{config.thread_count} thread(s)" if device.kind == "cpu" else f"on {config.place}, {config.precision}"
+        settings["threads"], cores = config.thread_count, pinned_cores(config.thread_count)
+    bencher = _Bencher(settings, [OURS, *peers], given, amount, cores, device.kind == "cpu", alone=len(files) == 1)
+    results: list[ModelResult] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=len(files))
+        for file, name in zip(files, names_of(files), strict=True):
+            bencher.now = lambda text, name=name: progress.update(task, description=f"{name}: {text}")
+            results += bencher.results(file, name, amount.runs if wanted.profile else 0)
+            progress.advance(task)
+    benchmark = Benchmark(cpu_title(), config.place, config.precision, config.thread_count, cores, results)
+    _tell(benchmark, wanted, console)
+    return not any(OURS in each.failed for each in results)
 
-    def measured(specs: Sequence[TensorSpec], there: str) -> tuple[Benchmark, dict[str, Any]]:
-        inputs = load_inputs(files, specs, seed)
-        with tempfile.TemporaryDirectory() as folder:
-            job = Path(folder, "job.pickle")
-            job.write_bytes(pickle.dumps({"model": os.path.abspath(model), "options": settings, "inputs": inputs}))
-            engines, dropped = _Alternation(job, config.thread_count, amount, console).measure([OURS, *peers])
-        return Benchmark(model, config.place, config.precision, config.thread_count, there, engines, dropped), inputs
 
-    if config.profile is not None:
-        results = {each.text: measured(each.specs, f"{where}, {each.text}") for each in shapes_at(model, options, at)}
-        if as_json:
-            told = {text: result.as_json() for text, (result, _) in results.items()}
-            console.print(json.dumps(told, indent=2), soft_wrap=True)
+def _tell(benchmark: Benchmark, wanted: Wanted, console: Console) -> None:
+    if wanted.json is not None:
+        text = json.dumps(benchmark.as_json(), indent=2)
+        if wanted.json == "-":
+            console.print(text, soft_wrap=True)
         else:
-            for result, _ in results.values():
-                console.print(result.table())
+            with whole_file(wanted.json) as stream:
+                stream.write(f"{text}\n".encode())
+    if wanted.chart is not None:
+        write_chart(benchmark, wanted.chart)
+    if wanted.json == "-":
         return
-    result, inputs = measured(input_specs(import_model(model, config)[0]), where)
-    kernels = None
-    if profile:
-        limits = bench_gpu.limits(model, config) if device.kind == "cuda" else ()
-        kernels = profiled(compile(model, **settings, enable_profiling=True), inputs, amount.runs, limits)
-    if as_json:
-        told = result.as_json() | ({"kernels": kernels} if kernels is not None else {})
-        console.print(json.dumps(told, indent=2), soft_wrap=True)
-        return
-    console.print(result.table())
-    if kernels is not None:
-        console.print(profile_table(kernels))
+    console.print(benchmark.table())
+    for line in benchmark.remarks():
+        console.print(line, soft_wrap=True)
+    for each in benchmark.models:
+        if each.profile is not None:
+            console.print(f"\n{each.title}", style="bold")
+            console.print(profile_table(each.profile))
 
 
-class _Alternation:
-    """Engines that take turns; a peer that can't be had or that fails is dropped, with a warning, and alone."""
+class _Bencher:
+    """Measures one model after the other."""
 
-    def __init__(self, job: Path, threads: int, amount: Amount, console: Console) -> None:
-        self._job, self._threads, self._amount, self._console = job, threads, amount, console
-        self._workers: dict[str, _Worker] = {}
-        self._times: dict[str, list[float]] = {}
-        self._dropped: dict[str, str] = {}
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        engines: Sequence[str],
+        given: Given,
+        amount: Amount,
+        cores: tuple[int, ...],
+        has_limits: bool,
+        alone: bool,
+    ) -> None:
+        self._options, self._engines, self._given = options, engines, given
+        self._amount, self._cores, self._has_limits, self._alone = amount, cores, has_limits, alone
 
-    def measure(self, engines: Sequence[str]) -> tuple[dict[str, Measured], dict[str, str]]:
-        """What each engine took, and why others were dropped."""
+    def now(self, text: str) -> None:
+        """Is told what is done."""
+
+    def results(self, model: Path, name: str, profiled: int) -> Iterator[ModelResult]:
+        """What came of a model at each of its shapes; with so many `profiled` runs of every kernel too."""
         try:
-            with working(self._console, "") as now:
-                for engine in engines:  # one after the other, so that none slows another down
-                    now(f"load {engine}")
-                    self._attempt(engine, lambda engine=engine: self._load(engine))
-                for engine in list(self._workers):
-                    now(f"warm up {engine}")
-                    self._attempt(engine, lambda engine=engine: self._workers[engine].run(self._amount.warmup))
-                self._times = {engine: [] for engine in self._workers}
-                done = 0
-                while self._amount.goes_on(done, self._times):
-                    for engine in list(self._workers):
-                        now(f"round {done + 1}: {engine}")
-                        self._attempt(engine, lambda engine=engine: self._run(engine))
-                    done += 1
-        finally:
-            for worker in self._workers.values():
-                worker.stop()
-        measured = {
-            engine: Measured.of(self._times[engine], worker.seconds_to_load) for engine, worker in self._workers.items()
-        }
-        return measured, self._dropped
-
-    def _load(self, engine: str) -> None:
-        needed = PACKAGES.get(engine, (engine,))
-        if engine != OURS and any(find_spec(each) is None for each in needed):
-            raise MiniInferError(f"{engine} is not installed: pip install {' '.join(needed)}")
-        self._workers[engine] = _Worker(engine, self._job, self._threads)
-        self._workers[engine].load()
-
-    def _run(self, engine: str) -> None:
-        self._times[engine] += self._workers[engine].run(self._amount.runs)
-
-    def _attempt(self, engine: str, work: Callable[[], object]) -> None:
-        """Does something with an engine; without ours there is nothing to tell."""
-        try:
-            work()
+            self.now("import")
+            for each in subjects(model, self._options, self._given):
+                yield self._result(model, name, each, profiled)
         except MiniInferError as error:
-            if engine == OURS:
+            if self._alone:
                 raise
-            if engine in self._workers:
-                self._workers.pop(engine).stop()
-            self._times.pop(engine, None)
-            self._dropped[engine] = str(error)
-            warnings.warn(f"left out: {error}", stacklevel=2)
+            yield ModelResult(name, str(model), failed={OURS: str(error)})
+
+    def _result(self, model: Path, name: str, subject: Subject, profiled: int) -> ModelResult:
+        threads = EngineConfig.of(**subject.options).thread_count
+        with tempfile.TemporaryDirectory() as folder:
+            job = Job(os.path.abspath(model), subject.options, subject.inputs, self._cores, folder)
+            file = Path(folder, "job.pickle")
+            file.write_bytes(pickle.dumps(job))
+            turns = Alternation(file, threads, self._amount, self.now)
+            outcome = turns.measure(self._engines, self._has_limits and subject.work is not None)
+            errors = _errors(Path(folder), outcome, subject)
+        engines = {
+            each: Measured.of(turns, subject.work, outcome.limits, errors.get(each))
+            for each, turns in outcome.engines.items()
+        }
+        kernels = None
+        if profiled and OURS in engines:
+            self.now("profile")
+            config = EngineConfig.of(**subject.options)
+            kernels = profile(str(model), config, subject.inputs, profiled, self._cores, outcome.limits)
+        result = ModelResult(name, str(model), subject.shape, engines, outcome.failed, subject.work, outcome.limits)
+        return replace(result, profile=kernels)
 
 
-def profiled(
-    engine: Engine, inputs: Mapping[str, Any], runs: int, limits: Sequence[float] = ()
-) -> list[dict[str, Any]]:
-    """The calls by the time they take: the fastest of `runs` for each, in microseconds; on a GPU beside limits."""
-    context = engine.plan.create_execution_context()
-    best: list[int] = []
-    for _ in range(runs):
-        context.run(inputs)
-        spans = [each.nanoseconds for each in context.profile()]
-        best = [min(pair) for pair in zip(best, spans, strict=True)] if best else spans
-    times = [replace(each, nanoseconds=span) for span, each in zip(best, context.profile(), strict=True)]
-    rows = [{"us": each.nanoseconds / 1e3, "kernel": each.kernel, "node": each.node} for each in times]
-    if limits:
-        rows = bench_gpu.by_calls(engine.plan.launches, times, limits)
-    return sorted(rows, key=lambda row: -row["us"])
+def _errors(folder: Path, outcome: Outcome, subject: Subject) -> dict[str, float]:
+    """How far each engine's results are from the references, or from what another engine computed, at the worst.
+
+    None where caches are updated: then engines have not run the same steps.
+    """
+    if subject.options["caches"]:
+        return {}
+    found: dict[str, list[np.ndarray[Any, np.dtype[Any]]]] = {}
+    for engine in outcome.engines:
+        if (file := folder / f"{engine}.npz").exists():
+            with np.load(file) as loaded:
+                found[engine] = [loaded[name] for name in loaded.files]
+    given = list(subject.references.values())
+    others = {engine: [given] if given else [found[each] for each in found if each != engine] for engine in found}
+    return {
+        engine: max(_apart(found[engine], other) for other in against) for engine, against in others.items() if against
+    }
 
 
-def profile_table(kernels: Sequence[Mapping[str, Any]]) -> Table:
-    """Calls of kernels, the longest first."""
-    total = max(1e-9, sum(each["us"] for each in kernels))
-    table = Table(title=f"kernels, {total / 1e3:.3f} ms in all", box=None, padding=(0, 2), title_justify="left")
-    of_limit = ("limit us", "of limit") if any("limit_us" in each for each in kernels) else ()
-    for title in ("us", "share", *of_limit):
-        table.add_column(title, justify="right", no_wrap=True)
-    for title in ("kernel", "first node"):
-        table.add_column(title, no_wrap=True)
-    for each in kernels:
-        beside = (f"{each['limit_us']:.1f}", f"{each['of_limit']:.0%}") if of_limit else ()
-        share = f"{100 * each['us'] / total:.1f} %"
-        table.add_row(f"{each['us']:.1f}", share, *beside, each["kernel"], each["node"])
-    return table
+def _apart(values: Sequence[Any], references: Sequence[Any]) -> float:
+    """The largest relative error of outputs in one order; infinite where they are not alike."""
+    if [each.shape for each in values] != [each.shape for each in references]:
+        return float("inf")
+    return max((relative_error(*pair) for pair in zip(values, references, strict=True)), default=0.0)

@@ -248,7 +248,7 @@ def allocate(
 @app.command()
 def bench(
     context: typer.Context,
-    model: Model,
+    models: Annotated[list[str], typer.Argument(help=".onnx or .mlir files, and folders of them.", metavar="MODEL...")],
     against: Annotated[
         str, typer.Option(metavar="PEERS", help="onnxruntime,openvino; torch,torch-compile,onnxruntime-cuda.")
     ] = "",
@@ -265,27 +265,50 @@ def bench(
     precision: Precision = "fp32",
     gpu: Gpu = None,
     emulator: Emulator = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(metavar="NAME.npz", help="A file beside each model: inputs in.NAME, float64 results f64.NAME."),
+    ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
     runs: Annotated[int, typer.Option(min=1, help="Inferences of each engine in a round.")] = 20,
     warmup: Annotated[int, typer.Option(min=0, help="Inferences of each engine that don't count, at first.")] = 5,
     duration: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds for each engine, instead of a number of rounds.")
+        float | None, typer.Option(min=0.001, help="Seconds for each engine on a model, instead of a number of runs.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    profile: Annotated[bool, typer.Option(help="Show what each kernel takes, and on a GPU what it could.")] = False,
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="Write JSON; - instead of the table.")] = None,
+    chart: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw ratios and fractions of the limit: .png, .svg or .pdf.")
+    ] = None,
+    profile: Annotated[bool, typer.Option(help="Show what each kernel takes, and what it could.")] = False,
     optimize: Optimize = True,
 ) -> None:
-    """Time a model: percentiles and throughput, beside other engines when asked, each in a process of its own."""
+    """Time models beside other engines, each in a process of its own, and beside what the machine could do."""
     from . import benching
+    from .bench_models import Given
+    from .bench_turns import Amount
 
     if duration is not None:
-        _refuse(context, "with --duration", "rounds")
+        _refuse(context, "with --duration", "runs")
     _check_at(range, at)
     if range:
-        _refuse(context, "with --range", "profile")
+        _refuse(context, "with --range", "profile", "beside")
     options = _options(context.params)
-    amount = benching.Amount(rounds, runs, warmup, duration)
-    benching.bench(model, options, _listed(against), input or [], seed, amount, profile, json, out, at_of(at))
+    given = Given(input or [], seed, at_of(at), beside)
+    wanted = benching.Wanted(profile, json, chart)
+    amount = Amount(rounds, runs, warmup, duration)
+    if not benching.bench(models, options, _listed(against), given, amount, wanted, out):
+        raise typer.Exit(WRONG)
+
+
+@app.command()
+def machine(
+    threads: Threads = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure what this machine reaches: multiply-adds and bytes from memory in a second."""
+    from .machine import show_machine
+
+    show_machine(threads, json, out)
 
 
 @app.command()

@@ -49,9 +49,9 @@ def test_plan_at_shapes_of_a_range(any_rows: Path) -> None:
 
 def test_bench_at_shapes_of_a_range(any_rows: Path) -> None:
     amount = ("--rounds", "1", "--runs", "1", "--warmup", "0", "--at", "n=9", "--at", "n=8")
-    found = json.loads(told("bench", any_rows, *RANGE, *amount, "--json"))
-    assert [each["engines"]["mini_infer"]["inferences"] for each in found.values()] == [1, 1]
-    assert list(found) == ["n=9", "n=8"]
+    found = json.loads(told("bench", any_rows, *RANGE, *amount, "--json", "-"))["models"]
+    assert [each["engines"]["mini_infer"]["inferences"] for each in found] == [1, 1]
+    assert [each["shape"] for each in found] == ["n=9", "n=8"]
 
 
 def test_compare_at_shapes_of_a_range(any_rows: Path) -> None:

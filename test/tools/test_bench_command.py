@@ -1,35 +1,51 @@
-"""mini-infer bench: what it tells of engines, and those that fail."""
+"""mini-infer bench: what it tells of models and engines, and those that fail."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from command_runs import ENVIRONMENT, cli, complaint, told
 
 import mini_infer as mi
-from mini_infer.tools import benching
-from mini_infer.tools.bench_report import Measured
+from mini_infer.passes.model_work import Work
+from mini_infer.runtime.machine_limits import MachineLimits
+from mini_infer.tools import bench_turns
+from mini_infer.tools.bench_chart import draw_chart
+from mini_infer.tools.bench_models import names_of
+from mini_infer.tools.bench_report import Benchmark, Measured, ModelResult
+from mini_infer.tools.bench_turns import Amount, Turns
+
+QUICK = ("-j", "1", "--rounds", "1", "--runs", "2", "--warmup", "1")
+NODES = {"perceptron/gemm_0", "perceptron/gemm_2", "perceptron/gemm_4"}
+
+
+def close(value: float) -> Any:
+    return pytest.approx(value)  # pyright: ignore[reportUnknownMemberType]
 
 
 def test_bench_stands_beside_a_peer_and_profiles(model: Path) -> None:
-    text = told("bench", model, "-j", "1", "--rounds", "1", "--runs", "2", "--against", "onnxruntime", "--profile")
-    assert "latency in ms, 1 thread(s)" in text
-    assert re.search(r"engine +median +p90 +p99 +min +per second +ours/theirs: median +min +load s", text)
+    text = told("bench", model, *QUICK, "--against", "onnxruntime", "--profile")
+    assert re.match(r"latency in ms, 1 thread\(s\).*, .+ \(.+\)", text)
     number = r" +\d+\.\d+"
-    assert re.search(rf"mini_infer{6 * number} *\n", text)
-    assert re.search(rf"onnxruntime{8 * number} *\n", text)
-    assert re.search(r"\d+\.\d +\d+\.\d % +matmul_relu_0 +perceptron/gemm_0", text)
+    assert re.search(rf"mini_infer{7 * number} +\d+ +\d\.\de-\d+", text)
+    assert re.search(rf"onnxruntime{9 * number} +\d+ +\d\.\de-\d+", text)
+    assert re.search(r"limits measured meanwhile: \d+\.\d GFLOP/s of f32, \d+\.\d GB/s from memory", text)
+    assert re.search(r"best peer / mini_infer: geometric mean \d+\.\d{3} of 1, least", text)
+    assert re.search(r"us +share +MFLOP +kB +GFLOP/s +limit us +of limit +schedule +kernel +first node", text)
+    assert re.search(r"panels +matmul_relu_0 +perceptron/gemm_0", text)
 
 
 @pytest.mark.parametrize(
     ("worker", "message"),
     [
-        ('print(\'{"error": "Refusal: opset 99"}\')', "mini_infer: Refusal: opset 99"),
-        ("raise SystemExit(3)", "mini_infer ended with status 3"),
-        ("print('{\"load\": 1}', flush=True); input(); raise SystemExit(4)", "mini_infer ended with status 4"),
+        ('print(\'{"error": "Refusal: opset 99"}\')', "Refusal: opset 99"),
+        ("raise SystemExit(3)", "ended with status 3"),
+        ("print('{\"load\": 1}', flush=True); input(); raise SystemExit(4)", "ended with status 4"),
     ],
 )
 def test_bench_tells_how_an_engine_fails(
@@ -37,39 +53,113 @@ def test_bench_tells_how_an_engine_fails(
 ) -> None:
     (model.parent / "failing_worker.py").write_text(worker)
     monkeypatch.chdir(model.parent)
-    monkeypatch.setattr(benching, "WORKER", "failing_worker")
-    assert complaint("bench", model) == message
+    monkeypatch.setattr(bench_turns, "WORKER", "failing_worker")
+    result = cli("bench", model, "--rounds", "1", "--json", "-")
+    assert (result.exit_code, result.stderr) == (1, "")
+    (found,) = json.loads(result.stdout)["models"]
+    assert (found["engines"], found["failed"]["mini_infer"], found["ratio"]) == ({}, message, None)
 
 
-def test_bench_gives_json_for_the_same_threads_as_run(model: Path) -> None:
-    found = json.loads(told("bench", model, "--duration", "0.01", "--warmup", "0", "--profile", "--json"))
+def test_bench_goes_on_where_a_model_fails(model: Path) -> None:
+    broken = model.with_name("broken.onnx")
+    broken.write_bytes(b"no model")
+    result = cli("bench", model.parent, *QUICK)
+    assert result.exit_code == 1
+    assert re.search(r"failed: broken, mini_infer: .*broken\.onnx", result.stdout)
+    assert re.search(r"mini_infer +\d", result.stdout)
+
+
+def test_bench_needs_models(tmp_path: Path) -> None:
+    assert complaint("bench", tmp_path / "none.onnx") == f"{tmp_path / 'none.onnx'}: no such file"
+    assert complaint("bench", tmp_path) == f"{tmp_path}: there is no .onnx file in this folder"
+    picture = complaint("bench", tmp_path, "--chart", "chart.txt")
+    assert picture == "--chart chart.txt: there are pictures as .png, .svg, .pdf"
+
+
+def test_bench_writes_json_and_a_picture(model: Path, tmp_path: Path) -> None:
+    file, chart = tmp_path / "found.json", tmp_path / "chart.svg"
+    beside = tmp_path / "io.npz"
+    x = np.linspace(-1, 1, 64).reshape(1, 64).astype(np.float32)
+    inputs = {spec.name: np.resize(x, spec.shape) for spec in mi.compile(str(model)).plan.inputs}
+    outputs = mi.compile(str(model))(inputs)
+    arrays = {f"in.{name}": each for name, each in inputs.items()}
+    arrays |= {f"f64.{name}": each * (1 + 1e-3) for name, each in outputs.items()}
+    np.savez(beside, **arrays)  # pyright: ignore[reportArgumentType]
+    words = ("--duration", "0.01", "--warmup", "0", "--rounds", "2", "--profile", "--beside", "io.npz")
+    told("bench", model, *words, "--json", file, "--chart", chart, "--against", "onnxruntime")
+    found = json.loads(file.read_text())
+    assert set(found) == {"cpu", "device", "precision", "threads", "cores", "geometric_mean", "models"}
     assert found["threads"] == mi.EngineConfig().thread_count
-    ours = found["engines"]["mini_infer"]
-    assert ours["inferences"] % 20 == 0 and ours["inferences"] * ours["mean_ms"] >= 10
+    (entry,) = found["models"]
+    known = {"name", "model", "shape", "engines", "failed", "best_peer", "ratio", "work", "limits", "profile"}
+    assert set(entry) == known and entry["failed"] == {} and entry["best_peer"] == "onnxruntime"
+    ours, theirs = entry["engines"]["mini_infer"], entry["engines"]["onnxruntime"]
     assert ours["min_ms"] <= ours["median_ms"] <= ours["p90_ms"] <= ours["p99_ms"]
-    assert ours["per_second"] == pytest.approx(1e3 / ours["mean_ms"])  # pyright: ignore[reportUnknownMemberType]
-    assert {each["node"] for each in found["kernels"]} == {
-        "perceptron/gemm_0",
-        "perceptron/gemm_2",
-        "perceptron/gemm_4",
-    }
-    assert found["dropped"] == {}
+    assert ours["per_second"] == close(1e3 / ours["mean_ms"])
+    assert ours["load_s"] > 0 and ours["import_s"] > 0 and ours["memory_mb"] > 0 < ours["peak_mb"]
+    assert entry["ratio"] == close(theirs["median_ms"] / ours["median_ms"]) == close(found["geometric_mean"])
+    assert 0.9e-3 < ours["error"] < 1.1e-3 and 0.9e-3 < theirs["error"] < 1.1e-3
+    work, limits = entry["work"], entry["limits"]
+    least = max(work["flops"] / limits["gflops"], work["nbytes"] / limits["gbytes"]) * 1e-6
+    assert ours["of_limit"] == close(least / ours["median_ms"])
+    profile = entry["profile"]
+    assert {each["node"] for each in profile["kernels"]} == NODES
+    assert sum(each["us"] for each in profile["kernels"]) + profile["outside_us"] == close(profile["run_us"])
+    assert profile["outside_us"] > 0
+    assert sum(each["flops"] for each in profile["kernels"]) == work["flops"]
+    assert "fraction of the machine" in chart.read_text()
 
 
 def test_latencies_are_counted_as_they_are_told() -> None:
-    found = Measured.of([0.001 * each for each in range(1, 102)], load=2)
-    assert (found.inferences, found.load_s) == (101, 2)
+    turns = Turns(imports=1, load=2, memory={"resident": 3_000_000}, times=[0.001 * each for each in range(1, 102)])
+    found = Measured.of(turns, Work(flops=10**9, nbytes=10**6), MachineLimits(1, gflops=100, gbytes=10), 1e-6)
+    assert (found.inferences, found.import_s, found.load_s, found.error, found.memory_mb) == (101, 1, 2, 1e-6, 3)
     expected = {"median_ms": 51, "p90_ms": 91, "p99_ms": 100, "min_ms": 1, "mean_ms": 51, "per_second": 1000 / 51}
-    assert {name: getattr(found, name) for name in expected} == pytest.approx(expected)  # pyright: ignore[reportUnknownMemberType]
+    assert {name: getattr(found, name) for name in expected} == close(expected)  # pyright: ignore[reportArgumentType]
+    assert found.of_limit == close(10 / 51)  # 10 ms of operations, 0.1 ms of bytes
+    assert Measured.of(turns).of_limit is None
+
+
+def measured(milliseconds: float) -> Measured:
+    return Measured.of(Turns(times=[milliseconds * 1e-3]))
+
+
+def test_ratios_are_to_the_best_peer() -> None:
+    engines = {"mini_infer": measured(2), "onnxruntime": measured(8), "openvino": measured(4)}
+    fast = ModelResult("fast", "fast.onnx", "n=1", engines)
+    slow = ModelResult("slow", "slow.onnx", engines={"mini_infer": measured(2), "onnxruntime": measured(1)})
+    alone = ModelResult("alone", "alone.onnx", engines={"mini_infer": measured(2)}, failed={"openvino": "why"})
+    assert (fast.best_peer, fast.ratio, slow.ratio, alone.best_peer, alone.ratio) == ("openvino", 2, 0.5, None, None)
+    benchmark = Benchmark("a CPU", "cpu", "fp32", 1, (0,), [fast, slow, alone])
+    assert benchmark.geometric_mean == close(1)
+    assert benchmark.remarks() == [
+        "failed: alone, openvino: why",
+        "best peer / mini_infer: geometric mean 1.000 of 2, least 0.500 (slow)",
+    ]
+    ratios, fractions = draw_chart(benchmark).axes
+    assert [bar.get_width() for bar in ratios.patches] == [2, 0.5]
+    assert [each.get_text() for each in ratios.get_yticklabels()] == ["fast n=1", "slow", "alone"]
+    assert [each.get_text() for each in fractions.get_legend().get_texts()] == [*engines]
+
+
+def test_a_duration_is_for_all_rounds() -> None:
+    amount = Amount(rounds=5, duration=2)
+    assert (amount.runs_of([0.1, 0.2]), amount.runs_of([7.0])) == (4, 1)
+    assert Amount(runs=3).runs_of([1.0]) == 3
+
+
+def test_models_are_called_by_what_tells_them_apart() -> None:
+    assert names_of([Path("a/model.onnx"), Path("b/net.onnx")]) == ["a", "net"]
+    assert names_of([Path("a/net.onnx"), Path("b/net.onnx")]) == ["a", "b"]
 
 
 FAILING_PEER = """
 import sys
 from mini_infer.tools import bench_worker
-if sys.argv[1] == "mini_infer":
+if sys.argv[1] in ("mini_infer", "limits"):
     bench_worker.main()
 elif {loads}:
-    print('{{"load": 1}}', flush=True); input(); print('{{"times": []}}', flush=True); input(); raise SystemExit(4)
+    print('{{"load": 1}}', flush=True); input(); print('{{"times": [1]}}', flush=True); input(); raise SystemExit(4)
 else:
     print('{{"error": "Refusal: opset 99"}}')
 """
@@ -78,9 +168,9 @@ else:
 @pytest.mark.parametrize(
     ("peer", "loads", "why"),
     [
-        ("openvino", False, "openvino is not installed: pip install openvino"),
-        ("onnxruntime", False, "onnxruntime: Refusal: opset 99"),
-        ("onnxruntime", True, "onnxruntime ended with status 4"),
+        ("openvino", False, "it is not installed: pip install openvino"),
+        ("onnxruntime", False, "Refusal: opset 99"),
+        ("onnxruntime", True, "ended with status 4"),
     ],
 )
 def test_a_peer_that_fails_is_left_out_alone(
@@ -88,9 +178,16 @@ def test_a_peer_that_fails_is_left_out_alone(
 ) -> None:
     (model.parent / "failing_peer.py").write_text(FAILING_PEER.format(loads=loads))
     monkeypatch.setenv("PYTHONPATH", f"{model.parent}:{ENVIRONMENT['PYTHONPATH']}")
-    monkeypatch.setattr(benching, "WORKER", "failing_peer")
-    monkeypatch.setattr(benching, "find_spec", lambda name: None if name == "openvino" else name)  # pyright: ignore
-    result = cli("bench", model, "-j", "1", "--rounds", "1", "--runs", "1", "--against", peer, "--json")
-    assert (result.exit_code, result.stderr) == (0, f"mini-infer: warning: left out: {why}\n")
-    found = json.loads(result.stdout)
-    assert list(found["engines"]) == ["mini_infer"] and found["dropped"] == {peer: why}
+    monkeypatch.setattr(bench_turns, "WORKER", "failing_peer")
+    monkeypatch.setattr(bench_turns, "find_spec", lambda name: None if name == "openvino" else name)  # pyright: ignore
+    (found,) = json.loads(told("bench", model, *QUICK, "--against", peer, "--json", "-"))["models"]
+    assert list(found["engines"]) == ["mini_infer"] and found["failed"] == {peer: why}
+
+
+def test_the_machine_is_measured() -> None:
+    found = json.loads(told("machine", "-j", "1", "--json"))
+    (limits,) = found["limits"]
+    assert limits["threads"] == 1 and limits["gflops"] > 0 < limits["gbytes"]
+    assert found["target"].startswith("#kernel.cpu<")
+    text = told("machine", "-j", "1")
+    assert text.startswith(found["cpu"]) and re.search(r"threads +GFLOP/s of f32 +GB/s from memory", text)

@@ -72,7 +72,7 @@ USELESS: dict[str, str] = {
     "plan --no-plan-memory --pools": "--pools does nothing with --no-plan-memory",
     "plan --disable-inplace addd": "order-kernels: there is no op graph.addd to disable; is add meant?",
     "plan --disable-inplace Call": "order-kernels: there is no op graph.Call to disable",
-    "bench --duration 1 --rounds 2": "--rounds does nothing with --duration",
+    "bench --duration 1 --runs 2": "--runs does nothing with --duration",
 }
 
 
@@ -163,6 +163,6 @@ def test_interrupting_is_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_help_names_every_command() -> None:
     text = told("--help")
-    assert all(command in text for command in ("run", "plan", "bench", "compare", "demo"))
-    for command in ("run", "plan", "bench", "compare", "demo"):
+    assert all(command in text for command in ("run", "plan", "bench", "compare", "machine", "demo"))
+    for command in ("run", "plan", "bench", "compare", "machine", "demo"):
         assert "--help" in told(command, "--help") and told(command, "-h") == told(command, "--help")

@@ -1,0 +1,106 @@
+"""The models of a benchmark: which files they are, what they are called, and what each gets as inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..dialects.errors import ConfigError, InvalidInputError
+from ..lowering.levels import level_of
+from ..lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
+from ..passes.model_work import Work, work_of_model
+from ..runtime.build import import_model
+from ..runtime.config import EngineConfig
+from ..runtime.signature import input_specs
+from .arrays import load_inputs, load_named
+from .at_shapes import Sizes, shapes_at
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+INPUT, REFERENCE = "in.", "f64."
+"""What names begin with in a file beside a model: of inputs, and of what the outputs would be in float64."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model at one shape: EngineConfig's options, its inputs, references by output, and what there is to do."""
+
+    options: Mapping[str, Any]
+    inputs: Mapping[str, Array]
+    shape: str = ""
+    """As `--at` takes it; "" where there is only one."""
+    work: Work | None = None
+    references: Mapping[str, Array] = field(default_factory=dict[str, Array])
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a command says of inputs: files, a seed, sizes within ranges, and a file beside each model."""
+
+    files: Sequence[str] = ()
+    seed: int = 0
+    at: Sequence[Sizes] = ()
+    beside: str | None = None
+
+
+def found_models(paths: Sequence[str]) -> list[Path]:
+    """The files, and all .onnx files in the folders; raises ConfigError where one isn't there or a folder has none."""
+    found: list[Path] = []
+    for each in map(Path, paths):
+        inside = sorted(each.rglob("*.onnx")) if each.is_dir() else [each]
+        if not inside:
+            raise ConfigError(f"{each}: there is no .onnx file in this folder")
+        if not each.exists():
+            raise ConfigError(f"{each}: no such file")
+        found += inside
+    return list(dict.fromkeys(found))
+
+
+def names_of(models: Sequence[Path]) -> list[str]:
+    """Short names: of files that are all called alike (model.onnx) those of their folders."""
+    stems = [each.stem for each in models]
+    return [
+        each.resolve().parent.name if each.stem == "model" or stems.count(each.stem) > 1 else each.stem
+        for each in models
+    ]
+
+
+def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:
+    """The model at its shape, or at those within its ranges. Raises MiniInferError where it can't be read."""
+    config, text = EngineConfig.of(**options), str(model)
+    if config.profile is not None:
+        for each in shapes_at(text, options, given.at):
+            fixed = replace(config, profile=None, dims={**config.dims, **each.sizes})
+            inputs = load_inputs(given.files, each.specs, given.seed)
+            yield Subject(options, inputs, each.text, _work(text, fixed))
+        return
+    files = _beside(model, given.beside)
+    named = {name.removeprefix(INPUT): array for name, array in files.items() if name.startswith(INPUT)}
+    references = {name.removeprefix(REFERENCE): array for name, array in files.items() if name.startswith(REFERENCE)}
+    shapes = {**{name: array.shape for name, array in named.items()}, **config.shapes}
+    config, options = replace(config, shapes=shapes), {**options, "shapes": shapes}
+    module, _ = import_model(text, config)
+    specs = input_specs(module)
+    inputs = load_inputs(given.files, specs, given.seed)
+    wrong = [spec.name for spec in specs if spec.name in named and named[spec.name].dtype != spec.dtype]
+    if wrong:
+        raise InvalidInputError(f"{given.beside}: '{INPUT}{wrong[0]}' is not of the input's type")
+    yield Subject(options, {**inputs, **named}, "", _work(text, config), references)
+
+
+def _beside(model: Path, name: str | None) -> Mapping[str, Array]:
+    """The arrays of a file in the model's folder; none where there is no such file."""
+    none: dict[str, Array] = {}
+    return none if name is None or not model.with_name(name).exists() else load_named(str(model.with_name(name)))
+
+
+def _work(model: str, config: EngineConfig) -> Work | None:
+    """What the model has to do; None for a module that is a graph no more."""
+    module, ctx = import_model(model, config)
+    if level_of(module) != "graph":
+        return None
+    run_passes(ctx, module, parse_passes(PLAIN_GRAPH))
+    return work_of_model(module)

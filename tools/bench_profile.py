@@ -1,0 +1,134 @@
+"""What each kernel of a model takes: its time beside its operations, its bytes and what the machine could do.
+
+Every call of a kernel is timed on its own, so that the calls and what is outside of them (Python, the entry) add up to
+the whole. With several threads each call is a stage of its own then, and an inference takes a little longer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+
+from ..dialects.graph.host_code import kernels_of, main_of
+from ..lowering.pipelines import PassRun
+from ..passes.kernels.schedules import schedule_of
+from ..passes.memory.analysis.host import calls_of
+from ..passes.memory.insert_barriers import InsertBarriers
+from ..passes.model_work import Work, work_of_kernel
+from ..runtime.build import import_model
+from ..runtime.compiling import engine_of
+from ..runtime.config import EngineConfig
+from ..runtime.context import KernelTime
+from ..runtime.device import device_named
+from ..runtime.engine import Engine
+from ..runtime.machine_limits import MachineLimits
+from . import bench_gpu
+from .arrays import in_place
+
+_NUMBERS = {
+    "flops": ("MFLOP", 1e-6, ".2f"),
+    "bytes": ("kB", 1e-3, ".1f"),
+    "gflops": ("GFLOP/s", 1.0, ".1f"),
+    "limit_us": ("limit us", 1.0, ".1f"),
+    "of_limit": ("of limit", 1.0, ".0%"),
+}
+"""What a row may have beside its time: the column's title, the unit in the row's, and how it is shown."""
+
+
+def profile(
+    model: str,
+    config: EngineConfig,
+    inputs: Mapping[str, Any],
+    runs: int,
+    cores: Sequence[int],
+    limits: MachineLimits | None,
+) -> dict[str, Any]:
+    """The calls of the slowest first, and how they add up; raises as compile does.
+
+    {"run_us": all, "outside_us": what is in no call, "kernels": [{"us": ..., "kernel": ..., "node": ..., ...}]}
+    """
+    calls: list[tuple[Work, str]] = []
+
+    def observer(done: PassRun, module: ModuleOp) -> None:
+        if done.name == InsertBarriers.name:  # the calls are what they will be
+            kernels, device = kernels_of(module), device_named(config.place).kind
+            known = {name: (work_of_kernel(each), schedule_of(each, device).name) for name, each in kernels.items()}
+            calls.extend(known[call.callee.string_value()] for call in calls_of(main_of(module)))
+
+    config = replace(config, enable_profiling=True)
+    module, ctx = import_model(model, config)
+    engine = engine_of(module, ctx, config, observer)
+    with pinned(cores):
+        times, taken = timed_calls(engine, inputs, runs)
+    if engine.plan.launches:
+        rows = bench_gpu.by_calls(engine.plan.launches, times, bench_gpu.limits(model, config))
+    else:
+        rows = [_row(each, *call, limits) for each, call in zip(times, calls, strict=True)]
+    rows.sort(key=lambda row: -row["us"])
+    return {"run_us": taken, "outside_us": taken - sum(row["us"] for row in rows), "kernels": rows}
+
+
+@contextmanager
+def pinned(cores: Sequence[int]) -> Generator[None]:
+    """Keeps this thread, and those that it starts meanwhile, on some cores; on any where there are none."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def timed_calls(engine: Engine, inputs: Mapping[str, Any], runs: int) -> tuple[list[KernelTime], float]:
+    """What each call and what all took, in microseconds: means over those half of the runs that took least."""
+    context = engine.plan.create_execution_context()
+    if engine.config.caches:
+        inputs = in_place(inputs, context.run(inputs), engine.config.caches)
+    found: list[tuple[float, list[KernelTime]]] = []
+    for _ in range(runs + 1):
+        start = time.perf_counter()
+        context.run(inputs)
+        found.append(((time.perf_counter() - start) * 1e6, context.profile()))
+    quick = sorted(found[1:], key=lambda each: each[0])[: max(1, (runs + 1) // 2)]
+    each_call = zip(*(calls for _, calls in quick), strict=True)
+    spans = [round(sum(each.nanoseconds for each in call) / len(quick)) for call in each_call]
+    times = [replace(each, nanoseconds=span) for span, each in zip(spans, quick[0][1], strict=True)]
+    return times, sum(taken for taken, _ in quick) / len(quick)
+
+
+def _row(each: KernelTime, work: Work, schedule: str, limits: MachineLimits | None) -> dict[str, Any]:
+    seconds = max(each.nanoseconds, 1) * 1e-9
+    row: dict[str, Any] = {"us": each.nanoseconds / 1e3, "kernel": each.kernel, "schedule": schedule, "node": each.node}
+    row |= {"flops": work.flops, "bytes": work.nbytes, "gflops": work.flops / seconds * 1e-9}
+    if limits is not None:
+        least = limits.seconds(work.flops, work.nbytes)
+        row |= {"limit_us": least * 1e6, "of_limit": least / seconds}
+    return row
+
+
+def profile_table(profile: Mapping[str, Any]) -> Table:
+    """Calls of kernels, the longest first, and what is outside of them."""
+    kernels, whole = profile["kernels"], profile["run_us"]
+    title = f"kernels, {whole / 1e3:.3f} ms in all, {profile['outside_us'] / 1e3:.3f} ms outside of them"
+    table = Table(title=title, box=None, padding=(0, 2), title_justify="left")
+    shown = [key for key in _NUMBERS if any(key in each for each in kernels)]
+    for title in ("us", "share", *(_NUMBERS[key][0] for key in shown)):
+        table.add_column(title, justify="right", no_wrap=True)
+    named = [key for key in ("schedule", "kernel", "node") if any(key in each for each in kernels)]
+    for key in named:
+        table.add_column("first node" if key == "node" else key, no_wrap=True)
+    for each in kernels:
+        share = f"{each['us'] / max(1e-9, whole):.1%}"
+        numbers = (format(each[key] * _NUMBERS[key][1], _NUMBERS[key][2]) for key in shown)
+        table.add_row(f"{each['us']:.1f}", share, *numbers, *(each[key] for key in named))
+    return table

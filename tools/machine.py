@@ -1,0 +1,52 @@
+"""What `mini-infer machine` does: the CPU that code is made for, and what was measured of it here and now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from ..runtime.config import EngineConfig
+from ..runtime.machine_limits import LimitProbe, MachineLimits, cpu_title, pinned_cores
+from ..runtime.targets import cache_bytes, target_attribute
+from .bench_profile import pinned
+from .reports.tables import size_text
+
+SECONDS = 0.5
+"""Of measuring, for each number of threads."""
+
+
+def show_machine(threads: int | None, as_json: bool, console: Console) -> None:
+    """Prints the target, and the limits on one thread and on as many as an inference may have."""
+    config = EngineConfig(threads=threads)
+    counts = sorted({1, config.thread_count})
+    with console.status("measuring"):
+        found = [_measured(count) for count in counts]
+    target = target_attribute(config)
+    caches = {f"l{level}": cache_bytes(level) for level in (1, 2, 3)}
+    if as_json:
+        limits = [{"threads": each.threads, "gflops": each.gflops, "gbytes": each.gbytes} for each in found]
+        told = {"cpu": cpu_title(), "target": str(target), "caches": caches, "limits": limits}
+        console.print(json.dumps(told, indent=2), soft_wrap=True)
+        return
+    console.print(cpu_title(), style="bold")
+    console.print(f"plans are made for {target}", soft_wrap=True)
+    console.print(f"caches: {', '.join(f'{name.upper()} {size_text(size)}' for name, size in caches.items())}")
+    console.print(_table(found))
+
+
+def _measured(threads: int) -> MachineLimits:
+    with pinned(pinned_cores(threads)):
+        return LimitProbe(threads).measure(SECONDS)
+
+
+def _table(limits: Sequence[MachineLimits]) -> Table:
+    table = Table(title="measured now", box=None, padding=(0, 2), title_justify="left")
+    for title in ("threads", "GFLOP/s of f32", "GB/s from memory", "operations a byte"):
+        table.add_column(title, justify="right")
+    for each in limits:
+        balance = f"{each.gflops / each.gbytes:.1f}"
+        table.add_row(str(each.threads), f"{each.gflops:.1f}", f"{each.gbytes:.1f}", balance)
+    return table
