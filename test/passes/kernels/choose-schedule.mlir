@@ -10,12 +10,20 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 
   // Two registers of 16 lanes by (32 - 3) / 2 rows. The residual is read where the result is written: it may be the same bytes.
   // CHECK: graph.kernel @matmul
-  // CHECK-SAME: schedule = #kernel.schedule<"panels", {mr = 14, nr = 32, lanes = 16, inline = 1, prefetch = 16}>
+  // CHECK-SAME: schedule = #kernel.schedule<"panels", {mr = 14, nr = 32, lanes = 16, inline = 1}>
   // CHECK-SAME: interface = #kernel.interface<inplace = {{\[\[}}2, 0]], strided_operands = [0, 2], strided_results = [0], packed = [1 : #kernel.packing<"panels", {nr = 32}>]>
   graph.kernel @matmul(%a: tensor<4x64xf32>, %w: tensor<64x32xf32>, %r: tensor<4x32xf32>) -> tensor<4x32xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
     %m = graph.matmul %a, %w : (tensor<4x64xf32>, tensor<64x32xf32>) -> tensor<4x32xf32>
     %s = graph.add %m, %r : tensor<4x32xf32>
     graph.yield %s : tensor<4x32xf32>
+  }
+
+  // More rows than a few: each tile asks for the next panel, a cache line of 16 floats at a time.
+  // CHECK: graph.kernel @more_rows
+  // CHECK-SAME: inline = 1, prefetch = 16}>
+  graph.kernel @more_rows(%a: tensor<9x64xf32>, %w: tensor<64x32xf32>) -> tensor<9x32xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
+    %m = graph.matmul %a, %w : (tensor<9x64xf32>, tensor<64x32xf32>) -> tensor<9x32xf32>
+    graph.yield %m : tensor<9x32xf32>
   }
 
   // A right-hand side that is computed is packed a panel at a time: 64 x 32 floats for each thread.

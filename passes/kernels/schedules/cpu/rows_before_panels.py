@@ -20,7 +20,7 @@ from .....dialects.graph.values import nbytes_of, shape_of, type_of
 from .....dialects.targets import CpuAttr
 from ....work import read_seconds
 from ...forms.contraction import contraction_form
-from .panels import Panels
+from .panels import Panels, packed_operands
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,10 @@ class RowsBeforePanels(Panels):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Where all weights are packed ahead, and no rows are computed or pooled in scratch."""
+        form = contraction_form(kernel)
         for schedule in super().candidates(kernel, target):
-            if schedule.prefetch and not schedule.block and not schedule.band:
+            in_place = form.blocks is None and packed_operands(kernel, form, schedule.nr)
+            if in_place and not schedule.block and not schedule.band:
                 yield schedule
 
     @override
