@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError, OutOfMemoryError
 from ..dialects.graph.blobs import MiniContext
+from ..dialects.graph.bounds import Cut
 from ..dialects.graph.sizes import symbols_of_module
 from ..dialects.symbolic.guards import unguarded
 from ..dialects.targets import target_of
@@ -24,13 +26,13 @@ from ..passes.statistics import timed
 from .compilers import Compilers
 from .config import EngineConfig
 from .decided import check_undecided
-from .device import Device, device_named
+from .device import Array, Compilation, Device, device_named
 from .limits import in_gigabytes, memory_for
 from .plan import InferencePlan
 from .profile import OptimizationProfile
 from .shapes import Arena
 from .signature import cache_specs, check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
-from .specs import TensorSpec
+from .specs import CacheSpec, CheckedDimension, TensorSpec
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
@@ -106,8 +108,25 @@ def plan_memory(
         return memory_plan(module)
 
 
+@dataclass(frozen=True)
+class Lowered:
+    """A model whose code is being compiled, and all that is known of it without that code."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    counts: tuple[TensorSpec, ...]
+    cuts: tuple[tuple[Cut, ...], ...]
+    caches: tuple[CacheSpec, ...]
+    checks: tuple[CheckedDimension, ...]
+    memory: MemoryPlan
+    arena: Arena | None
+    weights: Array
+    """All weights in one read-only block."""
+    compilation: Compilation
+
+
 @own_errors()
-def build_plan(
+def lower(
     module: ModuleOp,
     ctx: MiniContext,
     config: EngineConfig,
@@ -115,14 +134,12 @@ def build_plan(
     *,
     machine: str = "",
     compilers: Compilers | None = None,
-) -> InferencePlan:
-    """Takes a module at any level to code, for the configuration's device or the machine named.
+) -> Lowered:
+    """Takes a module at any level down to what is compiled, for the configuration's device or the machine named.
 
-    Of what begins below the arena, no tensors are known. Whether code for another machine runs here is the caller's to
-    know: unknown instructions end the process.
+    Of what begins below the arena, no tensors are known.
     """
     device = device_named(config.place)
-    device.open()
     path = PATHS[device.kind]
     below = path[max(path.index(level_of(module)), path.index("arena")) + 1 :]
     started_below = level_of(module) not in path[: path.index("arena") + 1]
@@ -136,29 +153,60 @@ def build_plan(
     left = [phase for phase in engine_phases(config) if phase.level in below]
     compilation = device.start_compiling(ctx, module, config, left, observer, compilers)
     check_signature(module)
-    checks = checked_dimensions(module)
     with timed(ctx, "weights"):
-        segment = weight_segment(module, ctx)
-        with memory_for(f"{segment.nbytes} bytes of weights"):
-            weights = device.hold(segment)
+        weights = weight_segment(module, ctx)
+    return Lowered(
+        inputs=inputs,
+        outputs=outputs,
+        counts=counts,
+        cuts=cuts,
+        caches=cache_specs(module),
+        checks=checked_dimensions(module),
+        memory=memory,
+        arena=arena,
+        weights=weights,
+        compilation=compilation,
+    )
+
+
+@own_errors()
+def build_plan(
+    module: ModuleOp,
+    ctx: MiniContext,
+    config: EngineConfig,
+    observer: Observer | None = None,
+    *,
+    machine: str = "",
+    compilers: Compilers | None = None,
+) -> InferencePlan:
+    """Takes a module at any level to code that is loaded, as `lower` does.
+
+    Whether code for another machine runs here is the caller's to know: unknown instructions end the process.
+    """
+    device = device_named(config.place)
+    device.open()
+    lowered = lower(module, ctx, config, observer, machine=machine, compilers=compilers)
+    memory, compilation = lowered.memory, lowered.compilation
+    with timed(ctx, "weights"), memory_for(f"{lowered.weights.nbytes} bytes of weights"):
+        weights = device.hold(lowered.weights)
     objects = compilation.objects()
     with timed(ctx, "load"):
         code = device.load(objects)
     return InferencePlan(
-        inputs=inputs,
-        outputs=outputs,
-        caches=cache_specs(module),
-        counts=counts,
-        cuts=cuts,
+        inputs=lowered.inputs,
+        outputs=lowered.outputs,
+        caches=lowered.caches,
+        counts=lowered.counts,
+        cuts=lowered.cuts,
         config=config,
         report=lambda: memory,
         needed=memory.arena_bytes,
-        arena=arena,
+        arena=lowered.arena,
         alignment=memory.alignment,
         threads=compilation.threads,
         calls=compilation.calls,
         profiled=compilation.profiled,
-        checks=checks,
+        checks=lowered.checks,
         weights=weights,
         code=code,
         launches=compilation.launches,

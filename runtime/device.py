@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..lowering.pipelines import Observer, Phase
     from .compilers import Compilers
     from .config import EngineConfig
+    from .llvm_worker import Part
     from .plan import InferencePlan
     from .specs import KernelCall, TensorSpec
     from .storage import Tensor
@@ -132,6 +133,8 @@ class Compilation:
     calls: tuple[KernelCall, ...]
     objects: Callable[[], Sequence[bytes]]
     """Waits for what `Device.load` takes. Raises CompileError."""
+    parts: Sequence[Part] = ()
+    """What LLVM makes that of, on a CPU."""
     launches: tuple[Launch, ...] = ()
     threads: int = 1
     profiled: bool = False

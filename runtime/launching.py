@@ -76,7 +76,7 @@ class LaunchDevice(Device):
         with timed(ctx, "kernels"):
             made: Sequence[bytes] = self.objects(module, config) if launches else ()
         calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in launches)
-        return Compilation(calls, lambda: made, launches, profiled=config.enable_profiling)
+        return Compilation(calls, lambda: made, launches=launches, profiled=config.enable_profiling)
 
 
 def describe_launch(launch: Launch) -> str:

@@ -68,7 +68,7 @@ def start_compiling(
     left = [phase for phase in phases if phase.level == "llvm"]
     parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers, profiled)
     threads = cpu_of(module).threads.data if stages_of(module) else 1
-    return Compilation(calls, partial(parts.objects, ctx), threads=threads, profiled=profiled)
+    return Compilation(calls, partial(parts.objects, ctx), parts.parts, threads=threads, profiled=profiled)
 
 
 def _start_parts(
