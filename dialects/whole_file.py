@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
+
+from typing_extensions import Buffer
 
 from .errors import MiniInferError
 
@@ -52,6 +54,15 @@ class WholeFiles:
                 if self.staged(name).exists():
                     os.replace(self.staged(name), self._target.with_name(name))
 
+    def become_target(self) -> None:
+        """Makes the staged files, as a folder, the target, which must not be there yet."""
+        with _told(self._target):
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(self._staging.name, 0o777 & ~mask)
+            os.rename(self._staging.name, self._target)
+            os.mkdir(self._staging.name)  # which is cleaned up as usual
+
 
 @contextmanager
 def whole_file(path: str | Path) -> Generator[BinaryIO]:
@@ -73,6 +84,31 @@ def whole_file(path: str | Path) -> Generator[BinaryIO]:
         with files.open(target.name) as stream:
             yield stream
         files.commit(target.name)
+
+
+def write_folder(folder: Path, files: Mapping[str, Sequence[Buffer]], *, replace: bool = False) -> None:
+    """Writes files by name, each the pieces given, into a folder: a new one appears with all of them in it.
+
+    In one that is there already each file appears whole, once all are on the disk; folders on the way are made.
+    Raises MiniInferError where something can't be written, and, unless `replace`, where a file of these names is there.
+    """
+    folder = Path(os.path.abspath(folder))
+    with _told(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if folder.exists() and not folder.is_dir():
+            raise MiniInferError(f"{folder}: is no folder")
+        if not replace and (there := [name for name in files if os.path.lexists(folder / name)]):
+            raise MiniInferError(f"{folder}: {', '.join(there)} would be overwritten")
+    inside = folder.is_dir()
+    with WholeFiles(folder / "files" if inside else folder) as staged:
+        for name, pieces in files.items():
+            with staged.open(name) as stream:
+                for piece in pieces:
+                    stream.write(piece)
+        if inside:
+            staged.commit(*files)
+        else:
+            staged.become_target()
 
 
 def is_special(path: Path) -> bool:

@@ -20,6 +20,8 @@ _DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # 
 ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
 """Names of C functions: of the operating system, its C library and its library of maths."""
 
+_FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
+
 _ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # both of 64 bits, the lowest byte first
 _SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # the type of ELF's section, and Mach-O's load command
 
@@ -28,6 +30,12 @@ def check_calls(data: bytes, cpu: str, others: AbstractSet[str] = frozenset()) -
     """Raises CompileError where object code calls what it may not: no C function of the list, and none of `others`."""
     if strange := sorted(undefined_symbols(data) - ALLOWED - others):
         raise CompileError(f"code for {cpu} calls {', '.join(strange)}, which a machine need not have")
+
+
+def check_c_calls(data: bytes, cpu: str) -> None:
+    """Raises CompileError where code for C programs calls anything but what moves memory and the library of maths."""
+    if strange := sorted(undefined_symbols(data) - _FOR_C):
+        raise CompileError(f"C code for {cpu} calls {', '.join(strange)}, which a program need not have")
 
 
 def undefined_symbols(data: bytes) -> set[str]:

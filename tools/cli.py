@@ -170,6 +170,43 @@ def run(
 
 
 @app.command()
+def build(
+    model: Model,
+    emit: Annotated[str, typer.Option(metavar="KIND", help="What to make: c, files for C programs.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="The folder that files go to.")],
+    name: Annotated[str, typer.Option(help="Prefix of all names in C.", show_default="the file's name")] = "",
+    cpu: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The CPU: x86-64-v3, aarch64-linux-gnu:generic, ...", show_default="this"),
+    ] = "",
+    embed: Annotated[bool, typer.Option("--embed", help="Also an assembly file with the weights.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    threads: Annotated[int, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")] = 1,
+    dim: Dims = None,
+    shape: Shapes = None,
+    specialize: Specialize = None,
+    cache: Caches = None,
+    optimize: Optimize = True,
+    plan_memory: Memory = True,
+) -> None:
+    """Compile a model to files that a program can do with: an object, a C header, weights and an example."""
+    from . import emitting
+
+    if emit != "c":
+        raise ConfigError(f"--emit {emit}: there is only c")
+    given = {
+        "threads": threads,
+        "dim": dim,
+        "shape": shape,
+        "specialize": specialize,
+        "cache": cache,
+        "optimize": optimize,
+        "plan_memory": plan_memory,
+    }
+    emitting.show_c(model, _options(given), output, name=name, cpu=cpu, embed=embed, force=force, console=out)
+
+
+@app.command()
 def plan(
     context: typer.Context,
     model: Model,
