@@ -1,26 +1,27 @@
 """split-conv-transpose: a transposed convolution becomes convolutions, one for each phase of its strides.
 
-before:  %y = graph.conv_transpose %x, %w {strides = array<i64: 2, 2>, ..}     %x: [N, H, W, C], %w: [C, D, 4, 4]
+before:  %y = graph.conv_transpose %x, %w {strides = array<i64: 2, 2>, ..}     %x: [N, C, H, W], %w: [C, D, 4, 4]
          %z = graph.relu %y
 after:   %0 = graph.conv %x, %w0 {pads = array<i64: 1, 1, 0, 0>, ..}           %w0: [D, C, 2, 2], taps 3 and 1 each way
-         %1 = graph.relu %0                                                    [N, H, W, D]: every other element of %z
+         %1 = graph.relu %0                                                    [N, D, H, W]: every other element of %z
          ..                                                                    three more of these
-         %z = graph.reshape (graph.concat ..)                                  as [N, 2 * H, 2 * W, D]
+         %z = graph.reshape (graph.concat ..)                                  as [N, D, 2 * H, 2 * W]
 
 Every element of the result has the taps that meet an element of x, and those a stride apart have the same ones: no
 product is one with a zero. Elementwise ops that follow are done on the parts, so that elide-copies can have each part
 written to where it belongs.
 
-before:  %y = graph.conv_transpose %x, %w {strides = array<i64: 1, 2>, ..}     %x: [N, 1, W, C], %w: [C, D, 1, 2]
+before:  %y = graph.conv_transpose %x, %w {strides = array<i64: 1, 2>, ..}     %x: [N, C, 1, W], %w: [C, D, 1, 2]
 after:   %0 = graph.conv %x, %w'                                               %w': [2 * D, C, 1, 1]
-         %y = graph.reshape %0                                                 [N, 1, W, 2 * D] as [N, 1, 2 * W, D]
+         %1 = graph.transpose (graph.reshape %0)                               [N, 2, D, 1, W] as [N, D, 1, W, 2]
+         %y = graph.reshape %1                                                 as [N, D, 1, 2 * W]
 
 Where all phases of an axis have equally many taps, and the kernel is a multiple of the stride, they may be filters of
-one convolution. That is as good along the last axis; along the others its result has to be put in order, which pays
-where there are fewer filters than a register has lanes.
+one convolution. With channels last that is as good along the last axis; along the others its result has to be put in
+order, which pays where there are fewer filters than a register has lanes.
 
-Only channels-last, with constant weights. What stays: where there are more than MOST_PARTS convolutions, where some
-elements of the result have no taps, and what is neither f32 nor f64.
+Comes before channels-last. Only with constant weights. What stays: where there are more than MOST_PARTS convolutions,
+where some elements of the result have no taps, and what is neither f32 nor f64.
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ from ...dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
 from ...dialects.symbolic.sizes import is_fixed, now
 from ..geometry.phases import Phase, PhasedAxis, phases_apart, phases_side_by_side
-from ..geometry.shape_maps import moves_no_bytes
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 MOST_PARTS = 16
@@ -63,7 +63,7 @@ class ConvTransposeAsConvs(GraphPattern):
     @override
     def match_and_rewrite(self, op: ConvTransposeOp, rewriter: PatternRewriter, /) -> None:
         known = all(map(self.constants.is_constant, op.operands[1:]))
-        if op.layout.data != "NHWC" or not known or element_type_of_value(op.x) not in (f32, f64):
+        if op.layout.data != "NCHW" or not known or element_type_of_value(op.x) not in (f32, f64):
             return
         ways = _ways(op)
         if not ways:
@@ -95,7 +95,7 @@ class ConvTransposeAsConvs(GraphPattern):
             per_channel = all(
                 self.constants.is_constant(other)
                 and len(shape_of(other)) <= len(shape)
-                and all(size == 1 for size in shape_of(other)[:-1])
+                and all(size == 1 for axis, size in enumerate(shape_of(other)[::-1], 1) if axis != len(shape) - 1)
                 for other in others
             )
             if not per_channel or shape_of(user.results[0]) != shape:
@@ -112,19 +112,20 @@ class ConvTransposeAsConvs(GraphPattern):
             if operand is old:
                 operands.append(part)
             elif times > 1 and prod(shape_of(operand)) > 1:
-                made.append(self._repeated(operand, times, op.location))
+                made.append(self._repeated(operand, times, len(shape_of(part)) - 2, op.location))
                 operands.append(made[-1].results[0])
             else:
                 operands.append(operand)
         return [*made, with_operands(op, operands)]
 
-    def _repeated(self, value: SSAValue, times: int, location: LocationAttr) -> Operation:
-        """A constant of a number per channel, for each of several phases side by side."""
+    def _repeated(self, value: SSAValue, times: int, axes: int, location: LocationAttr) -> Operation:
+        """A constant of a number per channel, for each of several phases side by side, in front of so many axes."""
+        shape = (times * prod(shape_of(value)), *[1] * axes)
 
         def repeated(array: Array) -> Array:
-            return np.tile(array.reshape(-1), times)
+            return np.tile(array.reshape(-1), times).reshape(shape)
 
-        type = tensor(element_type_of_value(value), (times * prod(shape_of(value)),))
+        type = tensor(element_type_of_value(value), shape)
         return self.constants.computed([value], type, f"{times} times", repeated, location)
 
     def _part(self, op: ConvTransposeOp, axes: Sequence[PhasedAxis], phases: Sequence[Phase]) -> list[Operation]:
@@ -133,15 +134,15 @@ class ConvTransposeAsConvs(GraphPattern):
         x = op.x
         cuts = [(max(0, -low), max(0, -high)) for low, high in (phase.pads for phase in phases)]
         if any(map(any, cuts)):
-            batch, *spatial, channels = shape_of(x)
+            batch, channels, *spatial = shape_of(x)
             stops = [size - high for size, (_, high) in zip(spatial, cuts, strict=True)]
-            made.append(SliceOp(x, [0, *(low for low, _ in cuts), 0], [batch, *stops, channels], location=op.location))
+            made.append(SliceOp(x, [0, 0, *(low for low, _ in cuts)], [batch, channels, *stops], location=op.location))
             x = made[-1].results[0]
         weight = self._weight(op, axes, phases)
         made.append(weight)
         bias = op.bias
         if bias is not None and _together(axes) > 1:
-            made.append(self._repeated(bias, _together(axes), op.location))
+            made.append(self._repeated(bias, _together(axes), 0, op.location))
             bias = made[-1].results[0]
         pads = [max(0, phase.pads[side]) for side in (0, 1) for phase in phases]
         conv = ConvOp(
@@ -151,7 +152,6 @@ class ConvTransposeAsConvs(GraphPattern):
             pads=pads,
             dilations=[phase.dilation for phase in phases],
             groups=op.groups.value.data,
-            layout="NHWC",
             location=op.location,
         )
         return [*made, conv]
@@ -177,7 +177,7 @@ class ConvTransposeAsConvs(GraphPattern):
 
 def _ways(op: ConvTransposeOp) -> list[list[PhasedAxis]]:
     """The ways of doing it: all phases apart, those of the last axis or of all side by side."""
-    _, *sizes, _ = shape_of(op.x)
+    sizes = shape_of(op.x)[2:]
     rank = len(sizes)
     pads = ints(op.pads)
     apart: list[PhasedAxis | None] = []
@@ -206,7 +206,7 @@ def _together(axes: Sequence[PhasedAxis]) -> int:
 
 def _cost(op: ConvTransposeOp, axes: Sequence[PhasedAxis]) -> int:
     """What a way of doing it takes, in multiply-adds of a lane."""
-    batch, *sizes, channels = map(now, shape_of(op.x))
+    batch, channels, *sizes = map(now, shape_of(op.x))
     groups, filters = op.groups.value.data, shape_of(op.weight)[1] * _together(axes)
     depthwise = filters == 1 < groups  # lanes are channels
     lanes = -(-(groups if depthwise else filters) // LANES) * LANES * (1 if depthwise else channels)
@@ -221,37 +221,40 @@ def _cost(op: ConvTransposeOp, axes: Sequence[PhasedAxis]) -> int:
 
 def _in_order(op: ConvTransposeOp, axes: Sequence[PhasedAxis], parts: Sequence[SSAValue]) -> list[Operation]:
     """The parts put to where they belong in the result."""
-    batch, *_, filters = shape_of(op.result)
-    sizes = [size + axis.longer for size, axis in zip(shape_of(op.x)[1:-1], axes, strict=True)]
-    beside = [axis.stride if axis.side_by_side else 1 for axis in axes]
+    batch, filters, *wanted = shape_of(op.result)
+    sizes = [size + axis.longer for size, axis in zip(shape_of(op.x)[2:], axes, strict=True)]
+    beside = [axis.stride for axis in axes if axis.side_by_side]
     made: list[Operation] = []
 
     def add(each: Operation) -> SSAValue:
         made.append(each)
         return each.results[0]
 
-    apart = [len(axis.phases) for axis in axes]
-    split = [batch, *(each for size in sizes for each in (size, 1)), prod(beside) * filters]
-    if len(parts) > 1:
-        parts = [add(ReshapeOp(part, split, location=op.location)) for part in parts]
-    for index in reversed(range(len(axes))):
-        count = apart[index]
+    # [batch, beside.., filters, and for each axis its size and, where they are apart, its phases]
+    shape = [batch, *beside, filters]
+    places: list[int] = []  # of the axes' sizes
+    for size, axis in zip(sizes, axes, strict=True):
+        places.append(len(shape))
+        shape += [size] if len(axis.phases) == 1 else [size, 1]
+    if shape != list(shape_of(parts[0])):
+        parts = [add(ReshapeOp(part, shape, location=op.location)) for part in parts]
+    for place, axis in reversed(list(zip(places, axes, strict=True))):
+        count = len(axis.phases)
         if count > 1:
             starts = range(0, len(parts), count)
-            parts = [add(ConcatOp(parts[at : at + count], 2 + 2 * index, location=op.location)) for at in starts]
+            parts = [add(ConcatOp(parts[at : at + count], place + 1, location=op.location)) for at in starts]
     (whole,) = parts
-    if any(count > 1 for count in beside[:-1]):
-        rank = len(axes)
-        whole = add(ReshapeOp(whole, [batch, *sizes, *beside, filters], location=op.location))
-        order = (0, *(each for axis in range(1, rank + 1) for each in (axis, axis + rank)), 2 * rank + 1)
-        if not moves_no_bytes(shape_of(whole), order):
-            whole = add(TransposeOp(whole, order, location=op.location))
-    full = [size * axis.stride for size, axis in zip(sizes, axes, strict=True)]
-    if shape_of(whole) != (batch, *full, filters):
-        whole = add(ReshapeOp(whole, [batch, *full, filters], location=op.location))
-    starts = [0, *(axis.start for axis in axes), 0]
-    stops = [start + size for start, size in zip(starts, shape_of(op.result), strict=True)]
-    if tuple(stops) != shape_of(whole) or any(starts):
+    if beside:
+        order, taken = [0, 1 + len(beside)], iter(range(1, 1 + len(beside)))
+        for place, axis in zip(places, axes, strict=True):
+            order += [place, next(taken)] if axis.side_by_side else [place, place + 1][: min(2, len(axis.phases))]
+        whole = add(TransposeOp(whole, order, location=op.location))
+    full = [batch, filters, *(size * axis.stride for size, axis in zip(sizes, axes, strict=True))]
+    if list(shape_of(whole)) != full:
+        whole = add(ReshapeOp(whole, full, location=op.location))
+    starts = [0, 0, *(axis.start for axis in axes)]
+    stops = [start + size for start, size in zip(starts, (batch, filters, *wanted), strict=True)]
+    if stops != full or any(starts):
         add(SliceOp(whole, starts, stops, location=op.location))
     return made
 
