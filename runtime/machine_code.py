@@ -113,4 +113,4 @@ def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:
 def stages_of(module: ModuleOp) -> dict[str, int]:
     """The stages of a module at the llvm level, each with the number of buffers that it takes."""
     functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
-    return {name: len(type.inputs) - 2 for name, type in functions.items() if name.startswith(STAGE)}
+    return {name: len(type.inputs) - 3 for name, type in functions.items() if name.startswith(STAGE)}
