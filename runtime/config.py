@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
-from ..dialects.targets import MOST_THREADS
+from ..dialects.threads import MOST_THREADS
 from .device import device_named
 from .profile import OptimizationProfile
 
@@ -163,10 +163,11 @@ class EngineConfig:
                 raise ConfigError(f"{name} does nothing on the device '{self.device}'")
 
     def _check_planning(self) -> None:
-        from ..passes.planning import STRATEGIES
+        if self.planner != "auto":  # who only loads what was compiled needs no planner
+            from ..passes.planning import STRATEGIES
 
-        if self.planner not in STRATEGIES:
-            raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
+            if self.planner not in STRATEGIES:
+                raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
         if self.beam_width is not None:
             _check_integer("beam_width", self.beam_width, 1)
         named = cast("object", self.disable_inplace)

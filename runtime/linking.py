@@ -10,7 +10,7 @@ import struct
 from collections.abc import Set as AbstractSet
 
 from ..dialects.errors import CompileError
-from ..lowering.loops_to_llvm.arith_ops import C_FUNCTIONS
+from ..lowering.loops_to_llvm.c_functions import C_FUNCTIONS
 
 _WAITING = {"pthread_cond_signal", "pthread_cond_wait", "pthread_mutex_lock", "pthread_mutex_unlock", "sched_yield"}
 _RUNTIME = {"clock_gettime", *_WAITING}

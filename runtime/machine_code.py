@@ -17,8 +17,9 @@ from ..dialects.targets import cpu_of
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
+from ..passes.counts import take
 from ..passes.memory.share_threads import STAGE
-from ..passes.statistics import pass_statistics, take, timed
+from ..passes.statistics import pass_statistics, timed
 from .compilers import Compilers
 from .cpu import code_of, part_of
 from .device import Compilation

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from mini_infer.dialects.graph.bounds import cut_shape
+from mini_infer.dialects.cuts import cut_shape
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime import emit_c as module
 from mini_infer.runtime.c_interface import CInterface

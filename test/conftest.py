@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import kernel_runs
+import no_cache  # noqa: F401  (what tests compile is compiled)
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -23,7 +23,7 @@ anything of the next, and what it read of the stage before was of use to nobody.
 keeps the turn from ending, and with it the caller's memory.
 """
 
-from ...dialects.targets import MOST_THREADS
+from ...dialects.threads import MOST_THREADS
 from .runtime_ir import CLOCK
 
 SPINS = 200

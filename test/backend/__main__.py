@@ -9,6 +9,7 @@ import statistics
 import sys
 from collections import Counter
 
+import no_cache  # noqa: F401
 from backend.cases import matching, names
 from backend.listed import update
 from backend.verdicts import Trials, Verdict

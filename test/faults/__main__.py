@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Annotated
 
+import no_cache  # noqa: F401
 import typer
 from rich.console import Console
 from rich.progress import track

@@ -15,6 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
+import no_cache  # noqa: F401
 import typer
 from fuzz.campaign import Finding, Trial, all_tried, tried
 from fuzz.hostile import CASES
