@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 import kernel_runs
-import no_cache  # noqa: F401  (what tests compile is compiled)
 import numpy as np
 import pytest
 from hypothesis import settings
+from no_cache import compile_always
 
 from mini_infer.dialects.symbolic.sizes import explicit
 
+compile_always()
 # Examples are the same in every run, and a slow machine is no failure.
 settings.register_profile("mini_infer", derandomize=True, deadline=None)
 settings.load_profile("mini_infer")

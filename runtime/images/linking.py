@@ -29,6 +29,16 @@ _CALL = {(_AARCH64, 282), (_AARCH64, 283)}  # 26 bits of words
 _PAGE_OF = {(_AARCH64, 275), (_AARCH64, 276)}  # 21 bits of pages, in adrp
 _IN_PAGE = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}  # 12 bits in units of 1 << these (aarch64)
 _POINTERS_PAGE, _POINTER_IN_PAGE = (_AARCH64, 311), (_AARCH64, 312)
+_KNOWN = (
+    _ABSOLUTE
+    | _RELATIVE
+    | _RELATIVE_64
+    | _BY_POINTER
+    | _CALL
+    | _PAGE_OF
+    | {(_AARCH64, type) for type in _IN_PAGE}
+    | {_POINTERS_PAGE, _POINTER_IN_PAGE}
+)
 
 
 @dataclass(frozen=True)
@@ -212,6 +222,8 @@ class _Linker:
 
     def _fill(self, number: int, each: Relocation) -> None:
         data, kind = self.layout.data, (self.machine, each.type)
+        if kind not in _KNOWN:
+            raise CompileError(f"object code has a relocation of type {each.type}, which can't be linked")
         at = self.layout.places[number, each.section] + each.offset
         if kind in _BY_POINTER:
             struct.pack_into("<i", data, at, self.pointers[self._pointed(number, each)] + each.addend - at)
@@ -227,11 +239,9 @@ class _Linker:
             struct.pack_into("<i", data, at, target - at)
         elif kind in _RELATIVE_64:
             struct.pack_into("<q", data, at, target - at)
-        elif self.machine == _AARCH64:
+        else:
             (word,) = struct.unpack_from("<I", data, at)
             struct.pack_into("<I", data, at, _aarch64_word(word, each.type, target, at))
-        else:
-            raise _unknown(each.type)
 
 
 def _aarch64_word(word: int, type: int, target: int, at: int) -> int:
@@ -243,17 +253,10 @@ def _aarch64_word(word: int, type: int, target: int, at: int) -> int:
         return (word & ~0x3FFFFFF) | ((target - at) >> 2) & 0x3FFFFFF
     if kind in _PAGE_OF or kind == _POINTERS_PAGE:
         return _adrp(word & ~0x60FFFFE0, (target >> 12) - (at >> 12))
-    if type in _IN_PAGE:
-        return (word & ~(0xFFF << 10)) | (target & 0xFFF) >> _IN_PAGE[type] << 10
-    if kind == _POINTER_IN_PAGE:
-        return (word & ~(0xFFF << 10)) | (target & 0xFFF) >> 3 << 10
-    raise _unknown(type)
+    scale = 3 if kind == _POINTER_IN_PAGE else _IN_PAGE[type]
+    return (word & ~(0xFFF << 10)) | (target & 0xFFF) >> scale << 10
 
 
 def _adrp(word: int, pages: int) -> int:
     """adrp with a distance in pages of 4 KiB."""
     return word | (pages & 3) << 29 | (pages >> 2 & 0x7FFFF) << 5
-
-
-def _unknown(type: int) -> CompileError:
-    return CompileError(f"object code has a relocation of type {type}, which can't be linked")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Annotated
 
-import no_cache  # noqa: F401
 import typer
+from no_cache import compile_always
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -50,4 +50,5 @@ def table(found: list[Verdict]) -> Table:
 
 
 if __name__ == "__main__":
+    compile_always()
     typer.run(main)
