@@ -72,7 +72,6 @@ class _Share:
     buffer: tuple[SSAValue, ...]
     thread: Index
     threads: Index
-    seat: Index
 
 
 S = TypeVar("S", bound=AnySchedule)
@@ -86,8 +85,7 @@ class Instance(Generic[B]):
     """A kernel being written, and the share of its work that this code does.
 
     `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with
-    an operand is the same value. `thread` of `threads` is the caller's part of the work, `seat` which part of the
-    scratch is its own meanwhile.
+    an operand is the same value. `thread` of `threads` is the caller's part of the work.
     """
 
     kernel: KernelOp
@@ -99,7 +97,6 @@ class Instance(Generic[B]):
     scratch: SSAValue | None
     thread: Index
     threads: Index
-    seat: Index
 
     @property
     def body(self) -> list[Operation]:
@@ -182,7 +179,7 @@ class Instance(Generic[B]):
                     raise CompileError(f"{where} ends at byte {part.end}, but the interface asks for {room}")
                 at: Index = start + part.offset
                 if parts is layout.own:
-                    at = self.b.add(self.b.mul(self.seat, room), at)
+                    at = self.b.add(self.b.mul(self.thread, room), at)
                 type = MemRefType(part.element, part.shape)
                 return self.b.insert(memref.ViewOp(self.scratch, self.b.index(at), [], type))
         raise CompileError(f"{where} is no part of the schedule '{self.schedule.name}'")
@@ -218,12 +215,11 @@ class KernelInstance(Instance[LoopBuilder]):
 
         `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
         """
-        told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads, self.seat), facts)
+        told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads), facts)
 
         def body(b: LoopBuilder, told: tuple[_Share, T]) -> None:
             share, facts = told
-            shared = replace(self, thread=share.thread, threads=share.threads, seat=share.seat)
-            write(replace(shared, b=b, places=share.buffer), facts)
+            write(replace(self, b=b, places=share.buffer, thread=share.thread, threads=share.threads), facts)
 
         self.common.call(self.b, stem, key, told, body)
 

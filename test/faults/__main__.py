@@ -10,7 +10,6 @@ from collections import defaultdict
 from typing import Annotated
 
 import typer
-from no_cache import compile_always
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -50,5 +49,4 @@ def table(found: list[Verdict]) -> Table:
 
 
 if __name__ == "__main__":
-    compile_always()
     typer.run(main)
