@@ -48,3 +48,8 @@ class CompileError(MiniInferError):
 
 class KernelError(MiniInferError):
     """An emulated kernel did what no GPU promises to do right: threads race, bytes are read that nobody wrote, ..."""
+
+
+def out_of_range(subject: str, index: int, size: int) -> InvalidInputError:
+    """The error for an index that an op, by the name in `subject`, was given at run time."""
+    return InvalidInputError(f"{subject}: index {index} is outside of a dimension of {size} elements")

@@ -23,12 +23,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from .errors import CompileError, ConfigError
 from .gpus import GPUS, PRECISIONS
+from .threads import MOST_THREADS
 
 BYTE_DOTS = ("pmaddwd", "sdot", "usdot", "vpdpbusd")
 """Instructions that add up products of bytes, or of 16 bits, in registers of `vector_bits` (see byte_dots.py)."""
 CPU_FEATURES = ("fma", "half", "round", *BYTE_DOTS)
 """Products and sums in one rounding; f16 to f32 and back; rounding to a whole number; and instructions by name."""
-MOST_THREADS = 256  # of one inference: more than one process's share of any machine it was made for
 
 
 def _parse_limits(parser: AttrParser, known: Sequence[str]) -> dict[str, int]:

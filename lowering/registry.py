@@ -40,6 +40,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "channels-last": "mini_infer.passes.graph.channels_last:ChannelsLast",
         "pad-conv": "mini_infer.passes.graph.pad_conv:PadConv",
         "split-concat": "mini_infer.passes.graph.split_concat:SplitConcat",
+        "group-pixels": "mini_infer.passes.graph.group_pixels:GroupPixels",
         "split-conv-depth": "mini_infer.passes.graph.split_conv_depth:SplitConvDepth",
         "split-conv-transpose": "mini_infer.passes.graph.split_conv_transpose:SplitConvTranspose",
         "flip-signs": "mini_infer.passes.graph.flip_signs:FlipSigns",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .passes.memory.report.memory_plan import MemoryPlan
     from .passes.planning import STRATEGIES, Buffer
     from .runtime.context import ExecutionContext
-    from .runtime.compiling import compile, plan_memory
+    from .runtime.opening import compile, plan_memory
     from .runtime.config import EngineConfig
     from .runtime.engine import Engine
     from .runtime.plan import InferencePlan
@@ -61,9 +61,9 @@ _HOME = {
     "Tensor": "runtime.storage",
     "UnsupportedError": "dialects.errors",
     "allocate": "tools.allocating",
-    "compile": "runtime.compiling",
+    "compile": "runtime.opening",
     "import_onnx": "lowering.onnx_to_graph",
-    "plan_memory": "runtime.compiling",
+    "plan_memory": "runtime.opening",
     "plan_table": "tools.reports",
     "pool_table": "tools.reports",
     "write_report": "tools.reports",

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..dialects.graph.attention import AttentionOp
 from ..dialects.graph.base import ElementwiseOp, ReductionOp
 from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ..dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from ..dialects.graph.linear_attention import LinearAttentionOp
 from ..dialects.graph.packing import UnpackOp
 from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
@@ -31,6 +32,13 @@ from ..dialects.targets import CpuAttr
 STAGE_GRAIN = 2000
 """Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is
 awake is expected to take (a few cache lines between two cores). Chosen, not tuned."""
+
+CHUNK_GRAIN = 20_000
+"""Nanoseconds of a share of a stage, where a thread takes several: far above what taking one costs, two atomic
+operations and what a kernel computes before its loops, together 0.1 to 0.5 us."""
+
+MOST_CHUNKS = 8
+"""Shares of a stage for each thread: what one holds up, when it loses its processor, is the work of one share."""
 
 MODEL_GRAIN = 50_000
 """Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so
@@ -140,6 +148,11 @@ def products(op: Operation) -> int:
     """Multiplications that are summed up, of an operation."""
     count = _PRODUCTS.get(type(op))
     return 0 if count is None else count(op)
+
+
+def repeats_for_shares(kernel: KernelOp) -> bool:
+    """Whether each share of a kernel looks through all of an operand: the fewer, the less is done in all."""
+    return any(isinstance(op, ScatterNdOp | ScatterElementsOp) for op in kernel.body.block.ops)
 
 
 def read_seconds(nbytes: int, target: CpuAttr) -> float:

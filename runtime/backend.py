@@ -21,9 +21,9 @@ from onnx.backend.base import Backend, BackendRep
 from typing_extensions import override
 
 from ..dialects.errors import ConfigError, DeviceError, InvalidInputError, UnknownValueError
-from .compiling import compile
 from .device import Array, device_named
 from .engine import Engine
+from .opening import compile
 
 # Engines that a prepared model keeps, the last ones that were used.
 MOST_ENGINES = 16

@@ -10,33 +10,29 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.errors import ConfigError, OutOfMemoryError
+from ..dialects.cuts import Cut
+from ..dialects.errors import ConfigError
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.graph.bounds import Cut
 from ..dialects.graph.sizes import symbols_of_module
-from ..dialects.kernel_attributes import ScheduleAttr
 from ..dialects.symbolic.guards import unguarded
 from ..dialects.targets import target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
-from ..passes.kernels.tuned import tuned_schedules
-from ..passes.memory.analysis.buffers import Offset
+from ..passes.memory.analysis.offsets import Offset
 from ..passes.memory.plan_arena import BUFFERS, BuffersAttr
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
 from ..passes.statistics import timed
 from .compilers import Compilers
 from .config import EngineConfig
 from .decided import check_undecided
-from .device import Array, Compilation, Device, device_named
-from .limits import in_gigabytes, memory_for
-from .machine_limits import cpu_title
+from .device import Array, Compilation, device_named
+from .limits import check_fits, memory_for
 from .plan import InferencePlan
 from .profile import OptimizationProfile
 from .shapes import Arena
 from .signature import cache_specs, check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
 from .specs import CacheSpec, CheckedDimension, TensorSpec
-from .tuning_store import TuningStore
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
@@ -96,14 +92,6 @@ def import_model(
         return module, ctx
 
 
-def _tell_measured(ctx: MiniContext) -> None:
-    """Tells choose-schedule what was measured on this machine."""
-    tuned_schedules(ctx).update(
-        (key, ScheduleAttr.of(each.chosen.schedule, **each.chosen.options))
-        for key, each in TuningStore.of(cpu_title()).load().items()
-    )
-
-
 @own_errors()
 def plan_memory(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, machine: str = ""
@@ -114,8 +102,6 @@ def plan_memory(
     """
     if level_of(module) == "graph":
         module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
-        if config.tuned and not machine and device_named(config.place).kind == "cpu":
-            _tell_measured(ctx)
     if level_of(module) != "arena":
         run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
     with unguarded():
@@ -163,7 +149,7 @@ def lower(
     arena = arena_of(module)
     inputs, (outputs, counts, cuts) = specs_of(module, "input"), outputs_of(module)
     if config.max_workspace_size is None:
-        _check_memory(device, memory, inputs, outputs)
+        check_fits(memory.arena_bytes, inputs, outputs, device.memory_bytes())
     left = [phase for phase in engine_phases(config) if phase.level in below]
     compilation = device.start_compiling(ctx, module, config, left, observer, compilers)
     check_signature(module)
@@ -234,20 +220,6 @@ def arena_of(module: ModuleOp) -> Arena | None:
         return None
     symbols = symbols_of_module(module)
     return Arena(buffers.data, symbols, tuple(each for each in symbols if not isinstance(each, Offset)))
-
-
-def _check_memory(
-    device: Device, memory: MemoryPlan, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
-) -> None:
-    """Raises OutOfMemoryError for a plan that the device can't run, before code is built for it."""
-    given, made = (sum(spec.nbytes for spec in specs) for specs in (inputs, outputs))
-    needed, there = memory.arena_bytes + given + made, device.memory_bytes()
-    if needed > there:
-        raise OutOfMemoryError(
-            f"a run needs {in_gigabytes(needed)} (arena {in_gigabytes(memory.arena_bytes)}, "
-            f"inputs {in_gigabytes(given)}, outputs {in_gigabytes(made)}), but there are {in_gigabytes(there)} of "
-            "memory; max_workspace_size sets another limit for the arena"
-        )
 
 
 def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:

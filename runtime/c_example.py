@@ -53,6 +53,7 @@ def example(interface: CInterface) -> str:
         "*/",
         "#include <stdio.h>",
         "#include <stdlib.h>",
+        *(["#ifdef _OPENMP", "#include <omp.h>", "#endif"] if several else []),
         "",
         f'#include "{name}.h"',
         "",
@@ -60,11 +61,15 @@ def example(interface: CInterface) -> str:
     ]
     if several:
         lines += [
-            f"static void share({name}_work *work, void *args, int64_t shares) {{",
+            f"static void share({name}_work *work, void *args, int64_t shares, int64_t seats) {{",
+            "  int64_t i;",
             "#ifdef _OPENMP",
-            "#pragma omp parallel for schedule(static, 1) num_threads((int)shares)",
+            "#pragma omp parallel for schedule(dynamic) num_threads((int)seats)",
+            "  for (i = 0; i < shares; i++) work(args, i, shares, omp_get_thread_num());",
+            "#else",
+            "  (void)seats;",
+            "  for (i = 0; i < shares; i++) work(args, i, shares, 0);",
             "#endif",
-            "  for (int64_t i = 0; i < shares; i++) work(args, i, shares);",
             "}",
             "",
         ]

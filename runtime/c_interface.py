@@ -201,11 +201,11 @@ class CInterface:
         if self.threads > 1:
             taken.append(f"{name}_share *share")
             lines += [
-                f"/* Calls work(args, i, shares) once for each i from 0 to shares - 1, at most {self.threads}, in any "
-                "order and at once, and returns",
-                "   when all of them have. */",
-                f"typedef void {name}_work(void *args, int64_t i, int64_t shares);",
-                f"typedef void {name}_share({name}_work *work, void *args, int64_t shares);",
+                "/* Calls work(args, i, shares, seat) once for each i from 0 to shares - 1, in any order and at once,",
+                "   and returns when all have returned. Calls at the same time have different seats, from 0 to",
+                f"   seats - 1; there are at most {self.threads} seats. */",
+                f"typedef void {name}_work(void *args, int64_t i, int64_t shares, int64_t seat);",
+                f"typedef void {name}_share({name}_work *work, void *args, int64_t shares, int64_t seats);",
                 "",
             ]
         lines += [

@@ -1,4 +1,4 @@
-"""`compile`: from a model to an engine, and `plan_memory`, which ends at the plan."""
+"""From a model to an engine by compiling it, or only to its memory plan."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from io import IOBase
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -16,21 +15,21 @@ from ..dialects.graph.blobs import MiniContext
 from ..dialects.symbolic.guards import Guards, units_of
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PATHS, Observer, collection_paused, parse_passes
+from ..passes.counts import PassStatistics
 from ..passes.memory.report.memory_report import MemoryPlan
-from ..passes.statistics import PassStatistics, pass_statistics
+from ..passes.statistics import pass_statistics
 from . import build
 from .build import build_plan, engine_phases, import_model
 from .compilers import Compilers
 from .config import EngineConfig
 from .device import device_named
-from .dynamic_engine import DynamicEngine
+from .dynamic_engine import Build, DynamicEngine
 from .engine import Engine
 from .limits import give_back_memory, memory_for
 from .memory_check import CheckedEngine
 from .shapes import ShapeFamily
 from .steps import LOG, Progress, Steps
 from .targets import host_target
-from .tuning_store import check_seconds
 from .watch import WatchedPlan
 
 if TYPE_CHECKING:
@@ -69,9 +68,19 @@ def build_dynamic(
 
     `prepare` may change each module that is compiled, before the first pass.
     """
-    if isinstance(model, IOBase | BinaryIO):  # that is read once, and compiled perhaps more often
-        model = model.read()
     from ..lowering.onnx_to_graph.inputs import free_inputs
+
+    names = free_inputs(model, config.specialize)
+    return DynamicEngine.started(config, names, family_builder(model, config, progress, prepare))
+
+
+def family_builder(
+    model: ModelSource,
+    config: EngineConfig,
+    progress: Callable[[Progress], None] | None = None,
+    prepare: Callable[[ModuleOp, MiniContext], None] | None = None,
+) -> Build:
+    """What compiles a model for many shapes, with code for given ones; `prepare` as for `build_dynamic`."""
 
     def build(best: Mapping[str, Sequence[int]]) -> tuple[ShapeFamily, PassStatistics]:
         start, guards = time.perf_counter(), Guards()
@@ -93,10 +102,7 @@ def build_dynamic(
         LOG.info("compiled in %.2f s", time.perf_counter() - start)
         return ShapeFamily(base, guards, bounded=not config.enable_dynamic_shapes), statistics
 
-    engine = DynamicEngine(config, free_inputs(model, config.specialize), build)
-    if not config.enable_dynamic_shapes:
-        engine.start()
-    return engine
+    return build
 
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:
@@ -160,40 +166,3 @@ def plan_model(model: ModelSource, config: EngineConfig, observer: Observer | No
     with collection_paused(), memory_for("planning the model"):
         module, ctx = import_model(model, config)
         return build.plan_memory(module, ctx, config, observer)
-
-
-def compile(
-    model: ModelSource,
-    threads: int | None = None,
-    *,
-    progress: Callable[[Progress], None] | None = None,
-    tune: float | None = None,
-    **options: Any,
-) -> Engine:
-    """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
-
-    With `tune`, about so many seconds go to measuring how kernels are best carried out on this machine; this compile
-    and all later ones, with or without `tune`, go by what was found (see EngineConfig's `tuned`).
-    `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
-    InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
-    MiniInferError.
-    """
-    config = EngineConfig.of(threads=threads, **options)
-    if tune is not None:
-        from .tuning import tune as measure_kernels
-
-        if isinstance(model, IOBase | BinaryIO):  # that is read once, and here twice
-            model = model.read()
-        measure_kernels(model, config, check_seconds(tune), now=lambda what: LOG.info("tuning: %s", what))
-    if config.is_dynamic:
-        return build_dynamic(model, config, progress)
-    return build_engine(model, config, progress)
-
-
-def plan_memory(model: ModelSource, threads: int | None = None, **options: Any) -> MemoryPlan:
-    """The memory plan that `compile` would make of the same arguments, without building any code.
-
-    `plan.arena_bytes` is what each context will need. Raises as `compile` does.
-    """
-    config = EngineConfig.of(threads=threads, **options)
-    return plan_model(model, config)

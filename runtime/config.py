@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
-from ..dialects.targets import MOST_THREADS
+from ..dialects.threads import MOST_THREADS
 from .device import device_named
 from .profile import OptimizationProfile
 
@@ -29,7 +29,6 @@ CPU_OPTIONS = (
     "profile",
     "enable_dynamic_shapes",
     "caches",
-    "tuned",
 )
 GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
@@ -65,8 +64,6 @@ class EngineConfig:
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
         is a kernel of its own.
     integer_products: products of quantised numbers are of integers; off, of the floats that they stand for. CPU only.
-    tuned: take what the tuner has measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`); off,
-        kernels are carried out as estimates say, which are the same on every machine of a kind. CPU only.
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
     memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
@@ -92,7 +89,6 @@ class EngineConfig:
     caches: Mapping[str, str] = field(default_factory=dict[str, str])
     enable_graph_optimization: bool = True
     integer_products: bool = True
-    tuned: bool = True
     enable_memory_planning: bool = True
     enable_profiling: bool = False
     memory_alignment: int = 256
@@ -167,10 +163,11 @@ class EngineConfig:
                 raise ConfigError(f"{name} does nothing on the device '{self.device}'")
 
     def _check_planning(self) -> None:
-        from ..passes.planning import STRATEGIES
+        if self.planner != "auto":  # who only loads what was compiled needs no planner
+            from ..passes.planning import STRATEGIES
 
-        if self.planner not in STRATEGIES:
-            raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
+            if self.planner not in STRATEGIES:
+                raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
         if self.beam_width is not None:
             _check_integer("beam_width", self.beam_width, 1)
         named = cast("object", self.disable_inplace)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from ..dialects.errors import InvalidInputError, OutOfMemoryError
-from ..dialects.graph.bounds import cut_shape, trimmed
-from ..dialects.graph.indexing import out_of_range
+from ..dialects.cuts import cut_shape, trimmed
+from ..dialects.errors import InvalidInputError, OutOfMemoryError, out_of_range
 from .device import Array, Wrong, device_named
 from .host_memory import as_array
 from .rooms import Room, beginning, lies_in, room_of

@@ -12,6 +12,7 @@ from typing_extensions import override
 from ..dialects.errors import ConfigError, InvalidInputError
 from .device import Array, Code, Compilation, Device, Memory, Session, Wrong
 from .host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
+from .loading import loaded
 from .specs import TensorSpec, check_placed
 from .storage import Tensor
 
@@ -155,9 +156,7 @@ class Cpu(Device):
 
     @override
     def load(self, objects: Sequence[bytes]) -> Code:
-        from .cpu import LoadedCode
-
-        return LoadedCode.load(objects)
+        return loaded(objects)
 
     @override
     def session(self, plan: InferencePlan, arena: Memory) -> CpuSession:

@@ -20,7 +20,7 @@ from .specs import ordered_shapes
 from .steps import LOG
 
 if TYPE_CHECKING:
-    from ..passes.statistics import PassStatistics
+    from ..passes.counts import PassStatistics
     from .device import Array
     from .storage import Tensor
 
@@ -49,6 +49,14 @@ class DynamicEngine(Engine):
         self._family = lru_cache(MOST_PLANS)(self._suiting)
         self._lock = threading.Lock()
         self._first: InferencePlan | None = None
+
+    @classmethod
+    def started(cls, config: EngineConfig, names: tuple[str, ...], build: Build) -> DynamicEngine:
+        """An engine that has its first code already, where the configuration says for which shapes."""
+        engine = cls(config, names, build)
+        if not config.enable_dynamic_shapes:
+            engine.start()
+        return engine
 
     def start(self) -> None:
         """Compiles for the shapes that the profile is made for."""

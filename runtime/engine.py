@@ -18,7 +18,7 @@ from .storage import Tensor, is_remote
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
-    from ..passes.statistics import PassStatistics
+    from ..passes.counts import PassStatistics
 
 
 class Engine(Stationary):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from ..dialects.errors import OutOfMemoryError
 
@@ -20,6 +21,27 @@ def memory_bytes() -> int:
         return min(machine, int(CONTAINER_LIMIT.read_text()))
     except (OSError, ValueError):
         return machine
+
+
+class Sized(Protocol):
+    """What takes bytes of memory."""
+
+    @property
+    def nbytes(self) -> int:
+        """How many."""
+        ...
+
+
+def check_fits(arena_bytes: int, inputs: Sequence[Sized], outputs: Sequence[Sized], there: int) -> None:
+    """Raises OutOfMemoryError for a plan that needs more than the bytes that are there."""
+    given, made = (sum(each.nbytes for each in many) for many in (inputs, outputs))
+    needed = arena_bytes + given + made
+    if needed > there:
+        raise OutOfMemoryError(
+            f"a run needs {in_gigabytes(needed)} (arena {in_gigabytes(arena_bytes)}, "
+            f"inputs {in_gigabytes(given)}, outputs {in_gigabytes(made)}), but there are {in_gigabytes(there)} of "
+            "memory; max_workspace_size sets another limit for the arena"
+        )
 
 
 @contextmanager

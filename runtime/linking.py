@@ -10,9 +10,10 @@ import struct
 from collections.abc import Set as AbstractSet
 
 from ..dialects.errors import CompileError
-from ..lowering.loops_to_llvm.arith_ops import C_FUNCTIONS
+from ..lowering.loops_to_llvm.c_functions import C_FUNCTIONS
 
-_RUNTIME = {"clock_gettime", "pthread_cond_signal", "pthread_cond_wait", "pthread_mutex_lock", "pthread_mutex_unlock"}
+_WAITING = {"pthread_cond_signal", "pthread_cond_wait", "pthread_mutex_lock", "pthread_mutex_unlock", "sched_yield"}
+_RUNTIME = {"clock_gettime", *_WAITING}
 _MEMORY = {"memcpy", "memmove", "memset"}
 _MATH = {name + suffix for name in C_FUNCTIONS for suffix in ("", "f")}
 _JOINED = {"sincos", "sincosf"}  # LLVM asks for both at once where they have one argument

@@ -17,8 +17,9 @@ from ..dialects.targets import cpu_of
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
+from ..passes.counts import take
 from ..passes.memory.share_threads import STAGE
-from ..passes.statistics import pass_statistics, take, timed
+from ..passes.statistics import pass_statistics, timed
 from .compilers import Compilers
 from .cpu import code_of, part_of
 from .device import Compilation
@@ -113,4 +114,4 @@ def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:
 def stages_of(module: ModuleOp) -> dict[str, int]:
     """The stages of a module at the llvm level, each with the number of buffers that it takes."""
     functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
-    return {name: len(type.inputs) - 2 for name, type in functions.items() if name.startswith(STAGE)}
+    return {name: len(type.inputs) - 3 for name, type in functions.items() if name.startswith(STAGE)}

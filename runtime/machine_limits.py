@@ -24,7 +24,8 @@ import numpy as np
 
 from .cpu import compile_to_object, load_object
 from .limits import memory_bytes
-from .targets import CpuTarget, cache_bytes, host_target
+from .machine_facts import cache_bytes
+from .targets import CpuTarget, host_target
 
 SUMS = {16: 12, 32: 24}
 """Independent sums by the number of registers: two registers are left for what they are multiplied by, and some."""

@@ -17,7 +17,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..dialects.errors import InvalidInputError, PlanError
-from ..passes.statistics import PassStatistics
+from ..passes.counts import PassStatistics
 from .config import EngineConfig
 from .context import checked
 from .device import Array

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from ..dialects.cuts import Cut
 from ..dialects.errors import InvalidInputError
-from ..dialects.graph.bounds import Cut
-from ..passes.memory.report.memory_report import MemoryPlan
+from ..passes.memory.report.memory_plan import MemoryPlan
 from .context import ExecutionContext
 from .device import Array, Code, Memory, Session, device_named
 from .specs import CacheSpec, CheckedDimension, KernelCall, Stationary, TensorSpec, ordered

@@ -24,10 +24,11 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
+from ..dialects.cuts import Cut, bounded_axes
 from ..dialects.errors import InvalidModelError
 from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
-from ..dialects.graph.bounds import Cut, bounded_axes, cuts_of
+from ..dialects.graph.bounds import cuts_of
 from ..dialects.graph.caches import CacheAttr, cache_of
 from ..dialects.graph.host_code import NAME, ROLE, attributes_of_arguments
 from ..dialects.graph.interpret import input_names

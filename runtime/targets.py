@@ -12,16 +12,13 @@ import sys
 import tempfile
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 
 from ..dialects.errors import ConfigError
 from ..dialects.targets import BYTE_DOTS, CpuAttr
 from .config import EngineConfig
 from .cpu import Machine, binding, emit_assembly, target_machine
+from .machine_facts import USUAL_CACHE, cache_bytes
 
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_USUAL_CACHE = 1 << 20  # bytes of a second level
 _HELPERS = {"fma": "fmaf", "half": "truncsfhf2", "round": "roundevenf"}
 """The features that a target has by name, and the function LLVM calls where the CPU hasn't got them."""
 _QUESTIONS = """
@@ -119,7 +116,7 @@ def host_target() -> CpuTarget:
     """The CPU that this process runs on."""
     llvm = binding()
     machine = Machine("", llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
-    return _target(machine.cpu, machine, cache_bytes(2) or _USUAL_CACHE)
+    return _target(machine.cpu, machine, cache_bytes(2) or USUAL_CACHE)
 
 
 def machine_of(target: CpuAttr) -> Machine:
@@ -134,7 +131,7 @@ def _named(name: str) -> CpuTarget:
     # Names of x86 go back to CPUs of 32 bits, for which LLVM would end the process.
     machine = Machine(triple, cpu, "+64bit,+sse2" if x86 else "")
     _check_name(machine)
-    return _target(name, machine, _USUAL_CACHE)
+    return _target(name, machine, USUAL_CACHE)
 
 
 def _target(name: str, machine: Machine, l2_bytes: int) -> CpuTarget:
@@ -169,14 +166,3 @@ def _check_name(machine: Machine) -> None:
         told.seek(0)
         if b"is not a recognized processor" in told.read():
             raise ConfigError(f"LLVM knows no CPU '{machine.cpu}' for {machine.triple or 'this architecture'}")
-
-
-def cache_bytes(level: int) -> int:
-    """Bytes of this machine's cache of a level: from the kernel's files, or from the C library; 0: nobody tells."""
-    for index in sorted(_CACHES.glob("index*")) if _CACHES.is_dir() else ():
-        entry = {name: (index / name).read_text().strip() for name in ("level", "type", "size")}
-        size = re.fullmatch(r"(\d+)([KMG]?)", entry["size"])
-        if entry["level"] == str(level) and entry["type"] in ("Data", "Unified") and size:
-            return int(size[1]) * _SIZE_UNITS[size[2]]
-    name = f"SC_LEVEL{level}_CACHE_SIZE"
-    return max(0, os.sysconf(name) if name in os.sysconf_names else 0)

@@ -11,22 +11,22 @@ import os
 import signal
 import threading
 import warnings
-from functools import cache
 
-from .cpu import Machine, compile_to_object, load_object
+from .device import Code
+from .images.linking import Image, link
+from .images.loaded import LoadedImage
+from .loading import loaded
 
 
 class Team:
     """Starts helpers; `share` is the address of the function that has work done by them (see team_ir.py)."""
 
-    def __init__(self) -> None:
-        from ..lowering.loops_to_llvm.team_ir import team_ir
-
-        machine = Machine()
-        self._code = load_object(compile_to_object(team_ir(machine.architecture), machine))
-        self.share = self._code.address("mini_infer_share")
-        self._worker = ctypes.c_void_p(self._code.address("mini_infer_worker"))
-        self._state = self._code.address("mini_infer_team")
+    def __init__(self, code: Code | None = None) -> None:
+        """Its code is compiled where it is not given."""
+        self.code = code or loaded([_compiled()])
+        self.share = self.code.address("mini_infer_share")
+        self._worker = ctypes.c_void_p(self.code.address("mini_infer_worker"))
+        self._state = self.code.address("mini_infer_team")
         self._process = ctypes.CDLL(None)
         self._forget()
         os.register_at_fork(after_in_child=self._forget)
@@ -68,7 +68,33 @@ class Team:
             self._process.pthread_detach(thread)
 
 
-@cache
+_TEAMS: list[Team] = []
+"""The team of this process, once there is one."""
+_STARTING = threading.Lock()
+
+
 def team() -> Team:
     """The team of this process."""
-    return Team()
+    return _TEAMS[0] if _TEAMS else have_team()
+
+
+def have_team(code: Code | None = None) -> Team:
+    """The team of this process: of this code where there is none yet."""
+    with _STARTING:
+        if not _TEAMS:
+            _TEAMS.append(Team(code))
+        return _TEAMS[0]
+
+
+def team_image() -> Image:
+    """The team's code for this architecture, for those who keep it."""
+    code = _TEAMS[0].code if _TEAMS else None
+    return code.image if isinstance(code, LoadedImage) else link([_compiled()])
+
+
+def _compiled() -> bytes:
+    from ..lowering.loops_to_llvm.team_ir import team_ir
+    from .cpu import Machine, compile_to_object
+
+    machine = Machine()
+    return compile_to_object(team_ir(machine.architecture), machine)

@@ -33,8 +33,8 @@ from .device import Array, device_named
 from .plan import InferencePlan
 from .team import team
 
-# How a stage is handed over to who has it done: the function, what to call it with, and how many shares it has.
-_SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+# How a stage is handed over to who has it done: the function, what to call it with, how many shares and seats it has.
+_SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class WatchingContext(ExecutionContext):
         if self._fault:
             raise PlanError(self._fault)
 
-    def _watch(self, stage: int, arguments: int, shares: int) -> None:
+    def _watch(self, stage: int, arguments: int, shares: int, seats: int) -> None:
         """Has a stage done, and compares. What is raised here would be lost: native code stands in between."""
-        self._have_done(stage, arguments, shares)
+        self._have_done(stage, arguments, shares, seats)
         writer, found = self._writers[stage], self._arena_bytes
         changed = found != self._before
         for box in writer.own:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from mini_infer.dialects.graph.bounds import cut_shape
+from mini_infer.dialects.cuts import cut_shape
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime import emit_c as module
 from mini_infer.runtime.c_interface import CInterface
@@ -73,7 +73,7 @@ class CProgram:
 
 
 def c_program(
-    model: ModelProto,
+    model: ModelProto | Path,
     folder: Path,
     *flags: str,
     tools: Tools = HERE,
@@ -81,10 +81,11 @@ def c_program(
     embed: bool = False,
     **options: Any,
 ) -> CProgram:
-    """The program of a model called "m"; it makes no compiler warn."""
+    """The program of a model, or of a module's file, called "m"; it makes no compiler warn."""
     tools.need()
     config = EngineConfig.of(**{"threads": 1, "compile_threads": 1, **options})
-    made = module.emit_c(model.SerializeToString(), config, folder, name="m", cpu=cpu, embed=embed)
+    source = model if isinstance(model, Path) else model.SerializeToString()
+    made = module.emit_c(source, config, folder, name="m", cpu=cpu, embed=embed)
     sources = ["m_example.c", *["m_weights.S"] * embed, "m.o"]
     command = [tools.compiler, *STRICT, *flags, *sources, "-lm", "-o", "m_example"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

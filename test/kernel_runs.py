@@ -96,7 +96,7 @@ class Kernel:
         arrays = [*operands, *fresh, scratch[start:]]
         pointers = [array.ctypes.data for array in arrays]
         threads = self.threads
-        name, last = ("main", [ctypes.c_void_p]) if threads == 1 else ("stage_0", [ctypes.c_int64, ctypes.c_int64])
+        name, last = ("main", [ctypes.c_void_p]) if threads == 1 else ("stage_0", [ctypes.c_int64] * 3)
         function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers), *last)(self.code.address(name))
 
         def call() -> None:
@@ -105,7 +105,7 @@ class Kernel:
                 function(*pointers, None)
             else:
                 for share in range(threads):
-                    function(*pointers, share, threads)
+                    function(*pointers, share, threads, share)
 
         return call
 

@@ -180,19 +180,20 @@ def on_other_memory(
         call.kernel = kernel
     down = f"{shared_always('share-threads')},lower-kernels,{pipelines.LLVM}"
     pipelines.run_passes(m.ctx, module, pipelines.parse_passes(down))
-    shares = range(target.threads.data)
-    support = runtime_ir(1, {"stage_0": 1} if len(shares) > 1 else {})
+    threads = target.threads.data
+    support = runtime_ir(1, {"stage_0": 1} if threads > 1 else {})
     code = load_object(compile_to_object(emit_llvm_ir(module), machine_of(target), opt_level, link=[support]))
-    if len(shares) == 1:
+    if threads == 1:
         main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(code.address("main"))
         _run(lambda arena: main(arena, None), calls, nbytes, scratch_at)
         return calls
-    stage = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 2)(code.address("stage_0"))
-    for order in (list(shares), list(reversed(shares))):
+    stage = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(code.address("stage_0"))
+    # The last has several shares for each seat.
+    for order in (range(threads), range(threads)[::-1], range(3 * threads)[::-1]):
 
         def run(arena: int, order: Sequence[int] = order) -> None:
             for share in order:
-                stage(arena, share, len(order))
+                stage(arena, share, len(order), share % threads)
 
         _run(run, calls, nbytes, scratch_at)
     return calls

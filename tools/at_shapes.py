@@ -17,9 +17,9 @@ from rich.text import Text
 from ..dialects.errors import ConfigError
 from ..dialects.symbolic.sizes import symbols_of, value_at
 from ..runtime.build import import_model
-from ..runtime.compiling import compile
 from ..runtime.config import EngineConfig
 from ..runtime.dynamic_engine import DynamicEngine
+from ..runtime.opening import compile
 from ..runtime.plan import InferencePlan
 from ..runtime.shapes import settled
 from ..runtime.signature import input_specs

@@ -43,7 +43,7 @@ class Job:
 
 
 def _mini_infer(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
-    from ..runtime.compiling import compile
+    from ..runtime.opening import compile
     from .arrays import in_place
 
     engine = compile(model, **options)

@@ -19,8 +19,8 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.errors import ConfigError
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
+from ..passes.counts import PassStatistics
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ..passes.statistics import PassStatistics
 from ..runtime.build import import_model
 from ..runtime.compiling import engine_of, import_all, pass_names
 from ..runtime.config import EngineConfig

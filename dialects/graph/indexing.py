@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, String
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
-from ..errors import InvalidInputError
+from ..errors import out_of_range
 from ..symbolic.sizes import equal_shapes, now, pinned
 from .base import MovementOp, describe, require, require_axis, require_numbers, require_same_element_type
 from .narrow import is_narrow
@@ -59,12 +59,8 @@ class IndexedOp(MovementOp, ABC):
         sizes = self.indexed()
         for column, size in zip(indices.reshape(-1, len(sizes)).T, sizes, strict=True):
             if column.size and not (int(column.min()) >= -size and int(column.max()) < size):
-                raise out_of_range(describe(self), next(int(i) for i in column if not -size <= int(i) < size), size)
-
-
-def out_of_range(subject: str, index: int, size: int) -> InvalidInputError:
-    """The error for an index that an op, as `describe` names it, was given at run time."""
-    return InvalidInputError(f"{subject}: index {index} is outside of a dimension of {now(size)} elements")
+                wrong = next(int(i) for i in column if not -size <= int(i) < size)
+                raise out_of_range(describe(self), wrong, now(size))
 
 
 def _require_indices(value: SSAValue) -> None:

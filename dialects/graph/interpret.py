@@ -17,11 +17,12 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
+from ..cuts import trimmed
 from ..errors import InvalidInputError, InvalidModelError
 from ..symbols import symbol_named
 from .base import GraphOp, describe
 from .blobs import BlobStore
-from .bounds import cuts_of, trimmed
+from .bounds import cuts_of
 from .conversion import CastOp
 from .host_code import NAME, argument_texts, attributes_of_results, is_scalar, is_shaped, main_of, read_by, result_texts
 from .structure import CallOp, KernelOp, WeightOp, YieldOp

@@ -72,6 +72,7 @@ class _Share:
     buffer: tuple[SSAValue, ...]
     thread: Index
     threads: Index
+    seat: Index
 
 
 S = TypeVar("S", bound=AnySchedule)
@@ -85,7 +86,8 @@ class Instance(Generic[B]):
     """A kernel being written, and the share of its work that this code does.
 
     `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with
-    an operand is the same value. `thread` of `threads` is the caller's part of the work.
+    an operand is the same value. `thread` of `threads` is the caller's part of the work, `seat` which part of the
+    scratch is its own meanwhile.
     """
 
     kernel: KernelOp
@@ -97,6 +99,7 @@ class Instance(Generic[B]):
     scratch: SSAValue | None
     thread: Index
     threads: Index
+    seat: Index
 
     @property
     def body(self) -> list[Operation]:
@@ -179,7 +182,7 @@ class Instance(Generic[B]):
                     raise CompileError(f"{where} ends at byte {part.end}, but the interface asks for {room}")
                 at: Index = start + part.offset
                 if parts is layout.own:
-                    at = self.b.add(self.b.mul(self.thread, room), at)
+                    at = self.b.add(self.b.mul(self.seat, room), at)
                 type = MemRefType(part.element, part.shape)
                 return self.b.insert(memref.ViewOp(self.scratch, self.b.index(at), [], type))
         raise CompileError(f"{where} is no part of the schedule '{self.schedule.name}'")
@@ -215,11 +218,12 @@ class KernelInstance(Instance[LoopBuilder]):
 
         `key` says what else the code hangs on. In it buffers are places, and extents are arguments.
         """
-        told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads), facts)
+        told = (_Share(tuple(self.placed(scratch).places), self.thread, self.threads, self.seat), facts)
 
         def body(b: LoopBuilder, told: tuple[_Share, T]) -> None:
             share, facts = told
-            write(replace(self, b=b, places=share.buffer, thread=share.thread, threads=share.threads), facts)
+            shared = replace(self, thread=share.thread, threads=share.threads, seat=share.seat)
+            write(replace(shared, b=b, places=share.buffer), facts)
 
         self.common.call(self.b, stem, key, told, body)
 

@@ -1,9 +1,9 @@
 """lower-kernels: every kernel becomes loops, one function per distinct kernel, strides and sharing.
 
-before:  func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index) {
+before:  func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index, %seat: index) {
            kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...) scratch(%s : ...)
-after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index) {
-           func.call @kernel_conv_0(%x, %w, %b, %s, %share, %shares)
+after:   func.func @stage_0(%x: ..., %arena: ..., %share: index, %shares: index, %seat: index) {
+           func.call @kernel_conv_0(%x, %w, %b, %s, %share, %shares, %seat)
          func.func private @kernel_conv_0(...) { scf/vector/memref/arith/math loops }
 
 A call in `main` itself, which one thread runs, is share 0 of 1, and where all calls are in `main` the code knows that
@@ -87,7 +87,7 @@ def _build(
     types += [number(value.type) for value in (*call.scratch, *call.status)]
     types += [] if sizes is None else [sizes.type]
     # Inlined, a kernel would be optimised again for each of its calls, in a main that grows with the graph.
-    function, builder = define_function(name, [*types, INDEX, INDEX], noinline=True)
+    function, builder = define_function(name, [*types, INDEX, INDEX, INDEX], noinline=True)
     arguments = list(function.body.block.args)
     of = dict(zip(distinct, arguments, strict=False))
     mapped: list[SSAValue] = [of[sharing[i]] for i in range(len(buffers))]
@@ -100,13 +100,14 @@ def _build(
         operands=mapped[: len(call.ins)],
         results=mapped[len(call.ins) :],
         scratch=arguments[len(distinct)] if call.scratch else None,
-        thread=0 if alone else arguments[-2],
-        threads=1 if alone else arguments[-1],
+        thread=0 if alone else arguments[-3],
+        threads=1 if alone else arguments[-2],
+        seat=0 if alone else arguments[-1],
         common=common,
-        sizes=None if sizes is None else arguments[-3],
+        sizes=None if sizes is None else arguments[-4],
     )
     if call.status:
-        note_wrong_indices(instance, arguments[-3 if sizes is None else -4])
+        note_wrong_indices(instance, arguments[-4 if sizes is None else -5])
     try:
         code_of(schedule.name)(instance)
     except NotVectorisable:  # what trials found for the present sizes does not hold for all
@@ -115,7 +116,7 @@ def _build(
         return _build(given, call, name, target, sharing, common, alone, sizes, for_all_shapes=False)
     builder.ret()
     if sizes is not None:
-        give_role(function, len(arguments) - 3, SIZES)
+        give_role(function, len(arguments) - 4, SIZES)
     return [*instance.helpers, function]
 
 
@@ -197,7 +198,7 @@ class LowerKernels(ModulePass):
                     Rewriter.erase_op(inner)
                 if not isinstance(inner, CallOp):
                     continue
-                share = (constants[0], constants[1]) if caller is main else caller.args[-2:]
+                share = (constants[0], constants[1], constants[0]) if caller is main else caller.args[-3:]
                 kernel = kernels[inner.callee.string_value()]
                 sharing = sharing_of(inner)
                 buffers = [*inner.ins, *inner.outs, *inner.scratch, *inner.status]

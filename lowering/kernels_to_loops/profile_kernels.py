@@ -1,8 +1,8 @@
 """profile-kernels: `main` notes the time before its first kernel call and after each.
 
-before:  func.call @share_stage_0(%team, %c2)
+before:  func.call @share_stage_0(%team, %c16, %c2)
          func.call @kernel_conv_1(...)
-after:   func.call @share_stage_0(%team, %c2)
+after:   func.call @share_stage_0(%team, %c16, %c2)
          %t = func.call @mini_infer_clock() : () -> i64     stored to %times[1]
          func.call @kernel_conv_1(...)
          %u = func.call @mini_infer_clock() : () -> i64     stored to %times[2]

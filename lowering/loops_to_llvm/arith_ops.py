@@ -24,6 +24,7 @@ from ...dialects.extensions import llvm as llvm_extensions
 from ..op_facts import fail
 from . import halves
 from .body import FunctionBody, Handler
+from .c_functions import CALLED, LIBRARY
 from .instructions import NO_FAST_MATH
 from .types import bytes_of, element_of, is_half, lanes_of, truth_type, with_element
 
@@ -80,36 +81,6 @@ _INTRINSICS = {
     "math.sqrt": "llvm.sqrt",
     "math.trunc": "llvm.trunc",
 }
-_CALLED = {
-    # LLVM calls the C library for these, once per lane.
-    "math.acos": "llvm.acos",
-    "math.asin": "llvm.asin",
-    "math.atan": "llvm.atan",
-    "math.atan2": "llvm.atan2",
-    "math.cos": "llvm.cos",
-    "math.cosh": "llvm.cosh",
-    "math.exp": "llvm.exp",
-    "math.exp2": "llvm.exp2",
-    "math.log": "llvm.log",
-    "math.log10": "llvm.log10",
-    "math.log2": "llvm.log2",
-    "math.powf": "llvm.pow",
-    "math.sin": "llvm.sin",
-    "math.sinh": "llvm.sinh",
-    "math.tan": "llvm.tan",
-    "math.tanh": "llvm.tanh",
-}
-_LIBRARY = {
-    "math.acosh": "acosh",
-    "math.asinh": "asinh",
-    "math.atanh": "atanh",
-    "math.cbrt": "cbrt",
-    "math.erf": "erf",
-    "math.expm1": "expm1",
-    "math.log1p": "log1p",
-}
-C_FUNCTIONS = frozenset({*_LIBRARY.values(), *(name.removeprefix("llvm.") for name in _CALLED.values()), "fmod"})
-"""The functions of the C library that code may call, by their names for f64: no CPU has instructions for them."""
 _OVERFLOW = {IntegerOverflowFlag.NSW: 1, IntegerOverflowFlag.NUW: 2}
 
 
@@ -140,7 +111,7 @@ def _intrinsic(body: FunctionBody, op: Operation) -> None:
     flags = body.fast_math(op)
 
     def compute(operands: Sequence[SSAValue]) -> SSAValue:
-        return body.overloaded(_INTRINSICS.get(op.name) or _CALLED[op.name], operands, flags)
+        return body.overloaded(_INTRINSICS.get(op.name) or CALLED[op.name], operands, flags)
 
     body.values[op.results[0]] = halves.computed(body, op, compute)
 
@@ -283,7 +254,7 @@ def _library(body: FunctionBody, op: Operation) -> None:
     element = element_of(value_type)
     if is_half(op.operands[0].type):
         fail(op, f"not available for {element_of(op.operands[0].type)}; expand-math computes it in f32")
-    name = _LIBRARY[op.name] + ("f" if element == f32 else "")
+    name = LIBRARY[op.name] + ("f" if element == f32 else "")
     body.extern[name] = llvm.LLVMFunctionType([element] * len(operands), element)
 
     def call(values: list[SSAValue]) -> SSAValue:
@@ -316,8 +287,8 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(_INTEGER, _integer),
     **dict.fromkeys(_FLOAT, _float),
     **dict.fromkeys(_CASTS, _cast),
-    **dict.fromkeys((*_INTRINSICS, *_CALLED), _intrinsic),
-    **dict.fromkeys(_LIBRARY, _library),
+    **dict.fromkeys((*_INTRINSICS, *CALLED), _intrinsic),
+    **dict.fromkeys(LIBRARY, _library),
     **dict.fromkeys(("arith.negf", "math.absf", "math.copysign"), _sign),
     "arith.constant": _constant,
     "arith.cmpi": _cmpi,

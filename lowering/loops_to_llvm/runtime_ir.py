@@ -5,8 +5,9 @@ buffers. %share is the function of team_ir.py that has a stage done by several t
 always be, the caller does all the work alone. It is an argument because the threads belong to the process and not to a
 model: no model's code calls anything outside but the clock and what moves memory.
 
-For a stage, `void @share_stage_0(ptr %team, i64 %shares)` has `@stage_0` done in so many shares; %team are the two
-pointers above. %share is called with `@call_stage_0`, whose address tells one stage from another.
+For a stage, `void @share_stage_0(ptr %team, i64 %shares, i64 %seats)` has `@stage_0` done in so many shares, by so many
+threads at most; %team are the two pointers above. %share is called with `@call_stage_0`, whose address tells one stage
+from another.
 `i64 @mini_infer_clock()` tells nanoseconds from any fixed moment.
 """
 
@@ -19,10 +20,10 @@ def runtime_ir(pointers: int, stages: Mapping[str, int] | None = None, *, clock:
     The clock is there for code that reads it.
     """
     parts = [_run(pointers), *(_stage(name, count) for name, count in (stages or {}).items())]
-    return "\n".join([_CLOCK, *parts] if clock else parts)
+    return "\n".join([CLOCK, *parts] if clock else parts)
 
 
-_CLOCK = """\
+CLOCK = """\
 define i64 @mini_infer_clock() nounwind noinline {
   %time = alloca { i64, i64 }
   %ignored = call i32 @clock_gettime(i32 1, ptr %time)
@@ -66,23 +67,23 @@ declare void @main({"ptr, " * pointers}ptr)
 
 def _stage(name: str, pointers: int) -> str:
     return f"""\
-define void @share_{name}(ptr %team, i64 %shares) nounwind {{
+define void @share_{name}(ptr %team, i64 %shares, i64 %seats) nounwind {{
   %args = load ptr, ptr %team
   %second = getelementptr inbounds {{ ptr, ptr }}, ptr %team, i64 0, i32 1
   %share = load ptr, ptr %second
   %alone = icmp eq ptr %share, null
   br i1 %alone, label %one, label %many
 one:
-  call void @call_{name}(ptr %args, i64 0, i64 1)
+  call void @call_{name}(ptr %args, i64 0, i64 1, i64 0)
   ret void
 many:
-  call void %share(ptr @call_{name}, ptr %args, i64 %shares)
+  call void %share(ptr @call_{name}, ptr %args, i64 %shares, i64 %seats)
   ret void
 }}
-define void @call_{name}(ptr %args, i64 %share, i64 %shares) nounwind {{
+define void @call_{name}(ptr %args, i64 %share, i64 %shares, i64 %seat) nounwind {{
 {_loads(pointers)}
-  call void @{name}({_passed(pointers)}i64 %share, i64 %shares)
+  call void @{name}({_passed(pointers)}i64 %share, i64 %shares, i64 %seat)
   ret void
 }}
-declare void @{name}({"ptr, " * pointers}i64, i64)
+declare void @{name}({"ptr, " * pointers}i64, i64, i64)
 """

@@ -1,37 +1,49 @@
 """The threads of a process that help with inferences: the machine code that has a stage done in shares.
 
-`void @mini_infer_share(ptr %work, ptr %args, i64 %shares)` returns when work(args, i, shares) was called once for every
-i below %shares. The caller takes share after share, and so do those helpers that come in time. A helper that sleeps, or
-that gets no processor because others have it, costs nothing: its share is done by whoever is there. Only a share that
-somebody has begun is waited for. One caller at a time has help; another one that comes meanwhile does its stage alone.
+`void @mini_infer_share(ptr %work, ptr %args, i64 %shares, i64 %seats)` returns when work(args, i, shares, seat) was
+called once for every i below %shares. The caller and at most %seats - 1 helpers, those that come in time, do them. A
+helper that sleeps, or that gets no processor because others have it, costs nothing: its shares are done by whoever is
+there. Only a share that somebody has begun is waited for. One caller at a time has help; another one that comes
+meanwhile does its stage alone.
 
-`void @mini_infer_worker(ptr %first)` is a helper's life; it never returns. %first is the share that it tries first, so
-that with everybody there the same thread has the same share in each stage, and its data in its caches.
+`void @mini_infer_worker(ptr %number)` is a helper's life; it never returns.
 
-Who waits looks for a bounded time whether it may go on, and then sleeps on a condition variable until it is woken: the
-machine may have other work. All state is in @mini_infer_team; zeros are a team without helpers, but for the three
-variables of POSIX threads.
+Who takes part has a seat for the time of the stage, a number below %seats that nobody else has: what a share writes
+for itself alone is by seat. The caller's is 0, a helper tries that of its own number first. To each seat belongs a run
+of shares that follow each other, which is done first, in order, so that with everybody there the same thread has the
+same shares in each stage, and its data in its caches; then what is left of the others'.
 
-A stage has a number, its turn. Share i may be taken while slot i holds the turn; taking it is one compare-and-swap, so
-a helper that comes late to one turn can't take a share of the next, and what it read of the stage before was of use to
-nobody. Whoever has taken a share of a turn keeps the turn from ending, and with it the caller's memory.
+Who waits looks for a bounded time whether it may go on, offers its processor to others between looks, and then sleeps
+on a condition variable until it is woken: the machine may have other work. All state is in @mini_infer_team; zeros are
+a team without helpers, but for the three variables of POSIX threads.
+
+A stage has a number, its turn. It stands in the word of each run, beside the next share and the last, and in each seat
+that is free. Taking a share or a seat is one compare-and-swap, so a helper that comes late to one turn can't take
+anything of the next, and what it read of the stage before was of use to nobody. Whoever has taken a share of a turn
+keeps the turn from ending, and with it the caller's memory.
 """
 
-from ...dialects.targets import MOST_THREADS
+from ...dialects.threads import MOST_THREADS
+from .runtime_ir import CLOCK
 
-SPINS = 20_000
-"""Looks before sleeping: 0.4 to 1 ms, as long as a pause takes; longer than what lies between the stages of an
-inference, or than one thread's share takes longer than another's. With 4,000 looks ResNet-50 on 2 threads of an AVX2
-machine took 1.13 times as long; 100,000 gained nothing more, and the processor may have other work.
+SPINS = 200
+"""Looks, with a pause after each, before a thread that waits offers its processor to others between looks: 4 to 10 us.
+Where a scheduler has two threads of a team on one core, as it may beside another program, who only looks keeps from
+working whom it waits for. Beside a busy process on one of two cores (Zen 5), 2 threads took ResNet-50 1.34 times as
+long as 1 thread without offers, 1.00 times with them; BERT 1.20 and 0.98.
 """
+
+PATIENCE = 500_000
+"""Nanoseconds of offers before it sleeps: longer than what lies between the stages of an inference, or than one
+thread's share takes longer than another's. An offer that nobody takes costs less than a microsecond."""
 
 # Where things are in the team's state, in bytes. What different threads write is on different cache lines.
 _BUSY = 0
-_TURN, _WORK, _ARGS, _SHARES, _SLEEPERS = 64, 72, 80, 88, 96
+_TURN, _WORK, _ARGS, _SHARES, _SLEEPERS, _SEATS = 64, 72, 80, 88, 96, 104
 _DONE, _WAITING = 128, 132
 MUTEX, CALLED, FINISHED = 192, 320, 448  # a mutex and two condition variables: 64 bytes at most on known systems
-_SLOTS = 576
-TEAM_BYTES = _SLOTS + 4 * MOST_THREADS
+_RUNS = 576  # of each seat the word of its run, and its own: a cache line
+TEAM_BYTES = _RUNS + 64 * MOST_THREADS
 
 _PAUSES = {
     "x86_64": "llvm.x86.sse2.pause()",
@@ -49,7 +61,38 @@ def team_ir(architecture: str) -> str:
     pause = _PAUSES.get(architecture)
     declared = f"declare void @{pause.replace('i32 1', 'i32')}\n" if pause else ""
     looked = f"call void @{pause}" if pause else ""
-    return "\n".join([_STATE, declared, _SHARE.replace("PAUSE", looked), _TAKE, _WORKER.replace("PAUSE", looked)])
+    return "\n".join([_STATE, declared, CLOCK, _patience(looked), _SHARE, _TAKE, _WORKER])
+
+
+def _patience(pause: str) -> str:
+    """Text of the function that lets a little time pass after look number `count`; false: it is time to sleep."""
+    return f"""\
+define internal i1 @mini_infer_patience(i32 %count, ptr %since) nounwind {{
+  %early = icmp ult i32 %count, {SPINS}
+  br i1 %early, label %pause, label %late
+pause:
+  {pause}
+  ret i1 true
+late:
+  %now = call i64 @mini_infer_clock()
+  %first = icmp eq i32 %count, {SPINS}
+  br i1 %first, label %start, label %offer
+start:
+  store i64 %now, ptr %since
+  br label %offer
+offer:
+  %from = load i64, ptr %since
+  %passed = sub i64 %now, %from
+  %patient = icmp ult i64 %passed, {PATIENCE}
+  br i1 %patient, label %yield, label %out
+yield:
+  %ignored = call i32 @sched_yield()
+  ret i1 true
+out:
+  ret i1 false
+}}
+declare i32 @sched_yield()
+"""
 
 
 def _wait(after: str, word: int, relation: str, value: str, sleepers: int, woken_by: int) -> str:
@@ -60,17 +103,14 @@ def _wait(after: str, word: int, relation: str, value: str, sleepers: int, woken
     return f"""\
   br label %spin
 spin:
-  %count = phi i32 [ 0, %{after} ], [ %next, %pause ]
+  %count = phi i32 [ 0, %{after} ], [ %next, %patience ]
   %now = load atomic i32, {_at(word)} acquire, align 4
   %ready = icmp {relation} i32 %now, {value}
   br i1 %ready, label %go, label %patience
 patience:
   %next = add i32 %count, 1
-  %patient = icmp ult i32 %count, {SPINS}
-  br i1 %patient, label %pause, label %sleep
-pause:
-  PAUSE
-  br label %spin
+  %patient = call i1 @mini_infer_patience(i32 %count, ptr %since)
+  br i1 %patient, label %spin, label %sleep
 sleep:
   %ignored.sleep = call i32 @pthread_mutex_lock({_at(MUTEX)})
   %ignored.more = atomicrmw add {_at(sleepers)}, i32 1 seq_cst, align 4
@@ -99,28 +139,40 @@ declare i32 @pthread_cond_signal(ptr)
 """
 
 _SHARE = f"""\
-define void @mini_infer_share(ptr %work, ptr %args, i64 %shares) nounwind {{
+define void @mini_infer_share(ptr %work, ptr %args, i64 %shares, i64 %seats) nounwind {{
+  %since = alloca i64
   %before = cmpxchg {_at(_BUSY)}, i32 0, i32 1 acquire monotonic
   %free = extractvalue {{ i32, i1 }} %before, 1
   br i1 %free, label %open, label %alone
 alone:
-  call void %work(ptr %args, i64 0, i64 1)
+  call void %work(ptr %args, i64 0, i64 1, i64 0)
   ret void
 
 open:
   store ptr %work, {_at(_WORK)}
   store ptr %args, {_at(_ARGS)}
   store atomic i64 %shares, {_at(_SHARES)} monotonic, align 8
+  store atomic i64 %seats, {_at(_SEATS)} monotonic, align 8
   store atomic i32 0, {_at(_DONE)} monotonic, align 4
   %last = load atomic i32, {_at(_TURN)} monotonic, align 4
   %turn = add i32 %last, 1
+  %turn.wide = zext i32 %turn to i64
+  %turn.high = shl i64 %turn.wide, 32
   br label %offer
 offer:
   %i = phi i64 [ 0, %open ], [ %following, %offer ]
-  %slot = getelementptr i32, {_at(_SLOTS)}, i64 %i
-  store atomic i32 %turn, ptr %slot release, align 4
+  %first = phi i64 [ 0, %open ], [ %end, %offer ]
   %following = add i64 %i, 1
-  %more = icmp ult i64 %following, %shares
+  %scaled = mul i64 %following, %shares
+  %end = udiv i64 %scaled, %seats
+  %next.high = shl i64 %first, 16
+  %bounds = or i64 %next.high, %end
+  %word = or i64 %turn.high, %bounds
+  %run = getelementptr [64 x i8], {_at(_RUNS)}, i64 %i
+  store atomic i64 %word, ptr %run release, align 8
+  %seat = getelementptr i8, ptr %run, i64 8
+  store atomic i32 %turn, ptr %seat release, align 4
+  %more = icmp ult i64 %following, %seats
   br i1 %more, label %offer, label %call
 call:
   store atomic i32 %turn, {_at(_TURN)} seq_cst, align 4
@@ -134,14 +186,14 @@ signal:
   %woken = phi i64 [ 1, %wake ], [ %another, %signal ]
   %ignored.signal = call i32 @pthread_cond_signal({_at(CALLED)})
   %another = add i64 %woken, 1
-  %enough = icmp uge i64 %another, %shares
+  %enough = icmp uge i64 %another, %seats
   br i1 %enough, label %woke, label %signal
 woke:
   %ignored.unlock = call i32 @pthread_mutex_unlock({_at(MUTEX)})
   br label %take
 
 take:
-  call void @mini_infer_take(i32 %turn, i64 0)
+  call void @mini_infer_take(i32 %turn, i64 0, i64 %seats)
   %all = trunc i64 %shares to i32
 {_wait("take", _DONE, "eq", "%all", _WAITING, FINISHED)}
   store atomic i32 0, {_at(_BUSY)} release, align 4
@@ -149,37 +201,56 @@ take:
 }}
 """
 
-# Shares that are free are tried from %first on, around. The number of shares may be another turn's until one is taken.
+# A run after the other from that of the own seat on, around. The number of seats may be another turn's until a share is
+# taken: then it is of no use, and does no harm.
 _TAKE = f"""\
-define internal void @mini_infer_take(i32 %turn, i64 %first) nounwind {{
-  %used = xor i32 %turn, -2147483648
-  %bound = load atomic i64, {_at(_SHARES)} monotonic, align 8
+define internal void @mini_infer_take(i32 %turn, i64 %seat, i64 %seats) nounwind {{
   br label %try
 try:
-  %tried = phi i64 [ 0, %0 ], [ %next, %on ]
-  %left = icmp ult i64 %tried, %bound
-  br i1 %left, label %look, label %out
+  %tried = phi i64 [ 0, %0 ], [ %following, %on ]
+  %did = phi i32 [ 0, %0 ], [ %did.here, %on ]
+  %place = add i64 %seat, %tried
+  %number = urem i64 %place, %seats
+  %run = getelementptr [64 x i8], {_at(_RUNS)}, i64 %number
+  br label %look
 look:
-  %place = add i64 %first, %tried
-  %i = urem i64 %place, %bound
-  %slot = getelementptr i32, {_at(_SLOTS)}, i64 %i
-  %held = load atomic i32, ptr %slot monotonic, align 4
-  %free = icmp eq i32 %held, %turn
-  br i1 %free, label %grab, label %on
+  %did.here = phi i32 [ %did, %try ], [ %did.here, %grab ], [ %did.more, %work ]
+  %word = load atomic i64, ptr %run monotonic, align 8
+  %turn.wide = lshr i64 %word, 32
+  %turn.now = trunc i64 %turn.wide to i32
+  %same = icmp eq i32 %turn.now, %turn
+  %next.wide = lshr i64 %word, 16
+  %i = and i64 %next.wide, 65535
+  %end = and i64 %word, 65535
+  %left = icmp ult i64 %i, %end
+  %some = and i1 %same, %left
+  br i1 %some, label %grab, label %on
 grab:
-  %swap = cmpxchg ptr %slot, i32 %turn, i32 %used acq_rel monotonic
-  %mine = extractvalue {{ i32, i1 }} %swap, 1
-  br i1 %mine, label %run, label %on
-run:
-  %work = load ptr, {_at(_WORK)}
+  %after = add i64 %word, 65536
+  %swap = cmpxchg ptr %run, i64 %word, i64 %after acq_rel monotonic
+  %mine = extractvalue {{ i64, i1 }} %swap, 1
+  br i1 %mine, label %work, label %look
+work:
+  %function = load ptr, {_at(_WORK)}
   %args = load ptr, {_at(_ARGS)}
   %shares = load atomic i64, {_at(_SHARES)} monotonic, align 8
-  call void %work(ptr %args, i64 %i, i64 %shares)
-  %earlier = atomicrmw add {_at(_DONE)}, i32 1 seq_cst, align 4
-  %finished = add i32 %earlier, 1
-  %all = trunc i64 %shares to i32
+  call void %function(ptr %args, i64 %i, i64 %shares, i64 %seat)
+  %did.more = add i32 %did.here, 1
+  br label %look
+on:
+  %following = add i64 %tried, 1
+  %further = icmp ult i64 %following, %seats
+  br i1 %further, label %try, label %tell
+tell:
+  %idle = icmp eq i32 %did.here, 0
+  br i1 %idle, label %out, label %add
+add:
+  %all.wide = load atomic i64, {_at(_SHARES)} monotonic, align 8
+  %all = trunc i64 %all.wide to i32
+  %earlier = atomicrmw add {_at(_DONE)}, i32 %did.here seq_cst, align 4
+  %finished = add i32 %earlier, %did.here
   %complete = icmp eq i32 %finished, %all
-  br i1 %complete, label %ended, label %on
+  br i1 %complete, label %ended, label %out
 ended:
   %waiting = load atomic i32, {_at(_WAITING)} seq_cst, align 4
   %asleep = icmp ne i32 %waiting, 0
@@ -189,22 +260,41 @@ wake:
   %ignored.signal = call i32 @pthread_cond_signal({_at(FINISHED)})
   %ignored.unlock = call i32 @pthread_mutex_unlock({_at(MUTEX)})
   br label %out
-on:
-  %next = add i64 %tried, 1
-  br label %try
 out:
   ret void
 }}
 """
 
 _WORKER = f"""\
-define void @mini_infer_worker(ptr %first) nounwind {{
-  %number = ptrtoint ptr %first to i64
+define void @mini_infer_worker(ptr %number) nounwind {{
+  %since = alloca i64
+  %own = ptrtoint ptr %number to i64
+  %before = sub i64 %own, 1
   br label %idle
 idle:
-  %seen = phi i32 [ 0, %0 ], [ %found, %go ]
+  %seen = phi i32 [ 0, %0 ], [ %found, %sit ], [ %found, %stand ], [ %found, %go ]
 {_wait("idle", _TURN, "ne", "%seen", _SLEEPERS, CALLED)}
-  call void @mini_infer_take(i32 %found, i64 %number)
+  %seats = load atomic i64, {_at(_SEATS)} monotonic, align 8
+  %others = sub i64 %seats, 1
+  %used = xor i32 %found, -2147483648
+  %any = icmp ugt i64 %seats, 1
+  br i1 %any, label %try, label %idle
+try:
+  %tried = phi i64 [ 0, %go ], [ %following, %stand ]
+  %place = add i64 %before, %tried
+  %around = urem i64 %place, %others
+  %seat = add i64 %around, 1
+  %run = getelementptr [64 x i8], {_at(_RUNS)}, i64 %seat
+  %chair = getelementptr i8, ptr %run, i64 8
+  %swap = cmpxchg ptr %chair, i32 %found, i32 %used acq_rel monotonic
+  %mine = extractvalue {{ i32, i1 }} %swap, 1
+  br i1 %mine, label %sit, label %stand
+stand:
+  %following = add i64 %tried, 1
+  %further = icmp ult i64 %following, %others
+  br i1 %further, label %try, label %idle
+sit:
+  call void @mini_infer_take(i32 %found, i64 %seat, i64 %seats)
   br label %idle
 }}
 """

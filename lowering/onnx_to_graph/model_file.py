@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ...dialects.errors import InvalidModelError
 from .types import element_name, tensor_bytes
@@ -104,6 +105,33 @@ def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) ->
     if not loaded.proto.HasField("graph"):
         raise InvalidModelError(f"{loaded.label}: not an ONNX model: it has no graph")
     return loaded
+
+
+def parts_of(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) -> tuple[list[str], list[str]]:
+    """The files of a model's external data, as it names them, and its inputs that are no initialisers.
+
+    Raises InvalidModelError where there is no model.
+    """
+    proto = load_model(model).proto
+    initialized = {each.name for each in proto.graph.initializer}
+    nodes = (node for function in proto.functions for node in function.node)
+    tensors = (*_tensors_of_graph(proto.graph), *_tensors_of_nodes(nodes))
+    named = {entry.value for each in tensors for entry in each.external_data if entry.key == "location"}
+    return sorted(named), [each.name for each in proto.graph.input if each.name not in initialized]
+
+
+def _tensors_of_graph(graph: GraphProto) -> Iterator[TensorProto]:
+    yield from graph.initializer
+    for sparse in graph.sparse_initializer:
+        yield from (sparse.values, sparse.indices)
+    yield from _tensors_of_nodes(graph.node)
+
+
+def _tensors_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
+    for attribute in (each for node in nodes for each in node.attribute):
+        yield from (attribute.t, *attribute.tensors)
+        for graph in (attribute.g, *attribute.graphs):
+            yield from _tensors_of_graph(graph)
 
 
 def _content(model: object) -> bytes:

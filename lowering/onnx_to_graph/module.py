@@ -14,10 +14,11 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
+from ...dialects.cuts import Cut
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store
-from ...dialects.graph.bounds import COUNTS, Cut, counts_attr
+from ...dialects.graph.bounds import COUNTS, counts_attr
 from ...dialects.graph.host_code import state_level
 from ...dialects.graph.sizes import SYMBOLS, SymbolsAttr
 from ...dialects.graph.values import element_type_of_value, shape_of

@@ -46,6 +46,7 @@ from ...dialects.graph.values import Array, element_type_of_value, ints, numpy_d
 from ...dialects.symbolic.sizes import now
 from ..statistics import count
 from .support.pattern_utils import Constants, with_operands
+from .support.repeated_channels import is_per_channel
 
 
 class _Stacks:
@@ -101,12 +102,9 @@ class _Stacks:
             return False
         return all(
             shape_of(operand) == shape
-            or (self.constants.is_constant(operand) and self._is_per_channel(shape_of(operand), len(shape)))
+            or (self.constants.is_constant(operand) and is_per_channel(shape_of(operand), len(shape)))
             for operand in op.operands
         )
-
-    def _is_per_channel(self, shape: Sequence[int], rank: int) -> bool:
-        return all(size == 1 for axis, size in enumerate(reversed(shape), 1) if axis != rank - 1)
 
     def _operand(self, value: SSAValue, op: ElementwiseOp) -> SSAValue:
         shape, rank = shape_of(value), len(shape_of(op.results[0]))

@@ -34,18 +34,18 @@ from math import prod
 import numpy as np
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import LocationAttr, ModuleOp, f32, f64
+from xdsl.dialects.builtin import ModuleOp, f32, f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.base import ElementwiseOp
 from ...dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ...dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
 from ...dialects.symbolic.sizes import is_fixed, now
 from ..geometry.phases import Phase, PhasedAxis, phases_apart, phases_side_by_side
-from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
+from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
+from .support.repeated_channels import followed, followers_of, repeated
 
 MOST_PARTS = 16
 """Convolutions that one becomes: each is a kernel."""
@@ -69,64 +69,18 @@ class ConvTransposeAsConvs(GraphPattern):
         if not ways:
             return
         axes = min(ways, key=lambda way: _cost(op, way))
-        followers = self._followers(op)
+        followers = followers_of(op.result, self.constants)
         made: list[Operation] = []
         parts: list[SSAValue] = []
         for phases in product(*(axis.phases for axis in axes)):
             made += self._part(op, axes, phases)
-            value = op.result
-            for follower in followers:
-                made += self._followed(follower, value, made[-1].results[0], _together(axes))
-                value = follower.results[0]
+            made += followed(followers, op.result, made[-1].results[0], _together(axes), self.constants)
             parts.append(made[-1].results[0])
         made += _in_order(op, axes, parts)
         replaced = [op, *followers]
         rewriter.replace(replaced.pop(), made)
         for each in reversed(replaced):
             rewriter.erase(each)
-
-    def _followers(self, op: ConvTransposeOp) -> list[ElementwiseOp]:
-        """Elementwise ops behind it, one after the other, that need nothing else but constants per channel."""
-        found: list[ElementwiseOp] = []
-        value: SSAValue = op.result
-        shape = shape_of(value)
-        while isinstance(user := value.get_user_of_unique_use(), ElementwiseOp) and user.parent is op.parent:
-            others = [operand for operand in user.operands if operand is not value]
-            per_channel = all(
-                self.constants.is_constant(other)
-                and len(shape_of(other)) <= len(shape)
-                and all(size == 1 for axis, size in enumerate(shape_of(other)[::-1], 1) if axis != len(shape) - 1)
-                for other in others
-            )
-            if not per_channel or shape_of(user.results[0]) != shape:
-                break
-            found.append(user)
-            value = user.results[0]
-        return found
-
-    def _followed(self, op: ElementwiseOp, old: SSAValue, part: SSAValue, times: int) -> list[Operation]:
-        """`op` on a part of `old`, in which there are `times` as many channels."""
-        made: list[Operation] = []
-        operands: list[SSAValue] = []
-        for operand in op.operands:
-            if operand is old:
-                operands.append(part)
-            elif times > 1 and prod(shape_of(operand)) > 1:
-                made.append(self._repeated(operand, times, len(shape_of(part)) - 2, op.location))
-                operands.append(made[-1].results[0])
-            else:
-                operands.append(operand)
-        return [*made, with_operands(op, operands)]
-
-    def _repeated(self, value: SSAValue, times: int, axes: int, location: LocationAttr) -> Operation:
-        """A constant of a number per channel, for each of several phases side by side, in front of so many axes."""
-        shape = (times * prod(shape_of(value)), *[1] * axes)
-
-        def repeated(array: Array) -> Array:
-            return np.tile(array.reshape(-1), times).reshape(shape)
-
-        type = tensor(element_type_of_value(value), shape)
-        return self.constants.computed([value], type, f"{times} times", repeated, location)
 
     def _part(self, op: ConvTransposeOp, axes: Sequence[PhasedAxis], phases: Sequence[Phase]) -> list[Operation]:
         """The convolution that makes one phase along every axis."""
@@ -142,7 +96,7 @@ class ConvTransposeAsConvs(GraphPattern):
         made.append(weight)
         bias = op.bias
         if bias is not None and _together(axes) > 1:
-            made.append(self._repeated(bias, _together(axes), 0, op.location))
+            made.append(repeated(bias, _together(axes), 0, self.constants, op.location))
             bias = made[-1].results[0]
         pads = [max(0, phase.pads[side]) for side in (0, 1) for phase in phases]
         conv = ConvOp(

@@ -58,7 +58,6 @@ from .analysis.buffers import (
     SCRATCH,
     VIEWS,
     IndexConstants,
-    Offset,
     Place,
     Places,
     add_argument,
@@ -73,6 +72,7 @@ from .analysis.buffers import (
 )
 from .analysis.host import Step, scratch_of, steps_of, written_by
 from .analysis.liveness import Lifetime, liveness
+from .analysis.offsets import Offset
 
 BUFFERS = "kernel.buffers"
 """Attribute of a module with sizes of run time: its buffers, to be planned again at other shapes."""

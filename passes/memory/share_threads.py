@@ -5,20 +5,22 @@ before:  func.func @main(%x: ..., %y: ..., %arena: ...) {
            kernel.barrier
            kernel.call @add_0 ins(%a : ...) outs(%y : ...)
 after:   func.func @main(%x: ..., %y: ..., %arena: ..., %team: memref<2xi64> {graph.role = "team"}) {
-           func.call @share_stage_0(%team, %c4)                        // in four shares, done when it returns
+           func.call @share_stage_0(%team, %c8, %c2)                   // in 8 shares by 2 threads, done when it returns
            kernel.call @add_0 ins(%a : ...) outs(%y : ...)             // little work: by the caller alone
-         func.func @stage_0(%x: ..., %y: ..., %arena: ..., %share: index, %shares: index) {
+         func.func @stage_0(%x: ..., %y: ..., %arena: ..., %share: index, %shares: index, %seat: index) {
            kernel.call @conv_0 ins(%x : ...) outs(%a : ...)
 
 `main` is run by one thread. Its stages ask for help, and whoever comes first takes a share, so that a thread that
-gets no processor holds nobody up unless it has begun. There is a share for each `grain` nanoseconds of work, as
-passes/work.py estimates it, and at most one for each of the target's threads. `share_stage_0` is the
-runtime's: it calls `stage_0` for every share. With `apart` every call is a stage of its own. Needs insert-barriers.
+gets no processor holds nobody up unless it has begun. There is a thread for each `grain` nanoseconds of work, as
+passes/work.py estimates it, and at most as many as the target has. Stages with much more work than that are cut finer,
+into shares of `chunk` nanoseconds at least, so that a thread that is slower for a while does fewer of them.
+`share_stage_0` is the runtime's: it calls `stage_0` for every share. With `apart` every call is a stage of its own.
+Needs insert-barriers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -31,10 +33,11 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.graph.sizes import SIZES
+from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.targets import cpu_of
 from ..statistics import count
-from ..work import STAGE_GRAIN, nanoseconds
+from ..work import CHUNK_GRAIN, MOST_CHUNKS, STAGE_GRAIN, nanoseconds, repeats_for_shares
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, give_role, insert_before
 
 TEAM = "team"
@@ -50,7 +53,9 @@ class ShareThreads(ModulePass):
     name = "share-threads"
 
     grain: int = STAGE_GRAIN
-    """Nanoseconds of work for each share; 0: a share for each thread always."""
+    """Nanoseconds of work for each thread; 0: all threads always."""
+    chunk: int = CHUNK_GRAIN
+    """Nanoseconds of work for each share, where a thread has several; 0: it has one."""
     apart: bool = False
     """Whether every call is a stage of its own, so that it can be timed."""
     watched: bool = False
@@ -67,19 +72,26 @@ class ShareThreads(ModulePass):
         constants = IndexConstants(main)
         made = 0
         for stage in list(self._stages(main.body.block)) if threads > 1 or self.watched else ():
-            shares = threads
-            if self.grain:
-                work = sum(nanoseconds(kernels[call.callee.string_value()], target) for call in stage)
-                shares = max(1, min(threads, work // self.grain))
-            if shares > 1 or self.watched:
+            called = [kernels[call.callee.string_value()] for call in stage]
+            work = sum(nanoseconds(kernel, target) for kernel in called)
+            seats = max(1, min(threads, work // self.grain)) if self.grain else threads
+            if seats > 1 or self.watched:
                 name = f"{STAGE}{made}"
-                share = func.CallOp(SHARE + name, [team, constants[shares]], ())
+                share = func.CallOp(
+                    SHARE + name, [team, constants[self._shares(seats, work, called)], constants[seats]], ()
+                )
                 insert_before(share, stage[0])
                 op.body.block.add_op(_outlined(main, name, stage))
-                op.body.block.add_op(func.FuncOp.external(SHARE + name, [TEAM_TYPE, IndexType()], []))
+                op.body.block.add_op(func.FuncOp.external(SHARE + name, [TEAM_TYPE, *[IndexType()] * 2], []))
                 made += 1
         _sweep(main)
         count(ctx, self.name, "stage", made)
+
+    def _shares(self, seats: int, work: int, called: Sequence[KernelOp]) -> int:
+        """How many shares so much work of so many threads is cut into: as many for each."""
+        if not self.chunk or any(map(repeats_for_shares, called)):
+            return seats
+        return seats * max(1, min(MOST_CHUNKS, work // (seats * self.chunk)))
 
     def _stages(self, block: Block) -> Iterator[list[CallOp]]:
         """The calls of a block and of the regions in it, from barrier to barrier."""
@@ -99,9 +111,9 @@ class ShareThreads(ModulePass):
 
 
 def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
-    """A function with the arguments of main, a share and their number, that makes the calls of a stage."""
+    """A function with the arguments of main, a share, their number and a seat, that makes the calls of a stage."""
     given = main.args[:-1]
-    function = func.FuncOp(name, ([*(argument.type for argument in given), IndexType(), IndexType()], []))
+    function = func.FuncOp(name, ([*(argument.type for argument in given), *[IndexType()] * 3], []))
     if (sizes := argument_with_role(main, SIZES)) is not None:
         give_role(function, sizes.index, SIZES)
     block = function.body.block

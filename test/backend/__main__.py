@@ -12,6 +12,7 @@ from collections import Counter
 from backend.cases import matching, names
 from backend.listed import update
 from backend.verdicts import Trials, Verdict
+from no_cache import compile_always
 
 
 def main(arguments: list[str]) -> int:
@@ -34,4 +35,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    compile_always()
     sys.exit(main(sys.argv[1:]))

@@ -10,6 +10,7 @@ from collections import defaultdict
 from typing import Annotated
 
 import typer
+from no_cache import compile_always
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -49,4 +50,5 @@ def table(found: list[Verdict]) -> Table:
 
 
 if __name__ == "__main__":
+    compile_always()
     typer.run(main)

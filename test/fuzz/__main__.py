@@ -19,6 +19,7 @@ import typer
 from fuzz.campaign import Finding, Trial, all_tried, tried
 from fuzz.hostile import CASES
 from fuzz.judge import OPTIONS
+from no_cache import compile_always
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -77,4 +78,5 @@ def _text(finding: Finding) -> str:
 
 
 if __name__ == "__main__":
+    compile_always()
     typer.run(main)

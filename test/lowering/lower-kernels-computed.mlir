@@ -1,12 +1,12 @@
 // RUN: mini-opt %s -p lower-kernels | filecheck %s
 
-// A right-hand side that is computed is packed, a panel at a time, into the scratch of the thread that needs it.
+// A right-hand side that is computed is packed, a panel at a time, into the scratch of the seat that needs it.
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 2>} {
   func.func @main() {
     func.return
   }
 
-  func.func @stage_0(%x: memref<4x8xf32>, %b: memref<12x8xf32>, %y: memref<4x12xf32>, %s: memref<512xi8>, %share: index, %shares: index) {
+  func.func @stage_0(%x: memref<4x8xf32>, %b: memref<12x8xf32>, %y: memref<4x12xf32>, %s: memref<512xi8>, %share: index, %shares: index, %seat: index) {
     kernel.call @matmul_0 ins(%x, %b : memref<4x8xf32>, memref<12x8xf32>) outs(%y : memref<4x12xf32>) scratch(%s : memref<512xi8>)
     func.return
   }
@@ -18,9 +18,9 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 }
 
 // CHECK-LABEL: func.func private @kernel_matmul_0(
-// CHECK-SAME:    %[[X:[0-9]+]]: memref<4x8xf32>, %[[B:[0-9]+]]: memref<12x8xf32>, %{{[0-9]+}}: memref<4x12xf32>, %[[S:[0-9]+]]: memref<512xi8>, %[[THREAD:[0-9]+]]: index
+// CHECK-SAME:    %[[X:[0-9]+]]: memref<4x8xf32>, %[[B:[0-9]+]]: memref<12x8xf32>, %{{[0-9]+}}: memref<4x12xf32>, %[[S:[0-9]+]]: memref<512xi8>, %{{[0-9]+}}: index, %{{[0-9]+}}: index, %[[SEAT:[0-9]+]]: index
 // CHECK:         %[[BYTES:.*]] = arith.constant 256 : index
-// CHECK:         %[[AT:.*]] = arith.muli %[[THREAD]], %[[BYTES]]
+// CHECK:         %[[AT:.*]] = arith.muli %[[SEAT]], %[[BYTES]]
 // CHECK-NEXT:    %[[PANEL:.*]] = memref.view %[[S]][%[[AT]]][] : memref<512xi8> to memref<8x8xf32>
 // CHECK:         memref.store %{{.*}}, %[[PANEL]]
 // The twelve columns are a panel of eight and one of four.

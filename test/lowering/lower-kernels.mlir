@@ -3,16 +3,16 @@
 #schedule = #kernel.schedule<"panels", {mr = 4, nr = 8, lanes = 4, inline = 1}>
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 2>} {
-  // What main calls itself is the one share of one. The same kernel with another sharing is another function.
+  // What main calls itself is the one share of one, in the first seat. The same kernel with another sharing is another function.
   // CHECK-LABEL: func.func @main
   // CHECK-SAME:    {graph.role = "team"}
   // CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
   // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
   // CHECK-NOT:     kernel.barrier
-  // CHECK:         func.call @kernel_matmul_0(%x, %w, %r, %y, %[[ZERO]], %[[ONE]])
-  // CHECK-NEXT:    func.call @kernel_matmul_0(%y, %w, %r, %x, %[[ZERO]], %[[ONE]])
+  // CHECK:         func.call @kernel_matmul_0(%x, %w, %r, %y, %[[ZERO]], %[[ONE]], %[[ZERO]])
+  // CHECK-NEXT:    func.call @kernel_matmul_0(%y, %w, %r, %x, %[[ZERO]], %[[ONE]], %[[ZERO]])
   // In place the residual and the result are one argument.
-  // CHECK-NEXT:    func.call @kernel_matmul_0_2(%x, %w, %r, %[[ZERO]], %[[ONE]])
+  // CHECK-NEXT:    func.call @kernel_matmul_0_2(%x, %w, %r, %[[ZERO]], %[[ONE]], %[[ZERO]])
   func.func @main(%x: memref<4x8xf32>, %w: memref<1x8x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32>) {
     kernel.call @matmul_0 ins(%x, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%y : memref<4x8xf32>)
     kernel.barrier
@@ -21,11 +21,11 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     func.return
   }
 
-  // A stage hands its share on.
+  // A stage hands its share and its seat on.
   // CHECK-LABEL: func.func @stage_0
-  // CHECK-SAME:    %[[SHARE:[0-9a-z]+]]: index, %[[SHARES:[0-9a-z]+]]: index)
-  // CHECK-NEXT:    func.call @kernel_matmul_0(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[SHARE]], %[[SHARES]])
-  func.func @stage_0(%x: memref<4x8xf32>, %w: memref<1x8x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32>, %share: index, %shares: index) {
+  // CHECK-SAME:    %[[SHARE:[0-9a-z]+]]: index, %[[SHARES:[0-9a-z]+]]: index, %[[SEAT:[0-9a-z]+]]: index)
+  // CHECK-NEXT:    func.call @kernel_matmul_0(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[SHARE]], %[[SHARES]], %[[SEAT]])
+  func.func @stage_0(%x: memref<4x8xf32>, %w: memref<1x8x8xf32>, %r: memref<4x8xf32>, %y: memref<4x8xf32>, %share: index, %shares: index, %seat: index) {
     kernel.call @matmul_0 ins(%x, %w, %r : memref<4x8xf32>, memref<1x8x8xf32>, memref<4x8xf32>) outs(%y : memref<4x8xf32>)
     func.return
   }

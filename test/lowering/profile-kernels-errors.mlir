@@ -17,12 +17,12 @@ func.func @main(%x: memref<4xf32> {graph.role = "input"}, %team: memref<2xi64> {
 // -----
 
 // Nor in a branch, not even the call of a stage.
-func.func private @share_stage_0(memref<2xi64>, index)
+func.func private @share_stage_0(memref<2xi64>, index, index)
 func.func @main(%c: i1, %team: memref<2xi64> {graph.role = "team"}) {
   %2 = arith.constant 2 : index
   scf.if %c {
     // expected-error @below {{profile-kernels: layer2/exp (func.call): no call in a loop or branch is timed}}
-    func.call @share_stage_0(%team, %2) : (memref<2xi64>, index) -> () loc("layer2/exp")
+    func.call @share_stage_0(%team, %2, %2) : (memref<2xi64>, index, index) -> () loc("layer2/exp")
   }
   func.return
 }

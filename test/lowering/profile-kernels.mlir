@@ -16,9 +16,9 @@ func.func @main(%x: memref<4xf32> {graph.name = "x", graph.role = "input"}, %tea
   %0 = arith.constant 0 : index
   %1 = arith.constant 1 : index
   %2 = arith.constant 2 : index
-  func.call @share_stage_0(%team, %2) : (memref<2xi64>, index) -> ()
+  func.call @share_stage_0(%team, %2, %2) : (memref<2xi64>, index, index) -> ()
   func.call @kernel_k(%x, %0, %1) : (memref<4xf32>, index, index) -> ()
   func.return
 }
-func.func private @share_stage_0(memref<2xi64>, index)
+func.func private @share_stage_0(memref<2xi64>, index, index)
 func.func private @kernel_k(memref<4xf32>, index, index)

@@ -28,12 +28,12 @@ def pool(op_type: str, rank: int) -> Build:
     return build
 
 
-def conv(*, channels: int = 4, groups: int = 1, line: bool = False, **options: Any) -> Build:
+def conv(*, channels: int = 4, filters: int = 16, groups: int = 1, line: bool = False, **options: Any) -> Build:
     """A convolution with k x k taps, or of rank 1 with k."""
 
     def build(b: ModelBuilder, k: int) -> str:
         rank = 1 if line else 2
-        x, weight = b.input("x", [1, channels] + [2 * k] * rank), b.weight(8, channels // groups, *[k] * rank)
+        x, weight = b.input("x", [1, channels] + [2 * k] * rank), b.weight(filters, channels // groups, *[k] * rank)
         return b.node("Conv", x, weight, group=groups, pads=[k // 2] * 2 * rank, **options)
 
     return build
@@ -102,10 +102,11 @@ CASES: dict[str, tuple[Build, int, int]] = {
     "average_pool 2-D": (pool("AveragePool", 2), 20, 100),
     "max_pool 3-D": (pool("MaxPool", 3), 10, 30),
     "conv": (conv(), 33, 99),
+    "conv with few filters": (conv(filters=3), 50, 99),
     "conv, strided and dilated": (conv(strides=[2, 2], dilations=[1, 3]), 33, 99),
     "conv 1-D": (conv(line=True), 99, 999),
     "conv in groups": (conv(groups=2), 33, 99),
-    "conv of single channels": (conv(channels=8, groups=8), 33, 99),
+    "conv of single channels": (conv(channels=8, filters=8, groups=8), 33, 99),
     "depthwise": (depthwise, 11, 31),
     "pool of a convolution": (pooled, 9, 31),
     "conv_transpose": (transposed(1), 5, 33),

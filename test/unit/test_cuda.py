@@ -17,7 +17,7 @@ from models.build import SMALL_MODELS, ModelBuilder
 from models.judging import Judge
 
 import mini_infer as mi
-from mini_infer.passes.statistics import PassStatistics
+from mini_infer.passes.counts import PassStatistics
 from mini_infer.runtime import cuda, cuda_device
 from mini_infer.runtime.device import Array, device_named
 from mini_infer.runtime.emulated.compiled import COMPILERS

@@ -1,4 +1,4 @@
-"""The number of threads changes no bit: every schedule on 1, 2, 3 and 5 threads. Models: test_small_models.py.
+"""The number of threads changes no bit: every schedule on 1, 2, 3, 4 and 7 threads. Models: test_small_models.py.
 
 Threads are arguments of a kernel, so no machine with that many cores is needed: one runs after the other.
 """
@@ -18,7 +18,7 @@ from mini_infer.dialects.kernel_attributes import InterfaceAttr
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.targets import target_attribute
 
-THREADS = (2, 3, 5)
+THREADS = (2, 3, 4, 7)
 # With these, vectors of every width leave a tail, and there are shares that differ, or are empty.
 SIZES = {schedule: (7,) if schedule in ("panels", "depthwise", "windows") else (37, 14) for schedule in CASES}
 

@@ -14,7 +14,7 @@ import pytest
 from engine_cases import engine, inputs, perceptron
 
 import mini_infer as mi
-from mini_infer.dialects.targets import MOST_THREADS
+from mini_infer.dialects.threads import MOST_THREADS
 from mini_infer.runtime.config import EngineConfig
 
 IDS, SCALE = np.zeros(5, np.int64), np.ones((5, 1), np.float32)

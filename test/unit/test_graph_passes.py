@@ -46,8 +46,9 @@ from mini_infer.dialects.graph.unary import AbsOp, NegOp, NotOp, ReciprocalOp, R
 from mini_infer.dialects.graph.values import shape_of, tensor
 from mini_infer.dialects.graph.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.lowering.pipelines import GRAPH, run_passes
+from mini_infer.passes.counts import PassStatistics
 from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns, rewrites
-from mini_infer.passes.statistics import PassStatistics, count, pass_statistics
+from mini_infer.passes.statistics import count, pass_statistics
 
 Make = Callable[[Graph, SSAValue], SSAValue]
 RANDOM = np.random.default_rng(3)

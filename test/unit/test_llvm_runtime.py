@@ -17,7 +17,7 @@ from mini_infer.runtime.targets import host_target
 
 # The first stage counts calls and notes the number of shares; main itself notes the time around it.
 MAIN = """
-func.func private @share_stage_0(memref<2xi64>, index)
+func.func private @share_stage_0(memref<2xi64>, index, index)
 func.func private @mini_infer_clock() -> i64
 func.func @main(%a: memref<64xi64>, %times: memref<2xi64>, %team: memref<2xi64>) {
   %c0 = arith.constant 0 : index
@@ -25,12 +25,12 @@ func.func @main(%a: memref<64xi64>, %times: memref<2xi64>, %team: memref<2xi64>)
   %five = arith.constant 5 : index
   %start = func.call @mini_infer_clock() : () -> i64
   memref.store %start, %times[%c0] : memref<2xi64>
-  func.call @share_stage_0(%team, %five) : (memref<2xi64>, index) -> ()
+  func.call @share_stage_0(%team, %five, %c1) : (memref<2xi64>, index, index) -> ()
   %end = func.call @mini_infer_clock() : () -> i64
   memref.store %end, %times[%c1] : memref<2xi64>
   func.return
 }
-func.func @stage_0(%a: memref<64xi64>, %share: index, %shares: index) {
+func.func @stage_0(%a: memref<64xi64>, %share: index, %shares: index, %seat: index) {
   %n = arith.index_cast %shares : index to i64
   %before = memref.load %a[%share] : memref<64xi64>
   %after = arith.addi %before, %n : i64
@@ -38,7 +38,7 @@ func.func @stage_0(%a: memref<64xi64>, %share: index, %shares: index) {
   func.return
 }
 """
-SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 def run(share: object) -> tuple[list[int], int]:
@@ -53,10 +53,11 @@ def run(share: object) -> tuple[list[int], int]:
 
 
 def test_a_stage_is_done_by_whom_the_entry_is_given() -> None:
-    def in_turn(work: int, args: int, shares: int) -> None:
-        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(work)
+    def in_turn(work: int, args: int, shares: int, seats: int) -> None:
+        assert seats == 1
+        function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)(work)
         for share in range(shares):
-            function(args, share, shares)
+            function(args, share, shares, 0)
 
     counts, nanoseconds = run(ctypes.cast(SHARE(in_turn), ctypes.c_void_p))
     assert counts == [5] * 5

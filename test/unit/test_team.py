@@ -31,20 +31,21 @@ TEST = Path(__file__).parents[1]
 ROUNDS = 300
 # In every round each share adds up what all shares wrote in the round before.
 MAIN = f"""
-func.func private @share_stage_0(memref<2xi64>, index)
-func.func private @share_stage_1(memref<2xi64>, index)
-func.func @main(%a: memref<64xi64>, %b: memref<64xi64>, %n: memref<1xindex>, %team: memref<2xi64>) {{
+func.func private @share_stage_0(memref<2xi64>, index, index)
+func.func private @share_stage_1(memref<2xi64>, index, index)
+func.func @main(%a: memref<64xi64>, %b: memref<64xi64>, %n: memref<2xindex>, %team: memref<2xi64>) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %rounds = arith.constant {ROUNDS} : index
-  %shares = memref.load %n[%c0] : memref<1xindex>
+  %shares = memref.load %n[%c0] : memref<2xindex>
+  %seats = memref.load %n[%c1] : memref<2xindex>
   scf.for %round = %c0 to %rounds step %c1 {{
-    func.call @share_stage_0(%team, %shares) : (memref<2xi64>, index) -> ()
-    func.call @share_stage_1(%team, %shares) : (memref<2xi64>, index) -> ()
+    func.call @share_stage_0(%team, %shares, %seats) : (memref<2xi64>, index, index) -> ()
+    func.call @share_stage_1(%team, %shares, %seats) : (memref<2xi64>, index, index) -> ()
   }}
   func.return
 }}
-func.func @stage_0(%a: memref<64xi64>, %b: memref<64xi64>, %share: index, %shares: index) {{
+func.func @stage_0(%a: memref<64xi64>, %b: memref<64xi64>, %share: index, %shares: index, %seat: index) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant 0 : i64
@@ -56,7 +57,7 @@ func.func @stage_0(%a: memref<64xi64>, %b: memref<64xi64>, %share: index, %share
   memref.store %sum, %b[%share] : memref<64xi64>
   func.return
 }}
-func.func @stage_1(%a: memref<64xi64>, %b: memref<64xi64>, %share: index, %shares: index) {{
+func.func @stage_1(%a: memref<64xi64>, %b: memref<64xi64>, %share: index, %shares: index, %seat: index) {{
   %one = arith.constant 1 : i64
   %modulus = arith.constant 1000003 : i64
   %mine = memref.load %b[%share] : memref<64xi64>
@@ -66,8 +67,8 @@ func.func @stage_1(%a: memref<64xi64>, %b: memref<64xi64>, %share: index, %share
   func.return
 }}
 """
-WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-SHARE = ctypes.CFUNCTYPE(None, WORK, ctypes.c_void_p, ctypes.c_int64)
+WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)
+SHARE = ctypes.CFUNCTYPE(None, WORK, ctypes.c_void_p, *[ctypes.c_int64] * 2)
 
 
 @cache
@@ -76,9 +77,9 @@ def code() -> LoadedCode:
     return load_object(compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime]))
 
 
-def rounds(share: int, shares: int) -> np.ndarray:
-    """What the shares have after all rounds, done by the function at `share`."""
-    arrays = [np.zeros(64, np.int64), np.zeros(64, np.int64), np.full(1, shares, np.int64)]
+def rounds(share: int, shares: int, seats: int = 2) -> np.ndarray:
+    """What the shares have after all rounds, done by the function at `share`, by so many threads at most."""
+    arrays = [np.zeros(64, np.int64), np.zeros(64, np.int64), np.array([shares, seats], np.int64)]
     arrays[0][:shares] = 1
     pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
     entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code().address("mini_infer_run"))
@@ -100,12 +101,48 @@ def helped(threads: int) -> Team:
     return found
 
 
-@pytest.mark.parametrize("shares", [1, 2, 3, 8])
+@pytest.mark.parametrize("shares", [1, 2, 3, 8, 61])
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_each_share_is_done_once_and_sees_all_of_the_stage_before(shares: int, threads: int) -> None:
+@pytest.mark.parametrize("seats", [1, 2, 3, 7])
+def test_each_share_is_done_once_and_sees_all_of_the_stage_before(shares: int, threads: int, seats: int) -> None:
     own = Team()
     own.grow(threads)
-    assert rounds(own.share, shares).tolist() == expected(shares)
+    assert rounds(own.share, shares, seats).tolist() == expected(shares)
+
+
+def test_who_takes_part_has_a_seat_of_his_own() -> None:
+    own = helped(4)
+    for seats in (1, 2, 3, 4):
+        there, done = [0] * seats, list[int]()
+
+        def work(_: int, share: int, shares: int, seat: int, there: list[int] = there, done: list[int] = done) -> None:
+            assert shares == 40
+            there[seat] += 1
+            assert there[seat] == 1
+            time.sleep(0.001)  # others have their turn
+            there[seat] -= 1
+            done.append(share)
+
+        SHARE(own.share)(WORK(work), None, 40, seats)
+        assert sorted(done) == list(range(40))
+        assert there == [0] * seats
+
+
+def test_shares_of_who_is_held_up_are_done_by_others() -> None:
+    """The caller has the first half of them, but is as slow as it takes for the helper to do all others."""
+    done = list[tuple[int, int]]()
+    all_others = threading.Event()
+
+    def work(_: int, share: int, __: int, seat: int) -> None:
+        if seat == 0:
+            assert all_others.wait(60)
+        done.append((share, seat))
+        if len(done) >= 7:
+            all_others.set()
+
+    SHARE(helped(2).share)(WORK(work), None, 8, 2)
+    assert sorted(share for share, _ in done) == list(range(8))
+    assert sum(seat == 0 for _, seat in done) <= 1
 
 
 def test_helpers_that_sleep_are_woken() -> None:
@@ -115,27 +152,29 @@ def test_helpers_that_sleep_are_woken() -> None:
         assert rounds(own.share, 3).tolist() == expected(3)
 
 
-def test_inferences_at_the_same_time_do_not_disturb_each_other() -> None:
-    own = helped(2)
+@pytest.mark.parametrize("threads, shares", [(2, 2), (8, 40)])
+def test_inferences_at_the_same_time_do_not_disturb_each_other(threads: int, shares: int) -> None:
+    """Also where there are more threads than cores."""
+    own = helped(threads)
 
-    def work(args: int, share: int, shares: int) -> None:
+    def work(args: int, share: int, shares_now: int, _: int) -> None:
         counts = ctypes.cast(args, ctypes.POINTER(ctypes.c_int64))
-        counts[share] += 2 // shares
+        counts[share] += shares // shares_now
 
     def calls(_: int) -> list[int]:
-        counts = (ctypes.c_int64 * 2)()
-        for _ in range(200):
-            SHARE(own.share)(WORK(work), ctypes.addressof(counts), 2)
+        counts = (ctypes.c_int64 * shares)()
+        for _ in range(100):
+            SHARE(own.share)(WORK(work), ctypes.addressof(counts), shares, threads)
         return [sum(counts)]
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(calls, range(8))) == [[400]] * 8
+        assert list(pool.map(calls, range(8))) == [[100 * shares]] * 8
 
 
 def test_who_has_begun_is_waited_for() -> None:
     begun, log = threading.Event(), list[str]()
 
-    def work(_: int, share: int, shares: int) -> None:
+    def work(_: int, share: int, shares: int, __: int) -> None:
         assert shares == 2
         if share == 0:  # the caller tries this one first, and leaves the other to the helper
             assert begun.wait(60)
@@ -144,7 +183,7 @@ def test_who_has_begun_is_waited_for() -> None:
             time.sleep(0.2)  # the caller has fallen asleep
             log.append("late")
 
-    SHARE(helped(2).share)(WORK(work), None, 2)
+    SHARE(helped(2).share)(WORK(work), None, 2, 2)
     assert log == ["late"]
 
 
@@ -152,14 +191,14 @@ def test_who_finds_the_team_at_work_does_his_alone() -> None:
     own, log = helped(2), list[tuple[int, int]]()
     function = SHARE(own.share)
 
-    def inner(_: int, share: int, shares: int) -> None:
+    def inner(_: int, share: int, shares: int, __: int) -> None:
         log.append((share, shares))
 
-    def outer(_: int, share: int, __: int) -> None:
+    def outer(_: int, share: int, __: int, ___: int) -> None:
         if share == 0:
-            function(WORK(inner), None, 2)
+            function(WORK(inner), None, 2, 2)
 
-    function(WORK(outer), None, 2)
+    function(WORK(outer), None, 2, 2)
     assert log == [(0, 1)]
 
 

@@ -30,7 +30,6 @@ from ....dialects.graph.host_code import ROLE, argument_texts, attributes_of_arg
 from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import ints, ints_attr, numpy_dtype
 from ....dialects.kernel_attributes import InterfaceAttr
-from ....dialects.symbolic.polynomials import Symbol
 from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]
@@ -60,20 +59,6 @@ class Place:
     def bytes(self) -> Box:
         """The bytes of the root that the value names."""
         return self.box.in_bytes(self.itemsize).moved(self.shift)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Offset(Symbol):
-    """Where a buffer lies: an offset in bytes that is another one at other shapes, and the steps that it lives through.
-
-    Buffers that live at one step never share a byte.
-    """
-
-    live: tuple[tuple[int, int], ...] = ()
-
-    def is_apart_from(self, other: Offset) -> bool:
-        """Whether both buffers live at one step."""
-        return any(low < end and start < high for low, high in self.live for start, end in other.live)
 
 
 def interface_of(kernel: KernelOp) -> InterfaceAttr:

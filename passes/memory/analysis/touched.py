@@ -8,8 +8,9 @@ from xdsl.ir import SSAValue
 
 from ....dialects.symbolic.sizes import is_fixed, surely_below, symbols_of
 from ...geometry.boxes import Box
-from .buffers import Offset, Places
+from .buffers import Places
 from .host import Step, read_by, scratch_of, written_by
+from .offsets import Offset
 
 
 class Touched:

@@ -1,6 +1,7 @@
 // RUN: mini-opt %s -p share-threads | filecheck %s
 // RUN: mini-opt %s -p 'share-threads{grain=0}' | filecheck %s --check-prefix EACH
 // RUN: mini-opt %s -p 'share-threads{grain=0 apart=true}' | filecheck %s --check-prefix APART
+// RUN: mini-opt %s -p 'share-threads{chunk=1000}' | filecheck %s --check-prefix CHUNKS
 // RUN: mini-opt %s -p 'share-threads{watched=true}' | filecheck %s --check-prefix WATCHED
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 16>} {
@@ -14,24 +15,30 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   }
 
   // 2 * 64 * 64 * 64 operations at 32 a nanosecond and 49152 bytes at 15 are 20 microseconds, a relu 3: the stage of both
-  // has eleven shares of 2. That of a relu has one, so main does it alone.
+  // is for eleven threads, a share of 2 each. That of a relu is for one, so main does it alone.
   // CHECK-LABEL: func.func @main
   // CHECK-SAME:    %[[TEAM:[0-9a-z]+]]: memref<2xi64> {graph.role = "team"}
   // CHECK-DAG:     %[[ELEVEN:.*]] = arith.constant 11 : index
   // CHECK-DAG:     %[[A:.*]] = memref.view
-  // CHECK:         func.call @share_stage_0(%[[TEAM]], %[[ELEVEN]])
+  // CHECK:         func.call @share_stage_0(%[[TEAM]], %[[ELEVEN]], %[[ELEVEN]])
   // CHECK-NEXT:    kernel.barrier
   // CHECK-NEXT:    kernel.call @relu ins(%[[A]] : {{.*}}) outs(%y
+
+  // Two shares of one microsecond for each of the eleven.
+  // CHUNKS-LABEL: func.func @main
+  // CHUNKS-DAG:    %[[SEATS:.*]] = arith.constant 11 : index
+  // CHUNKS-DAG:    %[[SHARES:.*]] = arith.constant 22 : index
+  // CHUNKS:        func.call @share_stage_0(%{{.*}}, %[[SHARES]], %[[SEATS]])
 
   // Without a grain every stage has a share for each thread.
   // EACH-LABEL:  func.func @main
   // EACH-DAG:      %[[ALL:.*]] = arith.constant 16 : index
-  // EACH:          func.call @share_stage_0(%{{.*}}, %[[ALL]])
+  // EACH:          func.call @share_stage_0(%{{.*}}, %[[ALL]], %[[ALL]])
   // EACH-NEXT:     kernel.barrier
-  // EACH-NEXT:     func.call @share_stage_1(%{{.*}}, %[[ALL]])
+  // EACH-NEXT:     func.call @share_stage_1(%{{.*}}, %[[ALL]], %[[ALL]])
   // EACH-NEXT:     kernel.barrier
   // EACH-NEXT:     scf.for
-  // EACH-NEXT:       func.call @share_stage_2(%{{.*}}, %[[ALL]])
+  // EACH-NEXT:       func.call @share_stage_2(%{{.*}}, %[[ALL]], %[[ALL]])
   // EACH-NEXT:       kernel.barrier
   // EACH-NEXT:     }
   // EACH-NEXT:     func.return
@@ -47,9 +54,9 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // WATCHED-LABEL: func.func @main
   // WATCHED-DAG:     %[[ONE:.*]] = arith.constant 1 : index
   // WATCHED-DAG:     %[[MANY:.*]] = arith.constant 11 : index
-  // WATCHED:         func.call @share_stage_0(%{{.*}}, %[[MANY]])
+  // WATCHED:         func.call @share_stage_0(%{{.*}}, %[[MANY]], %[[MANY]])
   // WATCHED-NEXT:    kernel.barrier
-  // WATCHED-NEXT:    func.call @share_stage_1(%{{.*}}, %[[ONE]])
+  // WATCHED-NEXT:    func.call @share_stage_1(%{{.*}}, %[[ONE]], %[[ONE]])
   // WATCHED-NOT:     kernel.call
   // WATCHED:         func.return
   func.func @main(%x: memref<64x64xf32> {graph.role = "input"}, %y: memref<64x64xf32> {graph.role = "output"}, %arena: memref<32768xi8> {graph.role = "arena"}) {
@@ -70,11 +77,11 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     func.return
   }
 
-  // A stage has the buffers of main, makes what views it needs itself, and hands its share to whoever lowers it.
-  // CHECK:       func.func @stage_0(%[[X:[0-9a-z]+]]: memref<64x64xf32>, %{{.*}}: memref<64x64xf32>, %[[ARENA:[0-9a-z]+]]: memref<32768xi8>, %{{.*}}: index, %{{.*}}: index)
+  // A stage has the buffers of main, makes what views it needs itself, and hands share and seat to whoever lowers it.
+  // CHECK:       func.func @stage_0(%[[X:[0-9a-z]+]]: memref<64x64xf32>, %{{.*}}: memref<64x64xf32>, %[[ARENA:[0-9a-z]+]]: memref<32768xi8>, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index)
   // CHECK:         %[[OUT:.*]] = memref.view %[[ARENA]]
   // CHECK-NEXT:    kernel.call @matmul ins(%[[X]], %[[X]] : {{.*}}) outs(%[[OUT]] :
   // CHECK:         kernel.call @relu ins(%[[X]] :
   // CHECK-NEXT:    func.return
-  // CHECK:       func.func private @share_stage_0(memref<2xi64>, index)
+  // CHECK:       func.func private @share_stage_0(memref<2xi64>, index, index)
 }

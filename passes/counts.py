@@ -1,0 +1,46 @@
+"""What passes changed and how long it took, as plain numbers; statistics.py is where passes tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass
+class PassStatistics:
+    """Counts and amounts by pass and pattern, in the order in which they first appeared."""
+
+    counts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    amounts: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    """What each step took, one after the other; passes are steps."""
+    seconds_beside: dict[str, float] = field(default_factory=dict[str, float])
+    """What was done by other processes meanwhile."""
+
+    def add(self, pass_name: str, what: str, times: int = 1) -> None:
+        """Adds `times` to the count of `what` in a pass."""
+        key = (pass_name, what)
+        self.counts[key] = self.counts.get(key, 0) + times
+
+    def of_pass(self, pass_name: str) -> dict[str, int]:
+        """The counts of one pass."""
+        return {what: times for (name, what), times in self.counts.items() if name == pass_name}
+
+    def rows(self) -> Iterator[tuple[str, str, int]]:
+        """(pass, what, times) for everything that happened at least once."""
+        for (pass_name, what), times in self.counts.items():
+            yield pass_name, what, times
+
+    def format(self) -> str:
+        """A table of all counts and amounts, one line each."""
+        rows = [*self.counts.items(), *self.amounts.items()]
+        if not rows:
+            return "no pass was run\n"
+        digits = max(6, *(len(str(number)) for _, number in rows))
+        width = max(len(pass_name) for (pass_name, _), _ in rows)
+        return "".join(f"{number:{digits}d}  {pass_name:{width}}  {what}\n" for (pass_name, what), number in rows)
+
+
+def take(seconds: dict[str, float], step: str, taken: float) -> None:
+    """Adds to what a step took."""
+    seconds[step] = seconds.get(step, 0.0) + taken

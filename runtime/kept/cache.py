@@ -1,0 +1,125 @@
+"""Compiled models in a folder, found again by what decides them."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from ...dialects.symbolic.guards import Guards
+from ...passes.counts import PassStatistics
+from ..config import EngineConfig
+from ..file_cache import key_of
+from ..plan import InferencePlan
+from ..steps import LOG
+from .container import Blob, Container, write
+from .keys import Digests, compiler_text, machine_text, options_text
+from .places import CacheFolder
+from .plans import KeptPlan, can_be_kept, plain_plan, read_plan
+from .records import KeptError
+
+if TYPE_CHECKING:
+    from ...lowering.onnx_to_graph import ModelSource
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a model is: a digest of all that it consists of, and what is known of it without reading it."""
+
+    digest: bytes
+    name: str
+    inputs: tuple[str, ...]
+    """The names of its inputs that are no initialisers."""
+
+
+class KeptModels:
+    """The models of a folder, for one configuration."""
+
+    def __init__(self, folder: CacheFolder, config: EngineConfig) -> None:
+        self._folder, self._config = folder, config
+        self._digests = Digests(folder.facts)
+        self._compiler = compiler_text(self._digests)
+
+    def identity(self, model: ModelSource, *, read: bool = False) -> Identity | None:
+        """What a model is; None for one that can't be kept, and for one that nothing is known of.
+
+        With `read` it is read where nothing is known of it, as its external data and its inputs.
+        """
+        path = Path(model) if isinstance(model, str | os.PathLike) else None
+        try:
+            digest = self._digest(model) if path is None else self._digests.of_file(path)
+        except (OSError, ValueError):
+            return None
+        if digest is None or (path is not None and path.suffix == ".mlir"):
+            return None
+        key = key_of(b"model", digest)
+        told = self._folder.facts.get(key)
+        if told is None and read:
+            from ...lowering.onnx_to_graph.model_file import parts_of
+
+            files, inputs = parts_of(model)
+            told = json.dumps([files, inputs]).encode()
+            self._folder.facts.put(key, told)
+        return None if told is None else self._with_files(digest, path, *json.loads(told))
+
+    def _digest(self, model: object) -> bytes | None:
+        """Of a model that is in memory: its bytes, or a message."""
+        if isinstance(model, bytes | bytearray | memoryview):
+            return bytes.fromhex(key_of(bytes(cast("bytes", model))))
+        serialize = getattr(model, "SerializeToString", None)
+        return bytes.fromhex(key_of(cast("bytes", serialize(deterministic=True)))) if callable(serialize) else None
+
+    def _with_files(self, digest: bytes, path: Path | None, files: list[str], inputs: list[str]) -> Identity | None:
+        try:
+            folder = Path() if path is None else path.parent
+            digests = [digest, *(self._digests.of_file(folder / name) for name in files)]
+        except (OSError, ValueError):
+            return None
+        return Identity(bytes.fromhex(key_of(*digests)), "" if path is None else path.name, tuple(inputs))
+
+    def key(self, identity: Identity, best: Mapping[str, Sequence[int]] | None = None) -> str:
+        """The name under which a model is kept that was compiled for this configuration, this machine and `best`."""
+        texts = (self._compiler, machine_text(), options_text(self._config, best))
+        return key_of(b"compiled", identity.digest, *(text.encode() for text in texts))
+
+    def find(self, key: str) -> KeptPlan | None:
+        """The plan that was kept under a name; None where there is none that is whole."""
+        start = time.perf_counter()
+        file = self._folder.models.open(key)
+        if file is None:
+            return None
+        with file:
+            try:
+                container = Container(file)
+                found = read_plan(container, container.about["plan"], self._config)
+            except (KeptError, ValueError, KeyError, TypeError, IndexError) as error:
+                LOG.info("a kept model is not used: %s", error)
+                self._folder.models.drop(key)
+                return None
+        LOG.info("found compiled, loaded in %.3f s", time.perf_counter() - start)
+        return found
+
+    def keep(
+        self, key: str, identity: Identity, plan: InferencePlan, guards: Guards | None, statistics: PassStatistics
+    ) -> None:
+        """Keeps a plan. What is no CPU's, or can't be written, is compiled again the next time."""
+        if not can_be_kept(plan):
+            return
+        blobs: list[Blob] = []
+        about: dict[str, Any] = {
+            "model": identity.name,
+            "cpu": machine_text(),
+            "threads": plan.threads,
+            "made": time.time(),
+            "plan": plain_plan(plan, guards, statistics, blobs),
+        }
+
+        def fill(file: BinaryIO) -> None:
+            write(file, about, blobs)
+
+        if not self._folder.models.write(key, fill):
+            LOG.info("the compiled model can't be kept in %s", self._folder.folder)

@@ -1,0 +1,45 @@
+"""What this CPU is and can do, as the system tells it: asking LLVM would take longer than loading a model."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_INFO = Path("/proc/cpuinfo")
+_MODEL = ("vendor_id", "cpu family", "model", "stepping", "CPU implementer", "CPU part", "CPU variant", "CPU revision")
+_FLAGS = ("flags", "Features")  # of x86 and of ARM
+ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64"}
+
+
+@dataclass(frozen=True)
+class HostCpu:
+    """A CPU: its architecture, whose it is, and the features that the system names."""
+
+    architecture: str
+    model: str
+    flags: frozenset[str]
+
+
+@cache
+def host_cpu() -> HostCpu:
+    """The CPU that this process runs on. Without Linux's list, LLVM is asked, and its features are named as it does."""
+    machine = platform.machine()
+    architecture = ARCHITECTURES.get(machine, machine)
+    entries: dict[str, str] = {}
+    if _INFO.is_file():
+        with _INFO.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                name, colon, value = line.partition(":")
+                if not colon and entries:
+                    break  # the next core
+                entries[name.strip()] = value.strip()
+    flags = next((entries[name] for name in _FLAGS if name in entries), None)
+    if flags is None:
+        from ..llvm_worker import binding
+
+        known = binding().get_host_cpu_features()
+        found = frozenset(name for name, there in known.items() if there)
+        return HostCpu(architecture, str(binding().get_host_cpu_name()), found)
+    return HostCpu(architecture, " ".join(entries.get(name, "") for name in _MODEL), frozenset(flags.split()))

@@ -1,0 +1,131 @@
+"""What decides what becomes of a model: its content, the compiler, the machine, and the options."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..config import EngineConfig
+from ..file_cache import FileCache, key_of
+from ..machine_facts import cache_bytes
+from .cpus import host_cpu
+from .records import Writer
+
+_SOFTWARE = ("llvmlite", "xdsl", "onnx", "numpy", "ml_dtypes")
+_SOURCES = ("dialects", "passes", "lowering", "runtime")
+_WITHOUT = {"threads", "compile_threads", "cache_kernels", "specialize"}
+"""Options that decide nothing, or are told in another way."""
+_SETTLED = 2_000_000_000  # nanoseconds; a file may change again within the precision of its time
+
+
+class Digests:
+    """SHA-256 of files. That of a file which did not change since is known, by its identity and times."""
+
+    def __init__(self, known: FileCache) -> None:
+        self._known = known
+
+    def of_file(self, path: Path) -> bytes:
+        """The digest of a file's content; raises OSError."""
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(f"{path} is no file")
+            key = key_of(b"file", _stamp(status))
+            settled = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > _SETTLED
+            if settled and (known := self._known.get(key)) is not None:
+                return known
+            digest = hashlib.file_digest(file, "sha256").digest()
+            if settled and _stamp(os.fstat(file.fileno())) == _stamp(status):
+                self._known.put(key, digest)
+            return digest
+
+    def of_sources(self) -> bytes:
+        """The digest of this compiler."""
+        files = sorted(_sources(), key=lambda found: found[0])
+        stamps = [f"{name} ".encode() + _stamp(status) for name, status in files]
+        key = key_of(b"sources", *stamps)
+        known = self._known.get(key)
+        if known is None:
+            root = Path(__file__).parents[2]
+            known = bytes.fromhex(
+                key_of(*(part for name, _ in files for part in (name.encode(), (root / name).read_bytes())))
+            )
+            self._known.put(key, known)
+        return known
+
+
+def _stamp(status: os.stat_result) -> bytes:
+    return b"%d %d %d %d %d" % (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
+
+
+def _sources() -> Iterator[tuple[str, os.stat_result]]:
+    """The files of this package that have a part in compiling, by their names in it."""
+    root = Path(__file__).parents[2]
+    folders = [*_SOURCES]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                name = f"{folder}/{entry.name}"
+                if entry.name.endswith((".py", ".h", ".cuh")):
+                    yield name, entry.stat()
+                elif entry.is_dir() and entry.name != "__pycache__":
+                    folders.append(name)
+
+
+def version() -> str:
+    """This package's."""
+    return str(sys.modules[__name__.partition(".")[0]].__version__)
+
+
+def compiler_text(digests: Digests) -> str:
+    """The compiler, and what it is made with, as text."""
+    return json.dumps([version(), digests.of_sources().hex(), _versions()])
+
+
+def _versions() -> list[str]:
+    """The versions of other packages, from the names of the folders that tell of them where these lie together."""
+    spec = importlib.util.find_spec("llvmlite")
+    folder = Path(spec.origin).parents[1] if spec is not None and spec.origin else Path()
+    pattern = re.compile(rf"({'|'.join(_SOFTWARE)})-[^-]+\.dist-info")
+    found = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
+    return found if len(found) == len(_SOFTWARE) else [f"{name} {metadata.version(name)}" for name in _SOFTWARE]
+
+
+def machine_text() -> str:
+    """This machine, as far as code hangs on it."""
+    cpu = host_cpu()
+    return json.dumps([cpu.architecture, cpu.model, sorted(cpu.flags), cache_bytes(2)])
+
+
+def options_text(config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None) -> str:
+    """The options that decide something; `best` are the shapes that code is made for, where not those of a profile."""
+    given = {each.name: getattr(config, each.name) for each in fields(config) if each.name not in _WITHOUT}
+    values = {name: _value(value) for name, value in config.specialize.items()}
+    found = {"threads": config.thread_count, "specialize": values, "best": {} if best is None else dict(best)}
+    return json.dumps(Writer().plain(given | found), sort_keys=True)
+
+
+def _value(value: Any) -> list[Any]:
+    array = np.asarray(value)
+    content = array.tobytes() if array.dtype != object else repr(value).encode()
+    return [isinstance(value, np.ndarray), str(array.dtype), [*array.shape], hashlib.sha256(content).hexdigest()]

@@ -1,0 +1,78 @@
+"""Where compiled models are kept: among this user's caches, where the caller says, or where the environment does."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+from ...dialects.errors import ConfigError
+from ..file_cache import FileCache, make_private, user_cache
+
+VARIABLE = "MINI_INFER_CACHE"
+"""A folder; or "off", where nothing is to be kept that isn't asked for."""
+USUAL_LIMIT = 8 * 10**9  # bytes of kept models
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+Cache = bool | str | os.PathLike[str] | None
+
+
+@dataclass(frozen=True)
+class CacheFolder:
+    """A folder with kept models, the object code of their parts, and digests of files that were read."""
+
+    folder: Path
+
+    @cached_property
+    def models(self) -> FileCache:
+        """Whole models."""
+        return FileCache(self.folder / "models", self.limit)
+
+    @cached_property
+    def objects(self) -> FileCache:
+        """The object code of parts of models."""
+        return FileCache(self.folder / "objects")
+
+    @cached_property
+    def facts(self) -> FileCache:
+        """What is known of files: small, and quickly found out again."""
+        return FileCache(self.folder / "facts", 2**24)
+
+    @property
+    def limit(self) -> int:
+        """Bytes that models may take before those go that were not used for longest."""
+        try:
+            return max(0, int((self.folder / "limit").read_text()))
+        except (OSError, ValueError):
+            return USUAL_LIMIT
+
+    def set_limit(self, text: str) -> int:
+        """Makes it so many bytes, such as "500M" or "20G", from now on; raises ConfigError for what is no size."""
+        found = re.fullmatch(r"(\d+)([KMGT]?)B?", text.strip(), re.IGNORECASE)
+        if found is None:
+            raise ConfigError(f"a limit is a number of bytes such as 500M or 20G, not {text!r}")
+        limit = int(found[1]) * _UNITS[found[2].upper()]
+        make_private(self.folder)
+        (self.folder / "limit").write_text(f"{limit}\n")
+        FileCache(self.folder / "models", limit).shrink()
+        return limit
+
+
+def cache_folder(cache: Cache = None) -> CacheFolder | None:
+    """The folder for what `compile` was told of `cache`; None where nothing is to be kept.
+
+    None means as the environment says, which without MINI_INFER_CACHE is as True: among this user's caches.
+    """
+    if cache is False:
+        return None
+    if cache is None or cache is True:
+        told = os.environ.get(VARIABLE, "")
+        if told == "off" and cache is None:
+            return None
+        return CacheFolder(user_cache() if told in ("", "off") else Path(told).absolute())
+    if not isinstance(cast("object", cache), str | os.PathLike):
+        raise ConfigError(f"cache is {cache!r}; it must be True, False or a folder")
+    return CacheFolder(Path(cache).absolute())

@@ -1,0 +1,22 @@
+"""What the system tells of this machine's caches."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+USUAL_CACHE = 1 << 20  # bytes of a second level, where nobody tells
+
+
+def cache_bytes(level: int) -> int:
+    """Bytes of this machine's cache of a level: from the kernel's files, or from the C library; 0: nobody tells."""
+    for index in sorted(_CACHES.glob("index*")) if _CACHES.is_dir() else ():
+        entry = {name: (index / name).read_text().strip() for name in ("level", "type", "size")}
+        size = re.fullmatch(r"(\d+)([KMG]?)", entry["size"])
+        if entry["level"] == str(level) and entry["type"] in ("Data", "Unified") and size:
+            return int(size[1]) * _SIZE_UNITS[size[2]]
+    name = f"SC_LEVEL{level}_CACHE_SIZE"
+    return max(0, os.sysconf(name) if name in os.sysconf_names else 0)

@@ -1,0 +1,117 @@
+"""The ways to an engine: `compile`, from what was compiled before where there is such, and `load`.
+
+Imports the compiler only where something has to be compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..dialects.errors import InvalidModelError
+from .config import EngineConfig
+from .device import device_named
+from .engine import Engine
+from .kept.cache import KeptModels
+from .kept.places import Cache, cache_folder
+from .kept.plans import KeptPlan
+from .limits import check_fits
+from .steps import Progress, Steps
+
+if TYPE_CHECKING:
+    from ..lowering.onnx_to_graph import ModelSource
+    from ..passes.counts import PassStatistics
+    from ..passes.memory.report.memory_plan import MemoryPlan
+
+
+def compile(
+    model: ModelSource,
+    threads: int | None = None,
+    *,
+    cache: Cache = None,
+    progress: Callable[[Progress], None] | None = None,
+    **options: Any,
+) -> Engine:
+    """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
+
+    What comes of it is kept on disk, and found there the next time: by the content of the model and its external data,
+    the options, the CPU and the version. `cache` says where: True, among the user's caches; a folder; or False,
+    nowhere; None, as the environment variable MINI_INFER_CACHE says. Kept are models for the CPU, from ONNX, without
+    `check_memory`.
+
+    `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
+    InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
+    MiniInferError.
+    """
+    config = EngineConfig.of(threads=threads, **options)
+    if callable(read := getattr(model, "read", None)):  # a file is read once, and needed perhaps more often
+        content = read()
+        if not isinstance(content, bytes):
+            raise InvalidModelError("the model's file is not opened in binary mode")
+        model = content
+    folder = cache_folder(cache)
+    if folder is None or device_named(config.place).kind != "cpu" or config.check_memory:
+        return _built(model, config, progress)
+    kept = KeptModels(folder, config)
+    if config.is_dynamic:
+        return _dynamic(model, config, progress, kept)
+    identity = kept.identity(model)
+    if identity is not None and (found := kept.find(kept.key(identity))) is not None:
+        Steps(("load",), progress).next()
+        return _engine(found, config)
+    identity = identity or kept.identity(model, read=True)
+    engine = _built(model, config, progress)
+    if identity is not None and identity == kept.identity(model):  # which was not changed meanwhile
+        kept.keep(kept.key(identity), identity, engine.plan, None, engine.statistics)
+    return engine
+
+
+def _built(model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None) -> Engine:
+    from .compiling import build_dynamic, build_engine
+
+    return (build_dynamic if config.is_dynamic else build_engine)(model, config, progress)
+
+
+def _engine(found: KeptPlan, config: EngineConfig) -> Engine:
+    plan = found.plan
+    if config.max_workspace_size is None:
+        check_fits(plan.arena_bytes, plan.inputs, plan.outputs, device_named(config.place).memory_bytes())
+    return Engine(plan, config, found.statistics)
+
+
+def _dynamic(
+    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None, kept: KeptModels
+) -> Engine:
+    """An engine for many shapes: what it has compiled for some is looked for, and kept."""
+    identity = kept.identity(model) or kept.identity(model, read=True)
+    if identity is None:
+        return _built(model, config, progress)
+    from .dynamic_engine import DynamicEngine
+    from .shapes import ShapeFamily
+
+    def build(best: Mapping[str, Sequence[int]]) -> tuple[ShapeFamily, PassStatistics]:
+        key = kept.key(identity, best)
+        found = kept.find(key)
+        if found is not None and found.guards is not None:
+            Steps(("load",), progress).next()
+            return ShapeFamily(found.plan, found.guards, bounded=not config.enable_dynamic_shapes), found.statistics
+        from .compiling import family_builder
+
+        family, statistics = family_builder(model, config, progress)(best)
+        if identity == kept.identity(model):  # which was not changed meanwhile
+            kept.keep(key, identity, family.base, family.guards, statistics)
+        return family, statistics
+
+    names = tuple(name for name in identity.inputs if name not in config.specialize)
+    return DynamicEngine.started(config, names, build)
+
+
+def plan_memory(model: ModelSource, threads: int | None = None, **options: Any) -> MemoryPlan:
+    """The memory plan that `compile` would make of the same arguments, without building any code.
+
+    `plan.arena_bytes` is what each context will need. Raises as `compile` does.
+    """
+    config = EngineConfig.of(threads=threads, **options)
+    from .compiling import plan_model
+
+    return plan_model(model, config)

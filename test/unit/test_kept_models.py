@@ -1,0 +1,330 @@
+"""Compiled models that are kept: found again where nothing changed, and never where something did or is broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from command_runs import ENVIRONMENT, saved
+from models import dynamic
+from models.build import SMALL_MODELS, example_inputs
+from models.dynamic import dynamic_model
+from models.small import mlp
+from onnx import ModelProto, ValueInfoProto, external_data_helper
+
+import mini_infer as mi
+from mini_infer.runtime import compiling
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.file_cache import FileCache
+from mini_infer.runtime.kept import keys
+from mini_infer.runtime.kept.places import CacheFolder, cache_folder
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DYNAMIC = (
+    dynamic.elementwise,
+    dynamic.matmul,
+    dynamic.convolutions,
+    dynamic.softmax,
+    dynamic.normalised,
+    dynamic.attention,
+)
+
+PROGRAM = """
+import json, sys
+import numpy as np
+import mini_infer as mi
+
+file, cache, inputs, options = sys.argv[1:5]
+model = mi.compile(file, cache=cache, **json.loads(options))
+with np.load(inputs) as given:
+    found = model(dict(given))
+np.savez(sys.argv[5], **found)
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules} & {"onnx", "xdsl", "llvmlite", "numba"})))
+"""
+
+
+@pytest.fixture
+def compiles(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A number for each time that something was compiled."""
+    found: list[int] = []
+    built = compiling.build_plan
+
+    def noting(*given: Any, **options: Any) -> Any:
+        found.append(len(found))
+        return built(*given, **options)
+
+    monkeypatch.setattr(compiling, "build_plan", noting)
+    return found
+
+
+def entries(cache: Path) -> list[Path]:
+    return sorted((cache / "models").glob("*.entry"))
+
+
+def same(a: dict[str, Array], b: dict[str, Array]) -> bool:
+    return a.keys() == b.keys() and all(a[name].tobytes() == b[name].tobytes() for name in a)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_what_is_found_gives_the_same_bits_and_says_the_same_of_itself(
+    name: str, threads: int, tmp_path: Path, compiles: list[int]
+) -> None:
+    model = SMALL_MODELS[name]()
+    given = example_inputs(model)
+    made = mi.compile(model, threads, cache=tmp_path)
+    found = mi.compile(model, threads, cache=tmp_path)
+    assert len(compiles) == 1
+    assert same(made(given), found(given))
+    assert repr(made) == repr(found) and made.plan.memory == found.plan.memory
+    assert [*made.statistics.rows()] == [*found.statistics.rows()]
+    for each in fields(made.plan):
+        if each.name not in ("report", "weights", "code", "config"):
+            assert getattr(made.plan, each.name) == getattr(found.plan, each.name), each.name
+    assert not found.plan.weights.writable
+
+
+def test_another_process_finds_it_without_the_compiler(tmp_path: Path) -> None:
+    model = SMALL_MODELS["resnet"]()
+    file, given = saved(model, tmp_path), example_inputs(model)
+    made = mi.compile(file, 2, cache=tmp_path / "cache")(given)
+    np.savez(tmp_path / "inputs.npz", **cast("Any", given))
+    command = [sys.executable, "-c", PROGRAM, file, tmp_path / "cache", tmp_path / "inputs.npz", '{"threads": 2}']
+    command.append(tmp_path / "outputs.npz")
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+    with np.load(tmp_path / "outputs.npz") as found:
+        assert same(made, dict(found))
+    assert len(entries(tmp_path / "cache")) == 1
+
+
+@pytest.mark.parametrize("build", DYNAMIC)
+def test_a_model_for_many_shapes_is_found(build: dynamic.Build, tmp_path: Path, compiles: list[int]) -> None:
+    model = dynamic_model(build)
+    names = {dim.dim_param for each in model.graph.input for dim in each.type.tensor_type.shape.dim if dim.dim_param}
+    profile = mi.OptimizationProfile(dims=dict.fromkeys(names, (2, 6, 40)))
+    made = mi.compile(model, 1, profile=profile, cache=tmp_path)
+    count = len(compiles)
+    found = mi.compile(model, 1, profile=profile, cache=tmp_path)
+    assert len(compiles) == count
+    assert repr(made) == repr(found) and made.plan.memory == found.plan.memory
+    for size in (2, 6, 8, 31):
+        shapes = {each.name: _shape(each, size) for each in model.graph.input}
+        rng = np.random.default_rng(size)
+        types = {spec.name: spec.dtype for spec in made.plan.inputs}
+        given = {each: rng.integers(0, 2, shape).astype(types[each]) for each, shape in shapes.items()}
+        assert same(made(given), found(given)), size
+        assert made.plan_for(shapes).memory == found.plan_for(shapes).memory
+
+
+def _shape(info: ValueInfoProto, size: int) -> tuple[int, ...]:
+    return tuple(dim.dim_value or size for dim in info.type.tensor_type.shape.dim)
+
+
+def test_shapes_that_turn_up_later_are_found_too(tmp_path: Path, compiles: list[int]) -> None:
+    model = dynamic_model(dynamic.matmul)
+    for _ in range(2):
+        engine = mi.compile(model, 1, enable_dynamic_shapes=True, cache=tmp_path)
+        for rows in (1, 5):
+            engine(np.ones((rows, 12), np.float32))
+    assert len(compiles) == len(entries(tmp_path)) <= 2
+
+
+def changed(change: Callable[[ModelProto], None]) -> ModelProto:
+    model = mlp()
+    change(model)
+    return model
+
+
+def test_what_decides_something_makes_another_entry(tmp_path: Path, compiles: list[int]) -> None:
+    def weight(model: ModelProto) -> None:
+        raw = bytearray(model.graph.initializer[0].raw_data)
+        raw[2] ^= 1
+        model.graph.initializer[0].raw_data = bytes(raw)
+
+    model = mlp()
+    options: Sequence[dict[str, Any]] = (
+        {},
+        {"threads": 2},
+        {"memory_alignment": 64},
+        {"enable_graph_optimization": False},
+        {"enable_profiling": True},
+        {"disable_inplace": ("add",)},
+        {"vector_bits": 128},
+        {"planner": "greedy-by-size"},
+        {"max_workspace_size": 10**6},
+    )
+    for each in options:
+        mi.compile(model, cache=tmp_path, **cast("Any", {"threads": 1, **each}))
+    mi.compile(changed(weight), 1, cache=tmp_path)
+    assert len(compiles) == len(entries(tmp_path)) == len(options) + 1
+    for each in options:  # and those that decide nothing do not
+        mi.compile(model, cache=tmp_path, **cast("Any", {"threads": 1, "compile_threads": 2, **each}))
+    assert len(compiles) == len(options) + 1
+
+
+def test_values_that_a_model_is_specialised_for_decide(tmp_path: Path, compiles: list[int]) -> None:
+    model = mlp()
+    for value in (0.0, 1.0, 0.0):
+        mi.compile(model, 1, specialize={"x": np.full((2, 20), value, np.float32)}, cache=tmp_path)
+    assert len(compiles) == 2
+
+
+def test_every_option_is_known_to_decide_something_or_not() -> None:
+    """A new option is in the key by itself; this says so of those that are not."""
+    told = set(json.loads(keys.options_text(EngineConfig(threads=1))))
+    assert {each.name for each in fields(EngineConfig)} - told == {"compile_threads", "cache_kernels"}
+
+
+def test_external_data_decides(tmp_path: Path, compiles: list[int]) -> None:
+    model = mlp()
+    file, given = tmp_path / "model.onnx", example_inputs(model)
+    external_data_helper.convert_model_to_external_data(model, location="weights", size_threshold=0)
+    external_data_helper.write_external_data_tensors(model, str(tmp_path))
+    file.write_bytes(model.SerializeToString())
+    first = mi.compile(file, 1, cache=tmp_path / "cache")(given)
+    data = bytearray((tmp_path / "weights").read_bytes())
+    data[:400] = bytes(400)
+    (tmp_path / "weights").write_bytes(data)
+    second = mi.compile(file, 1, cache=tmp_path / "cache")(given)
+    assert len(compiles) == 2 and not same(first, second)
+    (tmp_path / "weights").unlink()
+    with pytest.raises(mi.InvalidModelError, match="weights' is missing"):
+        mi.compile(file, 1, cache=tmp_path / "cache")
+
+
+def test_a_model_that_changes_in_place_is_noticed_whatever_its_time_says(tmp_path: Path, compiles: list[int]) -> None:
+    first, second = mlp(), mlp(seed=1)
+    file = saved(first, tmp_path)
+    before = file.stat()
+    mi.compile(file, 1, cache=tmp_path / "cache")
+    file.write_bytes(second.SerializeToString())
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert file.stat().st_size == before.st_size
+    mi.compile(file, 1, cache=tmp_path / "cache")
+    assert len(compiles) == 2
+
+
+def test_damaged_entries_are_made_again(tmp_path: Path, compiles: list[int]) -> None:
+    model = mlp()
+    given = example_inputs(model)
+    expected = mi.compile(model, 1, cache=tmp_path)(given)
+    (entry,) = entries(tmp_path)
+    whole = entry.read_bytes()
+    for damaged in _damages(whole):
+        entry.unlink()
+        entry.write_bytes(damaged)
+        entry.chmod(0o600)
+        before = len(compiles)
+        assert same(mi.compile(model, 1, cache=tmp_path)(given), expected)
+        assert len(compiles) == before + 1 and entry.stat().st_size == len(whole)
+
+
+def _damages(whole: bytes) -> list[bytes]:
+    """Cut short, grown, and one bit changed in each page that means something."""
+    found = [b"", whole[:7], whole[:60], whole[:-1], whole[:-4096], whole + b"\0", whole[:8] + b"\2" + whole[9:]]
+    meaningful = [at for at in range(0, len(whole), 4096) if any(whole[at : at + 4096])]
+    for at in meaningful:
+        place = next(index for index in range(at, at + 4096) if whole[index])
+        found.append(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+    return found
+
+
+def test_others_can_neither_write_nor_put_links_there(tmp_path: Path, compiles: list[int]) -> None:
+    model = mlp()
+    mi.compile(model, 1, cache=tmp_path / "cache")
+    (entry,) = entries(tmp_path / "cache")
+    for folder in (tmp_path / "cache", entry.parent):
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert entry.stat().st_mode & 0o777 == 0o600
+    for change, back in (
+        (lambda: entry.chmod(0o622), lambda: entry.chmod(0o600)),
+        (lambda: entry.parent.chmod(0o777), lambda: entry.parent.chmod(0o700)),
+    ):
+        change()
+        before = len(compiles)
+        mi.compile(model, 1, cache=tmp_path / "cache")
+        assert len(compiles) == before + 1
+        back()
+    moved = entry.rename(tmp_path / "elsewhere")
+    entry.symlink_to(moved)
+    before = len(compiles)
+    mi.compile(model, 1, cache=tmp_path / "cache")
+    assert len(compiles) == before + 1
+
+
+def test_what_was_not_used_for_longest_goes(tmp_path: Path) -> None:
+    kept = CacheFolder(tmp_path)
+    models = {name: mlp(seed) for seed, name in enumerate("abc")}
+    names: dict[str, Path] = {}
+    for age, (name, model) in enumerate(models.items()):
+        before = set(entries(tmp_path))
+        mi.compile(model, 1, cache=tmp_path)
+        (names[name],) = set(entries(tmp_path)) - before
+        os.utime(names[name], (age, age))
+    size = names["a"].stat().st_size
+    assert kept.set_limit(f"{size * 5 // 2}") == size * 5 // 2
+    assert not names["a"].exists() and names["b"].exists() and names["c"].exists()
+    abandoned = tmp_path / "models" / "x.unfinished"
+    abandoned.write_bytes(b"")
+    os.utime(abandoned, (0, 0))
+    kept.models.shrink()
+    assert not abandoned.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"), [("20G", 20 * 10**9), ("500mb", 500 * 10**6), ("7", 7), ("1.5G", None), ("much", None)]
+)
+def test_limits_are_sizes(text: str, limit: int | None, tmp_path: Path) -> None:
+    if limit is None:
+        with pytest.raises(mi.ConfigError, match="a limit is a number of bytes such as 500M or 20G, not"):
+            CacheFolder(tmp_path).set_limit(text)
+    else:
+        assert CacheFolder(tmp_path).set_limit(text) == CacheFolder(tmp_path).limit == limit
+
+
+def test_where_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("MINI_INFER_CACHE", "off")
+    users = CacheFolder(tmp_path / "mini_infer")
+    assert cache_folder() is cache_folder(False) is None and cache_folder(True) == users
+    monkeypatch.delenv("MINI_INFER_CACHE")
+    assert cache_folder() == cache_folder(True) == users
+    monkeypatch.setenv("MINI_INFER_CACHE", str(tmp_path / "x"))
+    assert cache_folder() == cache_folder(True) == CacheFolder(tmp_path / "x")
+    assert cache_folder(tmp_path / "y") == CacheFolder(tmp_path / "y") and cache_folder(False) is None
+    with pytest.raises(mi.ConfigError, match="cache is 3; it must be True, False or a folder"):
+        mi.compile(mlp(), cache=3)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_folder_that_cannot_be_used_keeps_nothing(tmp_path: Path, compiles: list[int]) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for _ in range(2):
+        mi.compile(mlp(), 1, cache=tmp_path / "file" / "below")
+    assert len(compiles) == 2
+
+
+def test_what_cannot_be_kept_is_compiled(tmp_path: Path) -> None:
+    model = mlp()
+    mi.compile(model, 1, check_memory=True, cache=tmp_path)
+    mi.compile(model, device="cuda-emulated", cache=tmp_path)
+    assert not entries(tmp_path)
+
+
+def test_names_are_of_what_is_kept_there(tmp_path: Path) -> None:
+    kept = FileCache(tmp_path)
+    kept.put("a", b"1")
+    os.utime(tmp_path / "a.entry", (1, 1))
+    kept.put("b", b"2")
+    assert [name for name, _ in kept.entries()] == ["b", "a"]
+    kept.drop("a")
+    assert kept.get("a") is None and kept.get("b") == b"2"
