@@ -72,9 +72,11 @@ def instance_norm(m: Model, x: SSAValue) -> SSAValue:
     return m(InstanceNormOp(x, m.weight(channels, dtype=np.float64), m.weight(channels, dtype=np.float64)))
 
 
-def product(m: Model, rows: int, columns: int, weight: bool = True, lhs: SSAValue | None = None) -> SSAValue:
-    rhs = (m.weight if weight else m.input)(3, columns, dtype=np.float64)
-    return m(MatmulOp(lhs or m.input(rows, 3, dtype=np.float64), rhs))
+def product(
+    m: Model, rows: int, columns: int, weight: bool = True, lhs: SSAValue | None = None, depth: int = 3
+) -> SSAValue:
+    rhs = (m.weight if weight else m.input)(depth, columns, dtype=np.float64)
+    return m(MatmulOp(lhs or m.input(rows, depth, dtype=np.float64), rhs))
 
 
 def conv(m: Model, shape: tuple[int, ...], filters: int, kernel: int, groups: int = 1, **window: Any) -> SSAValue:
@@ -140,6 +142,12 @@ CASES: dict[str, dict[str, Sized]] = {
         "a pool of its result": graph(
             lambda m, n: m(MaxPoolOp(m(ReluOp(conv(m, (1, 5, n + 1, 2), 5, 3))), (2, 2), strides=(2, 2), layout="NHWC"))
         ),
+    },
+    "blocked_panels": {
+        "rows": behind(lambda m, n: product(m, 3 * n + 3, 5, depth=1100)),
+        "columns": behind(lambda m, n: product(m, 7, 2 * n, depth=513)),
+        "pixels": behind(lambda m, n: conv(m, (2, 2, n + 1, 1600), 18, 1)),
+        "groups": behind(lambda m, n: conv(m, (1, 3, n + 1, 1200), 10, 1, groups=2)),
     },
     "depthwise": {
         "width": behind(lambda m, n: conv(m, (1, 3, n, 6), 6, 3, groups=6), np.float32),

@@ -43,11 +43,7 @@ from .tile_calls import Site, TileCalls, Tiling, tiles_of
 def lower(k: KernelInstance, rows_first: bool = False) -> None:
     """Write the kernel's loops; `rows_first` where a row of pixels goes through all panels before the next one."""
     form = contraction_form(k.kernel)
-    interface = k.kernel.interface
-    weights = [form.unpack] if form.blocks is None else [operand.owner for operand in form.blocks.operands]
-    packed = all(isinstance(each, UnpackOp) for each in weights)
-    if isinstance(interface, InterfaceAttr) and interface.packed.data and not packed:
-        raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
+    check_packed(k, form)
     epilogue = FusedOps.of(k, form, k.schedule_as(Panels).inline)
     if form.pool is not None:
         write_pooled(k, form, epilogue, form.pool)
@@ -68,17 +64,33 @@ def lower(k: KernelInstance, rows_first: bool = False) -> None:
             _write_computed(k, tiling, form, epilogue)
 
 
+def check_packed(k: KernelInstance, form: ContractionForm) -> None:
+    """Raises CompileError for weights that are to be packed and aren't."""
+    interface = k.kernel.interface
+    weights = [form.unpack] if form.blocks is None else [operand.owner for operand in form.blocks.operands]
+    packed = all(isinstance(each, UnpackOp) for each in weights)
+    if isinstance(interface, InterfaceAttr) and interface.packed.data and not packed:
+        raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
+
+
+def site_of(
+    k: KernelInstance, tiling: Tiling, weight: int, rhs: Sequence[Index], panel: Index, row: Sequence[Index]
+) -> Site:
+    """Where a row of tiles lies, whose panel is packed in buffer `weight`."""
+    b = k.b
+    block: Index = 0  # right-hand sides, and the panels of each, follow each other
+    for each, count in zip((*rhs, panel), (*tiling.nest.outer, tiling.panels), strict=True):
+        block = b.add(b.mul(block, count), each)
+    return Site(tuple(rhs), panel, tuple(row), k.places[weight], b.mul(block, b.mul(tiling.depth, tiling.nr)))
+
+
 def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: bool) -> None:
     """One flat loop over all tiles; a panel's tiles, or those of a row, follow each other: it stays in the cache."""
     b, tiling, nest = k.b, calls.tiling, calls.nest
     rows, tiles, rank = nest.pixels[:-1], tiles_of(b, nest), len(nest.outer)
-    size = b.mul(tiling.depth, tiling.nr)
 
     def site(rhs: Sequence[Index], panel: Index, row: Sequence[Index]) -> Site:
-        block: Index = 0  # right-hand sides, and the panels of each, follow each other
-        for each, count in zip((*rhs, panel), (*nest.outer, tiling.panels), strict=True):
-            block = b.add(b.mul(block, count), each)
-        return Site(tuple(rhs), panel, tuple(row), k.places[weight], b.mul(block, size))
+        return site_of(k, tiling, weight, rhs, panel, row)
 
     if rows_first and not rows:  # a tile is one
         sizes = [*nest.outer, tiles]

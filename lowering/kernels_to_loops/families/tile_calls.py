@@ -95,6 +95,22 @@ class Site:
 
 
 @dataclass(frozen=True)
+class DepthPart:
+    """A part of the inner sum: `depth` elements from `start` on, and whether it is the `first` and the `last` one.
+
+    In between, sums wait in scratch, in rows of `row` elements from `sums` on, of which tile `tile` has the first.
+    """
+
+    start: Index
+    depth: Index
+    first: bool
+    last: bool
+    sums: SSAValue
+    row: Index
+    tile: Index
+
+
+@dataclass(frozen=True)
 class _Row:
     """Where the first pixel of a site lies in every buffer, in elements, and what its tiles have in common."""
 
@@ -127,11 +143,17 @@ class TileCalls:
         self.b: LoopBuilder = k.b
         self.result = element_type_of_value(form.root.results[0])
         self.padding = form.root.padding if isinstance(form.root, ConvOp) else 0
+        self.tallest = k.schedule_as(Panels).mr
 
-    def strips(self, site: Site, first: Index, last: Index, nest: Nest | None = None) -> None:
-        """Tiles `first` to `last` - 1 of a row, of the tiling's nest or of one that differs in offsets only."""
-        row = self._row(nest or self.nest, site)
-        self.by_width(site.panel, lambda width: self._by_class(nest or self.nest, row, first, last, width))
+    def strips(
+        self, site: Site, first: Index, last: Index, nest: Nest | None = None, part: DepthPart | None = None
+    ) -> None:
+        """Tiles `first` to `last` - 1 of a row, of the tiling's nest or of one that differs in offsets only.
+
+        Of a product they may sum a part of the inner sum alone.
+        """
+        row = self._row(nest or self.nest, site, 0 if part is None else part.start)
+        self.by_width(site.panel, lambda width: self._by_class(nest or self.nest, row, first, last, width, part))
 
     def by_width(self, panel: Index, body: Callable[[_Width], None]) -> None:
         """Run `body` with the number of columns that the panel really has: fewer in the last one."""
@@ -155,22 +177,24 @@ class TileCalls:
         is_last = b.compare("eq", panel, b.sub(tiling.panels, 1))
         b.when(b.conjunction(is_last, b.compare("slt", tail, nr)), some, lambda: body(_Width(nr, nr)))
 
-    def _by_class(self, nest: Nest, row: _Row, first: Index, last: Index, width: _Width) -> None:
+    def _by_class(
+        self, nest: Nest, row: _Row, first: Index, last: Index, width: _Width, part: DepthPart | None
+    ) -> None:
         b = self.b
         if len(nest.classes) == 1:
             (only,) = nest.classes
-            self._strip(nest, only, row, first, b.sub(last, first), width)
+            self._strip(nest, only, row, first, b.sub(last, first), width, part)
             return
         for each in nest.classes:
             low = b.max(first, each.first)
             count = b.sub(b.min(last, b.add(each.first, each.count)), low)
 
             def strip(each: TileClass = each, low: Index = low, count: Index = count) -> None:
-                self._strip(nest, each, row, low, count, width)
+                self._strip(nest, each, row, low, count, width, part)
 
             b.when(b.compare("sgt", count, 0), strip)
 
-    def _row(self, nest: Nest, site: Site) -> _Row:
+    def _row(self, nest: Nest, site: Site, skipped: Index) -> _Row:
         b, rows, nr = self.b, nest.rows, self.tiling.nr
         low, visited, behind = self._filter_rows(nest, site.row)
         a_filter_row = b.mul(rows.dilation, rows.row)
@@ -183,8 +207,8 @@ class TileCalls:
             return b.add(at, b.mul(column, access.column))
 
         return _Row(
-            a=b.add(start(nest.a, 0), b.mul(low, a_filter_row)),
-            panel=b.place(site.panels, b.add(site.at, b.mul(low, panel_size))),
+            a=b.add(b.add(start(nest.a, 0), b.mul(low, a_filter_row)), b.mul(skipped, nest.a.column)),
+            panel=b.place(site.panels, b.add(b.add(site.at, b.mul(low, panel_size)), b.mul(skipped, nr))),
             out=start(nest.out, column),
             operands=[0 if each.buffer == nest.out.buffer else start(each, column) for each in nest.operands],
             bias=None if nest.bias is None else b.place(self.k.places[nest.bias], self._channel(nest, site, column)),
@@ -196,7 +220,16 @@ class TileCalls:
             ahead=b.mul(rows.count, panel_size) if self.tiling.prefetch else 0,
         )
 
-    def _strip(self, nest: Nest, shape: TileClass, row: _Row, first: Index, count: Index, width: _Width) -> None:
+    def _strip(
+        self,
+        nest: Nest,
+        shape: TileClass,
+        row: _Row,
+        first: Index,
+        count: Index,
+        width: _Width,
+        part: DepthPart | None,
+    ) -> None:
         """`count` tiles of the class `shape` from tile `first` of the row on, so wide."""
         b, tiling = self.b, self.tiling
         # Taps that lie side by side are one loop; not with several chains, which would take turns in another order, nor
@@ -217,10 +250,12 @@ class TileCalls:
             taps_adjoin=adjoin and not merged,
             neighbours=nest.a.column == 1,
             chains=tiling.chains,
-            parts=tiling.parts,
+            parts=tiling.parts if part is None else "none",
             prefetch=tiling.prefetch,
             rest=tiling.rest,
             padding=self.padding,
+            resumes=part is not None and not part.first,
+            waits=part is not None and not part.last,
         )
         pixel = b.add(b.mul(b.sub(first, shape.first), shape.rows), shape.start)
 
@@ -228,10 +263,14 @@ class TileCalls:
             stride = access.pixels[-1]
             return MemoryRows(b.place(self.k.places[access.buffer], b.add(at, b.mul(pixel, stride))), stride)
 
+        depth, sums = (b.mul(nest.run, len(taps)) if merged else nest.run), None
+        if part is not None:
+            rows_before = b.mul(b.sub(first, part.tile), self.tallest)
+            depth, sums = part.depth, MemoryRows(b.place(part.sums, b.mul(rows_before, part.row)), part.row)
         strip = Strip(
             tiles=count,
             columns=0 if width.valid else tiling.tail,
-            depth=b.mul(nest.run, len(taps)) if merged else nest.run,
+            depth=depth,
             a=rows(nest.a, row.a),
             panel=row.panel,
             panel_row=tiling.nr,
@@ -249,6 +288,7 @@ class TileCalls:
             a_tap=nest.tap_stride,
             a_step=nest.a.column,
             ahead=row.ahead,
+            sums=sums,
         )
         call_tiles(self.k, tile, self.epilogue, strip)
 

@@ -73,6 +73,8 @@ class Tile:
     prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
     rest: int = 0  # elements that a tap's inner sum has beyond whole steps; the panel has a whole step for them
     padding: int = 0  # what pixels outside of the picture hold
+    resumes: bool = False  # whether it goes on with sums of an earlier part of the inner sum, which wait in scratch
+    waits: bool = False  # whether its own sums wait there for a later part
 
     @property
     def read(self) -> int:
@@ -91,7 +93,8 @@ class Tile:
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
         kind = "bytes" if isinstance(self.step, ByteDot) else "tile"
         columns = self.valid or f"upto{self.lanes}"
-        return f"{kind}_{self.rows}x{columns}{taps}{clip}"
+        part = ("_resuming" if self.resumes else "") + ("_waiting" if self.waits else "")
+        return f"{kind}_{self.rows}x{columns}{taps}{clip}{part}"
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ class Strip:
     below: Index = 0
     columns: Index = 0  # of the tiles, where these don't say it
     part: Index = 0  # rows of the filter, or elements of a run, that are summed apart
+    sums: MemoryRows | None = None  # where sums wait between parts of the inner sum
 
 
 def call_tiles(k: KernelInstance, tile: Tile, epilogue: FusedOps, strip: Strip) -> None:
@@ -176,6 +180,7 @@ def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
         below=number(strip.below, tile.padding != 0 and tile.filter_rows),
         columns=number(strip.columns, not tile.valid),
         part=number(strip.part, tile.parts != "none"),
+        sums=None if strip.sums is None else rows(strip.sums),
     )
 
 
@@ -183,7 +188,7 @@ class _TileWriter:
     """One tile of a strip being written: its windows."""
 
     def __init__(self, b: LoopBuilder, tile: Tile, epilogue: FusedOps, strip: Strip, number: Index) -> None:
-        self.b, self.tile, self.epilogue, self.strip = b, tile, epilogue, strip
+        self.b, self.tile, self.epilogue, self.strip, self.number = b, tile, epilogue, strip, number
         self.valid: Index = tile.valid or strip.columns
         first = 0 if tile.walks_panels else b.mul(number, tile.rows)
         column = b.mul(number, strip.next_result)
@@ -220,15 +225,17 @@ class _TileWriter:
         return self.b.view(rows.place, at, [self.tile.rows, self.tile.lanes], [rows.stride, 1])
 
     def write(self) -> None:
-        b, tile = self.b, self.tile
+        b, tile, strip = self.b, self.tile, self.strip
         vector = VectorType(tile.step.sums, [tile.lanes])
         start = b.constant(0.0, vector)
-        if self.strip.bias is not None:
-            bias = b.view(self.strip.bias, 0, [tile.lanes], [1])
+        if strip.bias is not None:
+            bias = b.view(strip.bias, 0, [tile.lanes], [1])
             start = convert(b, b.vload(bias, [0], tile.lanes, self.valid), tile.result, tile.step.sums)
         if tile.padding and tile.filter_rows:
             start = self._padded_rows(start)
-        sums = self._sums([start] * tile.rows)
+        sums = self._sums([start] * tile.rows) if strip.sums is None else self._resumed(strip.sums, start)
+        if tile.waits:
+            return
         # What does not change from row to row is loaded once, ahead of the rows.
         self.fixed = {value: self._load(value, 0) for value, operand in self.operands.items() if not operand.by_row}
         element = memref_type(self.out).element_type
@@ -249,6 +256,23 @@ class _TileWriter:
             store(b.vload(waiting, [row, 0], tile.lanes, self.valid), row)
 
         b.loop(0, tile.rows, second_pass)
+
+    def _resumed(self, waiting: MemoryRows, start: SSAValue) -> Sequence[SSAValue]:
+        """The sums with those of the parts before this one, which are stored again where a later one follows."""
+        b, tile = self.b, self.tile
+        m = Arithmetic(b, start.type)
+        rows = b.view(
+            waiting.place,
+            b.mul(b.mul(self.number, tile.rows), waiting.stride),
+            [tile.rows, tile.lanes],
+            [waiting.stride, 1],
+        )
+        sums: list[SSAValue] = []
+        for row, part in enumerate(self._sums([m.constant(0)] * tile.rows)):
+            sums.append(m.add(b.vload(rows, [row, 0], tile.lanes) if tile.resumes else start, part))
+            if tile.waits:
+                b.vstore(sums[-1], rows, [row, 0])
+        return sums
 
     def _result(self, sums: SSAValue) -> SSAValue:
         return convert(self.b, sums, self.tile.step.sums, self.tile.result)

@@ -10,15 +10,10 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from ....dialects.symbolic.sizes import bounds_of, is_fixed, now
+from ....passes.kernels.schedules.cpu.panels import PART
 
 Parts: TypeAlias = Literal["none", "filter rows", "runs"]
 """What is summed apart: rows of the filter, or elements of a run (of a tap, or of taps that adjoin)."""
-PART = 512
-"""Elements of a part, up to twice as many where rows of the filter are parts.
-
-Their sums wait in memory while the next part has the registers, which takes three instructions for each: 0.3 % of a
-part. With 256 elements products of 768 and 3072 by 768 would round 1.3 times less.
-"""
 
 
 def chains_of(rows: int, depth: int) -> int:

@@ -25,6 +25,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "contraction": (
             "panels:Panels",
             "rows_before_panels:RowsBeforePanels",
+            "blocked_panels:BlockedPanels",
             "depthwise:Depthwise",
             "direct:Direct",
         ),

@@ -1,0 +1,74 @@
+"""Register tiles over parts of packed panels: long inner sums, of which a part at a time meets a block of rows.
+
+for item in this thread's share:                    item = (right-hand side, row, block of tiles, group of panels)
+    for each part of the inner sum:
+        for each panel of the group:
+            tiles(a, panel, scratch, ...)           the last part's: bias, epilogue operands, out, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from ....passes.kernels.forms.contraction import contraction_form
+from ....passes.kernels.schedules.cpu.blocked_panels import BlockedPanels
+from ..instance import KernelInstance
+from ..tiles.fused_ops import FusedOps
+from ..writing.builder import Index
+from .contraction_nest import argument_buffer, nest_of
+from .panels import check_packed, site_of
+from .tile_calls import DepthPart, TileCalls, Tiling, tiles_of
+
+
+def lower(k: KernelInstance) -> None:
+    """Write the kernel's loops."""
+    form, schedule = contraction_form(k.kernel), k.schedule_as(BlockedPanels)
+    check_packed(k, form)
+    epilogue = FusedOps.of(k, form, schedule.inline)
+    tiling = Tiling.of(k, form, nest_of(k, form, epilogue, schedule.mr))
+    assert tiling.parts == "runs"
+    weight = k.buffers.index(argument_buffer(k, form.rhs))
+
+    def write(k: KernelInstance, tiling: Tiling) -> None:
+        _write(k, schedule, TileCalls(k, tiling, form, epilogue), weight)
+
+    k.outlined("blocked_panels", tiling, (weight, epilogue.key, schedule), write, k.scratch_part("sums"))
+
+
+def _write(k: KernelInstance, schedule: BlockedPanels, calls: TileCalls, weight: int) -> None:
+    b, tiling, nest = k.b, calls.tiling, calls.nest
+    tall, group, part = schedule.tall, schedule.group, tiling.part
+    tiles, rank = tiles_of(b, nest), len(nest.outer)
+    sizes = [
+        *nest.outer,
+        *nest.pixels[:-1],
+        b.div(b.add(tiles, tall - 1), tall),
+        b.div(b.add(tiling.panels, group - 1), group),
+    ]
+
+    def item(i: Index) -> None:
+        *place, block, number = b.delinearize(i, sizes)
+        rhs, row = place[:rank], place[rank:]
+        first, first_panel = b.mul(block, tall), b.mul(number, group)
+        last = b.min(b.add(first, tall), tiles)
+        last_panel = b.min(b.add(first_panel, group), tiling.panels)
+
+        def sum_up(start: Index, depth: Index, *, is_first: bool, is_last: bool) -> None:
+            def panel(panel: Index, _: Sequence[SSAValue]) -> None:
+                waiting = b.place(k.places[-1], b.mul(b.sub(panel, first_panel), tiling.nr))
+                parts = DepthPart(start, depth, is_first, is_last, waiting, group * tiling.nr, first)
+                calls.strips(site_of(k, tiling, weight, rhs, panel, row), first, last, part=parts)
+
+            b.loop(first_panel, last_panel, panel)
+
+        def between(start: Index, _: Sequence[SSAValue]) -> None:
+            sum_up(start, part, is_first=False, is_last=False)
+
+        end = b.mul(b.div(b.sub(nest.depth, 1), part), part)  # where the last part begins, which may be shorter
+        sum_up(0, part, is_first=True, is_last=False)
+        b.loop(part, end, between, step=part)
+        sum_up(end, b.sub(nest.depth, end), is_first=False, is_last=True)
+
+    k.items(b.product(sizes), item)
