@@ -268,6 +268,20 @@ def batch_norm_parameters(channels: int) -> list[np.ndarray]:
     return [*RANDOM.standard_normal((3, channels)), RANDOM.uniform(0.5, 2, channels)]
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("strides", "kept"), [((1, 1), {}), ((2, 3), {}), ((2, 3), {"slice": 1})])
+def test_slice_of_a_convolution(transposed: bool, strides: tuple[int, int], kept: dict[str, int]) -> None:
+    g = Graph((2, 4, 9, 8))
+    kind = ConvTransposeOp if transposed else ConvOp
+    weight = RANDOM.standard_normal((4, 4, 3, 3))
+    pads = (0, 0, 0, 0) if kept else (3, 3, 5, 3)
+    y = g(kind, g.inputs[0], weight, strides=strides, pads=pads, dilations=(2, 1))
+    _, _, height, width = shape_of(y)
+    x = g(SliceOp, y, [0, 0, 1, 1], [2, 4, height - 2, width])
+    name = kind.name.removeprefix("graph.")
+    assert same_after(g, "canonicalize-graph", x) == {name: 1, **({} if transposed else kept)}
+
+
 @pytest.mark.parametrize("pads", [(0, 0, 0, 0), (1, 1, 1, 1)])
 def test_batch_norm_in_front_of_a_convolution(pads: tuple[int, ...]) -> None:
     g = Graph((2, 4, 6, 6))

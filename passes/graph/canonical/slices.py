@@ -9,12 +9,14 @@ from typing_extensions import override
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
+from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.values import ints, shape_of
+from ....dialects.graph.spatial import spatial_axes
+from ....dialects.graph.values import ints, ints_attr, shape_of
 from ....dialects.symbolic.sizes import is_fixed, surely_below
 from ...geometry.shape_maps import inverse, permuted, reshape_groups
-from ..support.pattern_utils import GraphPattern, defining, rewrites
+from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 
 MAX_ELEMENTS = 1 << 16  # gathers are followed element by element up to this size
 
@@ -74,6 +76,33 @@ class SliceOfConcat(GraphPattern):
                 rewriter.replace(op, SliceOp(operand, starts, stops, ints(op.steps), location=op.location))
                 return
             begin = end
+
+
+class SliceOfConv(GraphPattern):
+    """slice(conv(x)) that cuts off what its pads alone give room for, as causal ones do -> conv(x) with smaller pads
+
+    Of a transposed convolution, whose pads are cut off its result: with larger ones.
+    """
+
+    @rewrites
+    @override
+    def match_and_rewrite(self, op: SliceOp, rewriter: PatternRewriter, /) -> None:
+        conv = only_use(op.x, ConvOp) or only_use(op.x, ConvTransposeOp)
+        if conv is None or set(ints(op.steps)) != {1} or 0 in shape_of(op.result):
+            return
+        sizes = shape_of(op.x)
+        before = list(ints(op.starts))
+        behind = [size - stop for size, stop in zip(sizes, ints(op.stops), strict=True)]
+        axes = spatial_axes(conv.layout.data, len(sizes))
+        if not is_fixed(*before, *behind) or any(
+            before[axis] or behind[axis] for axis in {*range(len(sizes))} - {*axes}
+        ):
+            return
+        steps = [-stride for stride in ints(conv.strides)] if isinstance(conv, ConvOp) else [1] * len(axes)
+        cut = [each[axis] * step for each in (before, behind) for axis, step in zip(axes, steps, strict=True)]
+        pads = [pad + more for pad, more in zip(ints(conv.pads), cut, strict=True)]
+        if min(pads) >= 0:
+            rewriter.replace(op, with_operands(conv, conv.operands, pads=ints_attr(pads)))
 
 
 class SliceBeforeTranspose(GraphPattern):
@@ -191,6 +220,7 @@ SLICES: tuple[type[GraphPattern], ...] = (
     DropFullSlice,
     MergeSlices,
     SliceOfConcat,
+    SliceOfConv,
     SliceBeforeTranspose,
     SliceBeforeReshape,
     GatherAsSlice,

@@ -49,6 +49,18 @@ func.func @rows(%x: tensor<1x4x3xf32>, %w: tensor<3x3xf32>) -> tensor<1x4x3xf32>
 
 // -----
 
+// Of a causal convolution that pads both sides, what looks ahead is cut off again: only what is left is computed.
+// CHECK-LABEL: @chomp
+// CHECK-NEXT:    %[[Y:.*]] = graph.conv %x, %w {strides = array<i64: 1>, pads = array<i64: 4, 0>
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @chomp(%x: tensor<1x2x8xf32>, %w: tensor<2x2x3xf32>) -> tensor<1x2x8xf32> {
+  %0 = graph.conv %x, %w {strides = array<i64: 1>, pads = array<i64: 4, 4>, dilations = array<i64: 2>, groups = 1 : i64, layout = "NCHW"} : (tensor<1x2x8xf32>, tensor<2x2x3xf32>) -> tensor<1x2x12xf32>
+  %1 = graph.slice %0 {starts = array<i64: 0, 0, 0>, stops = array<i64: 1, 2, 8>, steps = array<i64: 1, 1, 1>} : (tensor<1x2x12xf32>) -> tensor<1x2x8xf32>
+  func.return %1 : tensor<1x2x8xf32>
+}
+
+// -----
+
 // A slice that stays within one operand of a concat doesn't need the other.
 // CHECK-LABEL: @parts
 // CHECK-NEXT:    graph.slice %y {starts = array<i64: 1>, stops = array<i64: 3>, steps = array<i64: 1>}
