@@ -14,11 +14,13 @@ from ..dialects.cuts import Cut
 from ..dialects.errors import ConfigError
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.graph.sizes import symbols_of_module
+from ..dialects.kernel_attributes import ScheduleAttr
 from ..dialects.symbolic.guards import unguarded
 from ..dialects.targets import target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
+from ..passes.kernels.tuned import tuned_schedules
 from ..passes.memory.analysis.offsets import Offset
 from ..passes.memory.plan_arena import BUFFERS, BuffersAttr
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
@@ -27,12 +29,14 @@ from .compilers import Compilers
 from .config import EngineConfig
 from .decided import check_undecided
 from .device import Array, Compilation, device_named
+from .kept.cpus import host_cpu
 from .limits import check_fits, memory_for
 from .plan import InferencePlan
 from .profile import OptimizationProfile
 from .shapes import Arena
 from .signature import cache_specs, check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
 from .specs import CacheSpec, CheckedDimension, TensorSpec
+from .tuning_store import TuningStore
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
@@ -92,6 +96,14 @@ def import_model(
         return module, ctx
 
 
+def _tell_measured(ctx: MiniContext) -> None:
+    """Tells choose-schedule what was measured on this machine."""
+    tuned_schedules(ctx).update(
+        (key, ScheduleAttr.of(each.chosen.schedule, **each.chosen.options))
+        for key, each in TuningStore.of(host_cpu().model).load().items()
+    )
+
+
 @own_errors()
 def plan_memory(
     module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None, *, machine: str = ""
@@ -102,6 +114,8 @@ def plan_memory(
     """
     if level_of(module) == "graph":
         module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
+        if config.tuned and not machine and device_named(config.place).kind == "cpu":
+            _tell_measured(ctx)
     if level_of(module) != "arena":
         run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
     with unguarded():

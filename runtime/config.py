@@ -29,6 +29,7 @@ CPU_OPTIONS = (
     "profile",
     "enable_dynamic_shapes",
     "caches",
+    "tuned",
 )
 GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
@@ -64,6 +65,8 @@ class EngineConfig:
     enable_graph_optimization: recomposition, folding into neighbours, channels-last and fusion; off, every ONNX op
         is a kernel of its own.
     integer_products: products of quantised numbers are of integers; off, of the floats that they stand for. CPU only.
+    tuned: take what the tuner has measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`); off,
+        kernels are carried out as estimates say, which are the same on every machine of a kind. CPU only.
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
     memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
@@ -89,6 +92,7 @@ class EngineConfig:
     caches: Mapping[str, str] = field(default_factory=dict[str, str])
     enable_graph_optimization: bool = True
     integer_products: bool = True
+    tuned: bool = True
     enable_memory_planning: bool = True
     enable_profiling: bool = False
     memory_alignment: int = 256

@@ -16,7 +16,8 @@ from .kept.cache import KeptModels
 from .kept.places import Cache, cache_folder
 from .kept.plans import KeptPlan
 from .limits import check_fits
-from .steps import Progress, Steps
+from .steps import LOG, Progress, Steps
+from .tuning_store import check_seconds
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
@@ -30,6 +31,7 @@ def compile(
     *,
     cache: Cache = None,
     progress: Callable[[Progress], None] | None = None,
+    tune: float | None = None,
     **options: Any,
 ) -> Engine:
     """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
@@ -38,6 +40,9 @@ def compile(
     the options, the CPU and the version. `cache` says where: True, among the user's caches; a folder; or False,
     nowhere; None, as the environment variable MINI_INFER_CACHE says. Kept are models for the CPU, from ONNX, without
     `check_memory`.
+
+    With `tune`, about so many seconds go to measuring how kernels are best carried out on this machine; this compile
+    and all later ones, with or without `tune`, go by what was found (see EngineConfig's `tuned`).
 
     `progress` is called before every step; the logger "mini_infer" tells the same and the times. Raises
     InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
@@ -49,6 +54,10 @@ def compile(
         if not isinstance(content, bytes):
             raise InvalidModelError("the model's file is not opened in binary mode")
         model = content
+    if tune is not None:
+        from .tuning import tune as measure_kernels
+
+        measure_kernels(model, config, check_seconds(tune), now=lambda what: LOG.info("tuning: %s", what))
     folder = cache_folder(cache)
     if folder is None or device_named(config.place).kind != "cpu" or config.check_memory:
         return _built(model, config, progress)

@@ -7,6 +7,7 @@ numbers of its parameters, so that all of their values come up.
 from __future__ import annotations
 
 import gc
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from hypothesis import settings
 from no_cache import compile_always
 
 from mini_infer.dialects.symbolic.sizes import explicit
+from mini_infer.runtime import tuning_store
 
 compile_always()
 # Examples are the same in every run, and a slow machine is no failure.
@@ -57,6 +59,16 @@ def _the_same_numbers(request: pytest.FixtureRequest) -> None:  # pyright: ignor
     random = getattr(request.node.getparent(pytest.Module).obj, "Random", None)
     if isinstance(random, np.random.Generator):
         random.bit_generator.state = np.random.default_rng(0).bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def _nothing_was_measured(  # pyright: ignore[reportUnusedFunction]
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody has tuned on this machine is no test's business; decisions of a test end with it."""
+    folder = tmp_path_factory.getbasetemp() / "tuning"
+    shutil.rmtree(folder, ignore_errors=True)
+    monkeypatch.setattr(tuning_store, "user_cache", lambda part: folder / part)  # pyright: ignore
 
 
 @pytest.fixture(autouse=True)

@@ -349,6 +349,25 @@ def machine(
 
 
 @app.command()
+def tune(
+    model: Model,
+    seconds: Annotated[float, typer.Option(min=0.001, help="About how long to measure.")] = 60.0,
+    again: Annotated[bool, typer.Option("--again", help="Measure what was measured before, too.")] = False,
+    threads: Threads = None,
+    dim: Dims = None,
+    shape: Shapes = None,
+    specialize: Specialize = None,
+    cache: Caches = None,
+    json: Annotated[str | None, typer.Option(metavar="FILE", help="Write JSON; - instead of the table.")] = None,
+) -> None:
+    """Measure how a model's kernels are best carried out on this machine; later compiles go by it."""
+    from .tuning import show_tuning
+
+    given = {"threads": threads, "dim": dim, "shape": shape, "specialize": specialize, "cache": cache}
+    show_tuning(model, _options(given), seconds, again, json, out)
+
+
+@app.command()
 def compare(
     context: typer.Context,
     model: Model,

@@ -19,7 +19,7 @@ def choices_table(choices: Iterable[Choice]) -> Table:
     for choice in choices:
         for number, (schedule, seconds) in enumerate(choice.candidates):
             names = ("", "") if number else (choice.kernel, choice.form)
-            mark = "yes" if schedule == choice.taken else ""
+            mark = ("measured" if choice.tuned else "yes") if schedule == choice.taken else ""
             table.add_row(*names, schedule.name, _options(schedule), f"{seconds * 1e6:.1f}", mark)
     return table
 

@@ -7,6 +7,9 @@ after:   graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contrac
 form-kernels has said what the body computes. Each schedule that is registered for that form and the device of the
 module's `kernel.target` (a portable CPU where there is none) offers candidates with an estimate of their time, and the
 cheapest is taken. `forbid=depthwise` leaves schedules out, `pick=conv_3:direct` says which one a kernel gets.
+
+What a tuner measured goes before estimates: a kernel of which the context knows the key (tuned_schedules) gets what is
+written there, as far as it is still among the candidates or their neighbours and nothing forbids it.
 """
 
 from __future__ import annotations
@@ -22,11 +25,13 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
-from ...dialects.kernel_attributes import FormAttr
+from ...dialects.kernel_attributes import FormAttr, ScheduleAttr
 from ...dialects.symbolic.guards import unguarded
 from ...dialects.targets import Target, target_of
 from ...dialects.xdsl_repairs import kept_in
+from ..statistics import count
 from .schedules import AnySchedule, names_of_schedules, schedules_for
+from .tuned import kernel_key, tuned_schedules
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Choice:
     form: str
     candidates: tuple[tuple[AnySchedule, float], ...]
     taken: AnySchedule
+    tuned: bool = False
+    """Whether it was taken because it was measured to be the fastest."""
 
 
 def choices_of(ctx: Context) -> list[Choice]:
@@ -63,11 +70,14 @@ class ChooseSchedule(ModulePass):
         for name in (*self.forbid, *picked.values()):
             if name not in (known := names_of_schedules(target.device)):
                 raise ConfigError(f"{self.name}: there is no schedule '{name}'; there are {', '.join(known)}")
+        measured = tuned_schedules(ctx)
         for name, kernel in kernels.items():
             if kernel.schedule is None:
+                tuned = measured.get(kernel_key(kernel, target)) if measured else None
                 with unguarded():  # the code of every schedule is right at all shapes, or notes where it is not
-                    choice = schedule_kernel(kernel, target, forbid=self.forbid, pick=picked.get(name))
+                    choice = schedule_kernel(kernel, target, forbid=self.forbid, pick=picked.get(name), tuned=tuned)
                 choices_of(ctx).append(choice)
+                count(ctx, self.name, "schedules that were measured", choice.tuned)
 
     def _picked(self, kernels: dict[str, KernelOp]) -> Iterator[tuple[str, str]]:
         for each in self.pick:
@@ -79,12 +89,10 @@ class ChooseSchedule(ModulePass):
             yield kernel, schedule
 
 
-def schedule_kernel(
-    kernel: KernelOp, target: Target, *, forbid: tuple[str, ...] = (), pick: str | None = None
-) -> Choice:
-    """Gives a kernel the schedule that is `pick`ed, or the cheapest not forbidden one, and its interface.
+def candidates_of(kernel: KernelOp, target: Target) -> list[tuple[AnySchedule, float]]:
+    """The ways to carry a kernel out on a target, each with its estimated seconds on one core.
 
-    Raises CompileError where there is none.
+    Raises CompileError where the kernel has no form, or the device no schedule for it.
     """
     where = f"{describe(kernel)} @{kernel.sym_name.data}"
     if not isinstance(kernel.form, FormAttr):
@@ -95,13 +103,44 @@ def schedule_kernel(
         raise CompileError(f"{where}: there is no schedule for the form '{form}' on {target.device}")
     candidates = [each for way in ways.values() for each in way.candidates(kernel, target)]
     with unguarded():
-        found = [(each, each.cost(kernel, target)) for each in candidates]
+        return [(each, each.cost(kernel, target)) for each in candidates]
+
+
+def schedule_kernel(
+    kernel: KernelOp,
+    target: Target,
+    *,
+    forbid: tuple[str, ...] = (),
+    pick: str | None = None,
+    tuned: ScheduleAttr | None = None,
+) -> Choice:
+    """Gives a kernel the schedule that is `pick`ed, or `tuned`, or the cheapest not forbidden one, and its interface.
+
+    Raises CompileError where there is none.
+    """
+    found = candidates_of(kernel, target)
     allowed = [each for each in found if each[0].name == pick or (pick is None and each[0].name not in forbid)]
+    assert isinstance(kernel.form, FormAttr)
+    form = kernel.form.kind.data
     if not allowed:
         can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"
+        where = f"{describe(kernel)} @{kernel.sym_name.data}"
         raise CompileError(f"{where}: no schedule that is allowed carries this {form} out; those that could: {can}")
     taken, _ = min(allowed, key=lambda each: each[1])
+    fastest = (
+        None if tuned is None or pick is not None else _found(tuned, kernel, target, [each for each, _ in allowed])
+    )
+    if fastest is not None:
+        taken = fastest
+        found += [] if any(each == taken for each, _ in found) else [(taken, taken.cost(kernel, target))]
     kernel.schedule = taken.attribute()
     # As code will read it: its options are numbers, also where they were found from sizes of run time.
     kernel.interface = type(taken).of(kernel.schedule).interface(kernel)
-    return Choice(kernel.sym_name.data, form, tuple(found), taken)
+    return Choice(kernel.sym_name.data, form, tuple(found), taken, fastest is not None)
+
+
+def _found(wanted: ScheduleAttr, kernel: KernelOp, target: Target, candidates: list[AnySchedule]) -> AnySchedule | None:
+    """The candidate, or a neighbour of one, that an attribute stands for."""
+    alike = [each for each in candidates if each.name == wanted.kind.data]
+    neighbours = (neighbour for each in alike for neighbour in each.neighbours(kernel, target))
+    return next((each for each in (*alike, *neighbours) if each.attribute() == wanted), None)

@@ -21,6 +21,7 @@ import numpy as np
 from ..config import EngineConfig
 from ..file_cache import FileCache, key_of
 from ..machine_facts import cache_bytes
+from ..tuning_store import TuningStore
 from .cpus import host_cpu
 from .records import Writer
 
@@ -112,9 +113,10 @@ def _versions() -> list[str]:
 
 
 def machine_text() -> str:
-    """This machine, as far as code hangs on it."""
+    """This machine, as far as code hangs on it, and what was measured of kernels on it."""
     cpu = host_cpu()
-    return json.dumps([cpu.architecture, cpu.model, sorted(cpu.flags), cache_bytes(2)])
+    tuned = TuningStore.of(cpu.model).digest()
+    return json.dumps([cpu.architecture, cpu.model, sorted(cpu.flags), cache_bytes(2), tuned])
 
 
 def options_text(config: EngineConfig, best: Mapping[str, Sequence[int]] | None = None) -> str:

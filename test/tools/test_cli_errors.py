@@ -163,6 +163,6 @@ def test_interrupting_is_one_line(model: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_help_names_every_command() -> None:
     text = told("--help")
-    assert all(command in text for command in ("run", "plan", "bench", "compare", "machine", "demo"))
-    for command in ("run", "plan", "bench", "compare", "machine", "demo"):
+    assert all(command in text for command in ("run", "plan", "bench", "compare", "machine", "tune", "demo"))
+    for command in ("run", "plan", "bench", "compare", "machine", "tune", "demo"):
         assert "--help" in told(command, "--help") and told(command, "-h") == told(command, "--help")

@@ -58,6 +58,11 @@ class Schedule(ABC, Generic[Machine]):
         Raises CompileError where the kernel's body isn't what its form says, or no way of any kind has code for it.
         """
 
+    def neighbours(self, kernel: KernelOp, target: Machine) -> Iterator[Self]:
+        """The same way with other options near these, which only a tuner looks at: it measures what is faster."""
+        del kernel, target
+        return iter(())
+
     @abstractmethod
     def cost(self, kernel: KernelOp, target: Machine) -> float:
         """Seconds that a call of the kernel takes on one core, as far as the target's limits tell."""

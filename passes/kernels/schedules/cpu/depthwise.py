@@ -11,7 +11,7 @@ tall.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from typing_extensions import override
@@ -81,6 +81,16 @@ class Depthwise(Schedule[CpuAttr]):
         wanted = ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // row_groups))
         yield cls(rows, columns, lanes, chunks, panels.runs_inline(form))
+
+    @override
+    def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
+        """Tiles of one row less, and of fewer pixels in a row, where there are several."""
+        if self.tile_rows > 1:
+            yield replace(self, tile_rows=self.tile_rows - 1)
+            yield replace(self, tile_rows=1)
+        for columns in (self.tile_columns - 1, self.tile_columns // 2):
+            if columns > 0:
+                yield replace(self, tile_columns=columns)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -13,7 +13,7 @@ two, which takes more registers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
@@ -45,7 +45,7 @@ from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
-from ..schedule import Count, Schedule, TileSize
+from ..schedule import LARGEST_TILE, Count, Schedule, TileSize
 from ..scratch import CACHE_LINE, ScratchLayout
 
 # Epilogues of more operations than this run in a second pass over the tile instead of once per register: code
@@ -114,6 +114,23 @@ class Panels(Schedule[CpuAttr]):
         block = _block(form, mr, size, target) if form.prologue else 0
         band = _band(form, form.pool, size, target) if form.pool is not None else 0
         yield cls(mr, nr, lanes, runs_inline(form), prefetch, block, band)
+
+    @override
+    def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
+        """Panels of one and of four registers, with as many rows as are left for sums; and without asking ahead.
+
+        LLVM makes no code worth having of three.
+        """
+        root = contraction_form(kernel).root
+        if self.block or self.band:  # made for these rows
+            return
+        registers = target.registers.data - _beside_sums(root, target) + 2
+        for columns in (1, 4):
+            rows = (registers - columns) // columns
+            if rows >= 1 and columns * self.lanes <= LARGEST_TILE:
+                yield replace(self, mr=rows, nr=columns * self.lanes)
+        if self.prefetch:
+            yield replace(self, prefetch=0)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
