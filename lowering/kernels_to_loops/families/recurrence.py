@@ -7,7 +7,8 @@
                 products = r h                                  a few panels at a time, sums in registers
                 c, h, .. = cell(from_input[step], products)     vectors of hidden units
 
-The recurrence is bound by reading r once per step, so what counts is that its panels are read in order.
+The recurrence is bound by reading r once per step. Every other step reads its panels from the last to the first, so
+that a cache which holds a part of r still has it: always in one order, each panel would be gone when its turn comes.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ class _Writer:
         def step(t: Index, _: Sequence[SSAValue]) -> None:
             time = self._time(t, block.direction)
             for phase in self.phases:
-                self._recurrent_product(phase, block)
+                self._recurrent_product(phase, block, t)
                 self._cell(phase, block, time)
 
         b.loop(0, self.steps, step)
@@ -269,14 +270,14 @@ class _Writer:
 
         b.loop(0, rows, element)
 
-    def _recurrent_product(self, phase: CellPhase, block: _Block) -> None:
-        """products = r state, for the panels that hold the phase's gates."""
+    def _recurrent_product(self, phase: CellPhase, block: _Block, t: Index) -> None:
+        """products = r state in step `t`, for the panels that hold the phase's gates."""
         b, size = self.b, self.hidden * self.nr
         at = b.mul(block.direction, self.panels * size)
         panels = b.view(self.recurrence, at, [self.panels, self.hidden, self.nr], [size, self.nr, 1])
         first = phase.gates.start * self.hidden // self.nr
         last = -(-phase.gates.stop * self.hidden // self.nr)
-        given = [panels, self.scratch[phase.source], self.scratch["products"]]
+        given = [panels, self.scratch[phase.source], self.scratch["products"], b.index(b.rem(t, 2))]
         key = ("recurrent_product", block.rows, phase.gates.start)
         if key not in self.functions:
             name = f"recurrent_product_{block.rows}_{phase.gates.start}"
@@ -285,9 +286,9 @@ class _Writer:
         self.k.call_helper(self.functions[key], given)
 
     def _product_function(self, name: str, types: Sequence[Attribute], rows: int, first: int, last: int) -> func.FuncOp:
-        """(panels, state, products): panels from `first` to before `last`."""
+        """(panels, state, products, back): panels from `first` to before `last`, the last ones first if `back` is 1."""
         function, b = self.k.helper(name, types)
-        panels, state, products = function.body.block.args[:3]
+        panels, state, products, back = function.body.block.args[:4]
         vector = VectorType(self.element, [self.nr])
 
         def tile(panel: Index, count: int, start: Index, height: int) -> None:
@@ -312,8 +313,15 @@ class _Writer:
                     step=some.rows,
                 )
 
-        grouped = first + (last - first) // self.at_once * self.at_once
-        b.loop(first, grouped, lambda panel, _: group(panel, self.at_once), step=self.at_once)
+        groups = (last - first) // self.at_once
+        grouped = first + groups * self.at_once
+        turned = b.mul(back, groups - 1)
+
+        def whole(number: Index, _: Sequence[SSAValue]) -> None:
+            index = b.add(b.mul(number, b.sub(1, b.mul(back, 2))), turned)
+            group(b.add(b.mul(index, self.at_once), first), self.at_once)
+
+        b.loop(0, groups, whole)
         if grouped < last:
             group(grouped, last - grouped)
         b.ret()
