@@ -27,8 +27,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .graph.packing import PACKINGS, Packing
+from .graph.packing import Packing
 from .graph.structure import SpeaksOfKernel
+from .graph.unpack import PACKINGS
 
 
 @irdl_attr_definition
@@ -117,7 +118,7 @@ class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
 
 @irdl_attr_definition
 class PackingAttr(_KindAndOptions, ParametrizedAttribute):
-    """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/packing.py)."""
+    """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/unpack.py)."""
 
     name = "kernel.packing"
     kind: StringAttr

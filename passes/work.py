@@ -18,12 +18,12 @@ from ..dialects.graph.base import ElementwiseOp, ReductionOp
 from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
 from ..dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from ..dialects.graph.linear_attention import LinearAttentionOp
-from ..dialects.graph.packing import UnpackOp
 from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
 from ..dialects.graph.regions import RoiAlignOp
 from ..dialects.graph.sampling import SampleOp
 from ..dialects.graph.selection import TopKOp
 from ..dialects.graph.structure import ConstantOp, KernelOp
+from ..dialects.graph.unpack import UnpackOp
 from ..dialects.graph.values import numpy_dtype, shape_of
 from ..dialects.graph.windows import PoolOp
 from ..dialects.symbolic.sizes import now

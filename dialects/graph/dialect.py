@@ -35,7 +35,6 @@ from .indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp,
 from .linear_attention import LinearAttentionOp
 from .movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from .normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from .packing import UnpackOp
 from .patches import Col2ImOp
 from .quantization import DequantizeOp, QuantizeOp
 from .recurrence import GruOp, LstmOp, RnnOp
@@ -87,6 +86,7 @@ from .unary import (
     TanhOp,
     TanOp,
 )
+from .unpack import UnpackOp
 from .windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 
 Graph = Dialect(

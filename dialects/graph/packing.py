@@ -1,8 +1,8 @@
 """Packed weights: how a weight's elements are laid out for code that reads `nr` columns at a time.
 
 Each packing is one class here: the shape it gives, the packing and its inverse in numpy, and as graph ops for a
-weight that is computed. `graph.unpack` states at tensor level that a packed array means the plain one. The last panel
-is padded with zeros.
+weight that is computed. `graph.unpack` (unpack.py) states at tensor level that a packed array means the plain one. The
+last panel is padded with zeros. Transformed filters have a file of their own, winograd.py.
 """
 
 from __future__ import annotations
@@ -15,24 +15,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, LocationAttr, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
 
 from ..byte_dot import GROUP
-from .base import GraphOp, require
+from .base import require
 from .movement_steps import Steps
-from .values import (
-    AnyTensor,
-    Array,
-    element_type_of_value,
-    flag_attr,
-    ints,
-    ints_attr,
-    shape_of,
-    string_attr,
-    tensor,
-)
+from .values import Array
 
 
 @dataclass(frozen=True)
@@ -327,13 +315,6 @@ class ByteConvPacking(ConvPacking):
         return _to_byte_panels_by_ops(steps, self.nr)
 
 
-PACKINGS: dict[str, type[Packing]] = {
-    each.kind: each
-    for each in (PanelPacking, ConvPacking, DepthwisePacking, FilterPacking, BytePanelPacking, ByteConvPacking)
-}
-"""The packings there are, by kind."""
-
-
 def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None) -> Array:
     """[..., K, N] -> [..., ceil(N / nr), K, nr], where `leading` dimensions come first and K may be several.
 
@@ -395,61 +376,3 @@ def _to_byte_panels_by_ops(steps: Steps, nr: int) -> list[Operation]:
     steps.transpose((*range(rank), rank + 1, rank, rank + 3, rank + 2, rank + 4))
     steps.reshape((*first, panels, runs * rows, nr))
     return steps.ops
-
-
-@irdl_op_definition
-class UnpackOp(GraphOp):
-    """The plain weight that a packed one means.
-
-    "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "conv_panels": [g, ceil(Cout
-    / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "byte_panels" and "byte_conv_panels": the same with
-    the depth made up to whole groups, in which a column's bytes lie side by side; "depthwise": [ceil(C / nr), kernel,
-    nr] -> [C, 1, kernel...]; "filters": [g, kernel * Cin / g, Cout / g], or with the last two `transposed`, -> [Cout,
-    Cin / g, kernel...].
-    """
-
-    name = "graph.unpack"
-
-    packed = operand_def()
-    kind = prop_def(StringAttr)
-    shape = prop_def(DenseArrayBase[IntegerType])
-    transposed = opt_prop_def(UnitAttr)
-    result = result_def()
-
-    def __init__(
-        self,
-        packed: SSAValue | Operation,
-        kind: str,
-        shape: Sequence[int],
-        transposed: bool = False,
-        location: LocationAttr | None = None,
-    ):
-        properties = {
-            "kind": string_attr(kind),
-            "shape": ints_attr(shape),
-            "transposed": flag_attr(transposed),
-        }
-        self._build((packed,), properties, location)
-
-    @classmethod
-    def of(cls, packed: SSAValue, packing: Packing, shape: Sequence[int]) -> UnpackOp:
-        """The weight of that shape that `packed` means."""
-        return cls(packed, packing.kind, shape, bool(getattr(packing, "transposed", False)))
-
-    @property
-    def packing(self) -> Packing:
-        """How the weight is packed."""
-        return PACKINGS[self.kind.data].of_packed(shape_of(self.packed), self.transposed is not None)
-
-    @override
-    def infer_types(self) -> Sequence[AnyTensor]:
-        kind, packed = self.kind.data, shape_of(self.packed)
-        require(kind in PACKINGS, f'kind is one of {", ".join(PACKINGS)}, got "{kind}"')
-        require(len(packed) >= 3 and packed[0] >= 1 and packed[-1] >= 1, f"{list(packed)} is no packed shape")
-        wanted = self.packing.packed_shape(ints(self.shape))
-        require(packed == wanted, f"packed shape {list(packed)} instead of {list(wanted)}")
-        return [tensor(element_type_of_value(self.packed), ints(self.shape))]
-
-    @override
-    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
-        return (self.packing.unpack(arrays[0], ints(self.shape)),)

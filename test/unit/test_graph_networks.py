@@ -12,8 +12,9 @@ from graph_cases import check, random, run
 from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph.attention import AttentionOp
-from mini_infer.dialects.graph.packing import ConvPacking, DepthwisePacking, PanelPacking, UnpackOp
+from mini_infer.dialects.graph.packing import ConvPacking, DepthwisePacking, PanelPacking
 from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.unpack import UnpackOp
 from mini_infer.dialects.graph.values import Array
 
 QUERY, KEY, VALUE = random(2, 4, 3, 8, seed=1), random(2, 4, 5, 8, seed=2), random(2, 4, 5, 6, seed=3)
@@ -154,7 +155,7 @@ def test_depthwise_panels() -> None:
             "pears",
             (2, 5, 4),
             (5, 7),
-            'filters, byte_panels, byte_conv_panels, got "pears"',
+            'byte_panels, byte_conv_panels, winograd, got "pears"',
         ),
     ],
 )

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.block_weight import UI8, BlockWeightOp
-from ....dialects.graph.packing import UnpackOp
+from ....dialects.graph.unpack import UnpackOp
 from ....passes.kernels.forms.contraction import ContractionForm
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps

@@ -16,8 +16,8 @@ from ....dialects.graph.base import ElementwiseOp, describe
 from ....dialects.graph.block_weight import BlockWeightOp
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.packing import UnpackOp
 from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
+from ....dialects.graph.unpack import UnpackOp
 from ....dialects.graph.values import ints, shape_of
 from ....dialects.graph.windows import MaxPoolOp
 

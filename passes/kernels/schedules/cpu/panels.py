@@ -31,11 +31,11 @@ from .....dialects.graph.packing import (
     ConvPacking,
     Packing,
     PanelPacking,
-    UnpackOp,
     whole_groups,
 )
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.unary import AbsOp, NegOp, ReluOp
+from .....dialects.graph.unpack import UnpackOp
 from .....dialects.graph.values import element_type_of_value, ints, shape_of
 from .....dialects.graph.windows import MaxPoolOp
 from .....dialects.kernel_attributes import InterfaceAttr
