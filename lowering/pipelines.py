@@ -81,6 +81,7 @@ def phases(
     disable_inplace: Sequence[str] = (),
     poison: bool = False,
     integer_products: bool = True,
+    winograd: str = "auto",
     device: str = "cpu",
 ) -> tuple[Phase, ...]:
     """The whole way down, for a device of BELOW.
@@ -89,7 +90,8 @@ def phases(
     With `profile` every kernel is timed. `alignment` and `capacity` of the arena are in bytes; `planner` is a
     strategy of plan-arena, `beam_width` how many partial plans its `beam` keeps; kernels with an op of
     `disable_inplace` write no result over an operand. Without `integer_products`, and on a GPU, products of quantised
-    numbers are of floats.
+    numbers are of floats. `winograd` is "auto", or "compact" where a little slower ways are taken for a lot less memory
+    of weights, or "off" where that schedule is not to be taken.
     With `poison` a buffer's bytes are overwritten when it dies, and every call is a stage of its own.
     """
     strategy = planner if plan_memory else "naive"
@@ -97,6 +99,10 @@ def phases(
     bytes_taken = {"alignment": alignment}
     disabled = {"disable": ",".join(disable_inplace) or None}
     options = {
+        "choose-schedule": {
+            "forbid": "winograd" if winograd == "off" and device == "cpu" else None,
+            "compact": "true" if winograd == "compact" else None,
+        },
         "order-kernels": disabled | bytes_taken,
         "mark-inplace": disabled,
         "elide-copies": bytes_taken,
@@ -111,7 +117,7 @@ def phases(
     graph = GRAPH if integer_products and device == "cpu" else GRAPH.replace("recompose-quantized,", "")
     return (
         Phase("graph", graph if optimize else PLAIN_GRAPH),
-        Phase("kernels", KERNELS if optimize else PLAIN_KERNELS),
+        Phase("kernels", _with_options(KERNELS if optimize else PLAIN_KERNELS, options)),
         Phase("buffers", _with_options(BUFFERS if plan_memory else PLAIN_BUFFERS, options)),
         Phase("arena", _with_options(ARENA, options)),
         *(Phase(level, _with_options(passes, options)) for level, passes in below.items()),

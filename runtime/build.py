@@ -249,5 +249,6 @@ def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:
         disable_inplace=tuple(config.disable_inplace),
         poison=config.check_memory,
         integer_products=config.integer_products,
+        winograd=config.winograd,
         device=device_named(config.place).kind,
     )

@@ -21,11 +21,13 @@ VECTOR_BITS = (128, 256, 512)
 MOST_ALIGNMENT = 2**30  # bytes
 MOST_COMPILERS = 16  # more would wait for parts
 EMULATORS = ("interpreter", "compiled")
+WINOGRAD = ("auto", "compact", "off")
 CPU_OPTIONS = (
     "threads",
     "compile_threads",
     "vector_bits",
     "integer_products",
+    "winograd",
     "profile",
     "enable_dynamic_shapes",
     "caches",
@@ -67,6 +69,9 @@ class EngineConfig:
     integer_products: products of quantised numbers are of integers; off, of the floats that they stand for. CPU only.
     tuned: take what the tuner has measured on this machine (`compile(..., tune=seconds)`, `mini-infer tune`); off,
         kernels are carried out as estimates say, which are the same on every machine of a kind. CPU only.
+    winograd: 3x3 convolutions with fewer multiplications: "auto", where that is faster; "compact", where the larger
+        filters pay, so that a little slower ways are taken for a lot less memory; "off", nowhere. Their sums round
+        more than those of others do. CPU only.
     enable_memory_planning: reuse of memory; off, every intermediate has bytes of its own.
     enable_profiling: time every kernel; read the times with `ExecutionContext.profile`. Not on "cuda-emulated".
     memory_alignment: bytes, a power of two of at least 8; where every buffer of the arena starts.
@@ -93,6 +98,7 @@ class EngineConfig:
     enable_graph_optimization: bool = True
     integer_products: bool = True
     tuned: bool = True
+    winograd: str = "auto"
     enable_memory_planning: bool = True
     enable_profiling: bool = False
     memory_alignment: int = 256
@@ -159,6 +165,8 @@ class EngineConfig:
             raise ConfigError(f"gpu is {self.gpu!r}; it must be one of {', '.join(GPUS)}")
         if self.emulator not in (None, *EMULATORS):
             raise ConfigError(f"emulator is {self.emulator!r}; it must be one of {', '.join(EMULATORS)}")
+        if self.winograd not in WINOGRAD:
+            raise ConfigError(f"winograd is {self.winograd!r}; it must be one of {', '.join(WINOGRAD)}")
         foreign = GPU_OPTIONS if kind == "cpu" else CPU_OPTIONS
         if not self.device.startswith("cuda-emulated"):
             foreign = (*foreign, "emulator")

@@ -12,6 +12,7 @@ from .config import EngineConfig
 DECIDED_BY: dict[str, Level] = {
     "enable_graph_optimization": "kernels",
     "integer_products": "kernels",
+    "winograd": "kernels",
     "threads": "kernels",
     "vector_bits": "kernels",
     "precision": "kernels",

@@ -88,6 +88,12 @@ def conv(m: Model, shape: tuple[int, ...], filters: int, kernel: int, groups: in
     return m(ConvOp(x, weight, m.weight(filters, dtype=dtype), pads=pads, groups=groups, layout="NHWC", **window))
 
 
+def small_filters(m: Model, shape: tuple[int, ...], filters: int) -> SSAValue:
+    """A convolution in f32 that is done by transforms."""
+    weight = m.weight(filters, shape[-1], 3, 3, scale=0.1)
+    return m(ConvOp(m.input(*shape), weight, m.weight(filters), pads=(1, 1, 1, 1), layout="NHWC"))
+
+
 def transposed(m: Model, n: int) -> SSAValue:
     """Half of what is read lies across what is written: square tiles, turned in registers."""
     x, y = m.input(6, n), m.input(n, 6)
@@ -231,5 +237,10 @@ CASES: dict[str, dict[str, Sized]] = {
         ),
         "mean": behind(lambda m, n: m(AvgPoolOp(m.input(2, n, 3, 4, dtype=np.float64), (2, 3), pads=(0, 1, 0, 1)))),
         "neighbours": behind(lambda m, n: m(LrnOp(m.input(1, 4, 2, n, dtype=np.float64), 3))),
+    },
+    "winograd": {
+        "pixels": behind(lambda m, n: small_filters(m, (1, n, n + 3, 20), 24), dtype=np.float32),
+        "channels": behind(lambda m, n: small_filters(m, (2, 8, 8, n), 24), dtype=np.float32),
+        "filters": behind(lambda m, n: small_filters(m, (1, 9, 8, 20), n), dtype=np.float32),
     },
 }

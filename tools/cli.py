@@ -53,6 +53,7 @@ Device = Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda
 Emulator = Annotated[str | None, typer.Option(help="How cuda-emulated runs kernels: interpreter, compiled.")]
 Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Fusion and layout on or off.")]
 Memory = Annotated[bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.")]
+Winograd = Annotated[str, typer.Option(help="3x3 convolutions by fewer products: auto, compact, off.")]
 Strategy = Annotated[str, typer.Option(help="How places are found: auto, pools, greedy-by-size, exact, ...")]
 Files = Annotated[
     list[str] | None,
@@ -71,6 +72,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
         "precision": given.get("precision", "fp32"),
         "gpu": given.get("gpu"),
         "emulator": given.get("emulator"),
+        "winograd": given.get("winograd", "auto"),
         "threads": given["threads"],
         "dims": dims_of(given.get("dim")),
         "shapes": shapes_of(given.get("shape")),
@@ -119,6 +121,7 @@ def run(
     precision: Precision = "fp32",
     gpu: Gpu = None,
     emulator: Emulator = None,
+    winograd: Winograd = "auto",
     optimize: Optimize = True,
     plan_memory: Memory = True,
     repeat: Annotated[int, typer.Option(min=1, help="Inferences to time.")] = 20,
@@ -151,6 +154,7 @@ def run(
             "precision",
             "gpu",
             "emulator",
+            "winograd",
             "threads",
             "optimize",
             "plan_memory",
@@ -236,6 +240,7 @@ def plan(
     device: Device = "cpu",
     precision: Precision = "fp32",
     gpu: Gpu = None,
+    winograd: Winograd = "auto",
     optimize: Optimize = True,
     plan_memory: Memory = True,
 ) -> None:
@@ -302,6 +307,7 @@ def bench(
     precision: Precision = "fp32",
     gpu: Gpu = None,
     emulator: Emulator = None,
+    winograd: Winograd = "auto",
     beside: Annotated[
         str | None,
         typer.Option(metavar="NAME.npz", help="A file beside each model: inputs in.NAME, float64 results f64.NAME."),
@@ -384,6 +390,7 @@ def compare(
     precision: Precision = "fp32",
     gpu: Gpu = None,
     emulator: Emulator = None,
+    winograd: Winograd = "auto",
     tolerance: Annotated[float, typer.Option(help="Largest accepted max|e| / max|reference|.")] = 1e-4,
 ) -> None:
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""

@@ -38,6 +38,7 @@ FLAGS = {
     "shapes": "--shape",
     "specialize": "--specialize",
     "threads": "--threads",
+    "winograd": "--winograd",
 }
 SHOWN = 160  # characters of a line in which something is wrong
 WRONG, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses: model, input or an option's value; command line; Ctrl-C

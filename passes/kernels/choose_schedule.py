@@ -6,16 +6,19 @@ after:   graph.kernel @matmul_0(%a, %w) attributes {form = #kernel.form<"contrac
 
 form-kernels has said what the body computes. Each schedule that is registered for that form and the device of the
 module's `kernel.target` (a portable CPU where there is none) offers candidates with an estimate of their time, and the
-cheapest is taken. `forbid=depthwise` leaves schedules out, `pick=conv_3:direct` says which one a kernel gets.
+cheapest is taken. `forbid=depthwise` leaves schedules out, `pick=conv_3:direct` says which one a kernel gets; with
+`compact`, of those that cost at most COMPACT times as much as the cheapest the one with the smallest weights is taken.
 
 What a tuner measured goes before estimates: a kernel of which the context knows the key (tuned_schedules) gets what is
-written there, as far as it is still among the candidates or their neighbours and nothing forbids it.
+written there, as far as it is still among the candidates or their neighbours and nothing forbids it; with `compact` it
+does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -25,13 +28,20 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
 from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.values import shape_of
 from ...dialects.kernel_attributes import FormAttr, ScheduleAttr
 from ...dialects.symbolic.guards import unguarded
+from ...dialects.symbolic.sizes import now
 from ...dialects.targets import Target, target_of
 from ...dialects.xdsl_repairs import kept_in
 from ..statistics import count
+from .kernel_facts import constant_operands, item_bytes
 from .schedules import AnySchedule, names_of_schedules, schedules_for
 from .tuned import kernel_key, tuned_schedules
+
+COMPACT = 1.4
+"""How many times as long the schedule of a kernel may take for smaller weights. It is chosen so that 3x3 filters are
+transformed for tiles of 4 from pictures of 28 pixels on and for tiles of 2 below, where tiles of 4 gain 0 to 30 %."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,8 @@ class ChooseSchedule(ModulePass):
     """Schedules that are not to be taken."""
     pick: tuple[str, ...] = ()
     """`kernel:schedule`: the schedules of some kernels."""
+    compact: bool = False
+    """Whether smaller weights are worth some time."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -75,7 +87,9 @@ class ChooseSchedule(ModulePass):
             if kernel.schedule is None:
                 tuned = measured.get(kernel_key(kernel, target)) if measured else None
                 with unguarded():  # the code of every schedule is right at all shapes, or notes where it is not
-                    choice = schedule_kernel(kernel, target, forbid=self.forbid, pick=picked.get(name), tuned=tuned)
+                    choice = schedule_kernel(
+                        kernel, target, forbid=self.forbid, pick=picked.get(name), tuned=tuned, compact=self.compact
+                    )
                 choices_of(ctx).append(choice)
                 count(ctx, self.name, "schedules that were measured", choice.tuned)
 
@@ -113,8 +127,11 @@ def schedule_kernel(
     forbid: tuple[str, ...] = (),
     pick: str | None = None,
     tuned: ScheduleAttr | None = None,
+    compact: bool = False,
 ) -> Choice:
     """Gives a kernel the schedule that is `pick`ed, or `tuned`, or the cheapest not forbidden one, and its interface.
+
+    With `compact` that with the smallest weights of those that are not much slower.
 
     Raises CompileError where there is none.
     """
@@ -126,10 +143,12 @@ def schedule_kernel(
         can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"
         where = f"{describe(kernel)} @{kernel.sym_name.data}"
         raise CompileError(f"{where}: no schedule that is allowed carries this {form} out; those that could: {can}")
-    taken, _ = min(allowed, key=lambda each: each[1])
-    fastest = (
-        None if tuned is None or pick is not None else _found(tuned, kernel, target, [each for each, _ in allowed])
-    )
+    taken, least = min(allowed, key=lambda each: each[1])
+    if compact:
+        near = [each for each in allowed if each[1] <= COMPACT * least]
+        taken, _ = min(near, key=lambda each: (_packed_bytes(kernel, each[0]), each[1]))
+    known = None if pick is not None or compact else tuned
+    fastest = None if known is None else _found(known, kernel, target, [each for each, _ in allowed])
     if fastest is not None:
         taken = fastest
         found += [] if any(each == taken for each, _ in found) else [(taken, taken.cost(kernel, target))]
@@ -144,3 +163,14 @@ def _found(wanted: ScheduleAttr, kernel: KernelOp, target: Target, candidates: l
     alike = [each for each in candidates if each.name == wanted.kind.data]
     neighbours = (neighbour for each in alike for neighbour in each.neighbours(kernel, target))
     return next((each for each in (*alike, *neighbours) if each.attribute() == wanted), None)
+
+
+def _packed_bytes(kernel: KernelOp, schedule: AnySchedule) -> int:
+    """Bytes of a kernel's weights as a schedule wants them."""
+    packing = schedule.interface(kernel).packing
+    values = [(value, packing.get(position)) for position, value in enumerate(kernel.arguments)]
+    return sum(
+        now(prod(shape_of(value) if packed is None else packed.packed_shape(shape_of(value)))) * item_bytes(value)
+        for position, (value, packed) in enumerate(values)
+        if position in constant_operands(kernel)
+    )

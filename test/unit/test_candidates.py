@@ -52,6 +52,8 @@ def results(calls: Sequence[Call]) -> list[Array]:
         ("direct", "panels", CASES["panels"]),
         ("direct", "depthwise", CASES["depthwise"]),
         ("panels", "depthwise", CASES["depthwise"]),
+        ("panels", "winograd", ("pixels",)),
+        ("direct", "winograd", CASES["winograd"]),
     ],
 )
 def test_every_candidate_computes_the_same(way: str, cases: str, names: Collection[str]) -> None:

@@ -109,6 +109,8 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ({"disable_inplace": [1]}, r"disable_inplace is \[1\]; it must be a sequence of graph ops"),
         ({"disable_inplace": None}, "disable_inplace is None; it must be a sequence of graph ops"),
         ({"vector_bits": "256"}, "vector_bits is '256'; it must be one of 128, 256, 512"),
+        ({"winograd": "fast"}, "winograd is 'fast'; it must be one of auto, compact, off"),
+        ({"device": "cuda", "winograd": "off"}, "winograd does nothing on the device 'cuda'"),
         ({"vector_bits": 64}, "vector_bits is 64; it must be one of 128, 256, 512"),
         ({"dims": {"rows": -1}}, "dims: 'rows' is -1; it must be an integer of at least 0"),
         ({"shapes": {"x": (4, "n")}}, "shapes: a dimension of 'x' is 'n'; it must be an integer"),

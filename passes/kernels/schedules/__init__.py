@@ -24,6 +24,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "attention": ("attention:Attention",),
         "contraction": (
             "panels:Panels",
+            "winograd:Winograd",
             "rows_before_panels:RowsBeforePanels",
             "blocked_panels:BlockedPanels",
             "depthwise:Depthwise",

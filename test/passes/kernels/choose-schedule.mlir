@@ -1,6 +1,8 @@
 // RUN: mini-opt %s -p choose-schedule | filecheck %s
 // RUN: mini-opt %s -p 'choose-schedule{forbid=panels}' | filecheck %s --check-prefix=FORBID
 // RUN: mini-opt %s -p 'choose-schedule{pick="product:direct"}' | filecheck %s --check-prefix=PICK
+// RUN: mini-opt %s -p 'choose-schedule{compact=true}' | filecheck %s --check-prefix=COMPACT
+// RUN: mini-opt %s -p 'choose-schedule{forbid=winograd}' | filecheck %s --check-prefix=DIRECT
 // RUN: mini-opt %s -p choose-schedule --explain 2>&1 | filecheck %s --check-prefix=EXPLAIN
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 512, registers = 32, l2 = 1048576, threads = 2>} {
@@ -32,6 +34,20 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   graph.kernel @product(%a: tensor<4x64xf32>, %b: tensor<64x32xf32>) -> tensor<4x32xf32> attributes {form = #kernel.form<"contraction">} {
     %m = graph.matmul %a, %b : (tensor<4x64xf32>, tensor<64x32xf32>) -> tensor<4x32xf32>
     graph.yield %m : tensor<4x32xf32>
+  }
+
+  // Tiles of 4 are 16 to a picture, one block; 64 channels are a chunk of 2 panels. The filters are 4 times as large as they were.
+  // CHECK: graph.kernel @conv(
+  // CHECK-SAME: schedule = #kernel.schedule<"winograd", {tile = 4, block = 16, mr = 14, nr = 32, panels = 2, lanes = 16, inline = 1, prefetch = 16}>
+  // CHECK-SAME: packed = [1 : #kernel.packing<"winograd", {nr = 32, tile = 4, panels = 2}>], per_thread = {{[0-9]+}}>
+  // Tiles of 2 take little more time, and less than half of the memory.
+  // COMPACT: graph.kernel @conv(
+  // COMPACT-SAME: schedule = #kernel.schedule<"winograd", {tile = 2, block = 25,
+  // DIRECT: graph.kernel @conv(
+  // DIRECT-SAME: schedule = #kernel.schedule<"panels"
+  graph.kernel @conv(%x: tensor<1x14x14x256xf32>, %w: tensor<256x256x3x3xf32>) -> tensor<1x14x14x256xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
+    %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x14x14x256xf32>, tensor<256x256x3x3xf32>) -> tensor<1x14x14x256xf32>
+    graph.yield %c : tensor<1x14x14x256xf32>
   }
 }
 

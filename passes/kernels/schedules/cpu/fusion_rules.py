@@ -19,7 +19,7 @@ from .....dialects.symbolic.sizes import now
 from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules, weight_of
-from . import depthwise, lrn, panels
+from . import depthwise, lrn, panels, winograd
 
 
 def rules(target: CpuAttr) -> FusionRules:
@@ -72,7 +72,7 @@ class CpuFusionRules(FusionRules):
 
     @override
     def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
-        if not isinstance(root, ConvOp) or _weight_bytes(root) > self._cache:
+        if not isinstance(root, ConvOp) or _weight_bytes(root) > self._cache or winograd.pays(root):
             return False
         has_code = pool.layout.data == "NHWC" and len(shape_of(pool.x)) == 4 and set(ints(pool.dilations)) == {1}
         same = element_type_of_value(pool.x) == element_type_of_value(root.result)

@@ -1,0 +1,295 @@
+"""Winograd's transforms of one tile, a register of channels at a time: functions that a module's kernels share.
+
+    transform_input: for each register of channels:
+        for each row of pixels inside the picture: its columns by B, into the square      (rows outside are zeros)
+        for each column of the square: its rows by B^T, into the matrices of the coordinates
+
+    transform_output: for each register of channels:
+        for each row of coordinates: its columns by A, into the square
+        for each column of results: its rows by A^T, then bias and epilogue, into the picture
+
+The square lies on the stack, in the first-level cache: 36 numbers are too many for registers, and its rows are what
+loops run over, so code is written once for a row. Columns of pixels that lie outside are left out by code for each
+case, of which a row of tiles has few. For the points see dialects/graph/winograd.py; opposite ones share their even
+and their odd terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import VectorType, f32
+from xdsl.ir import Attribute, SSAValue
+
+from ....dialects.graph.winograd import FILTER, POINTS
+from ..instance import CommonFunctions
+from ..writing.arithmetic import Arithmetic, loaded, stored
+from ..writing.builder import Index, LoopBuilder, memref_type
+from .fused_ops import FusedOps
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """Pixels in memory: the place of the first, and how far it is to the next row and column, in elements."""
+
+    place: SSAValue
+    row: Index
+    column: Index
+
+    def window(self, b: LoopBuilder, rows: int, columns: int, channels: Index) -> SSAValue:
+        """A view of [rows, columns, channels]."""
+        return b.view(self.place, 0, [rows, columns, channels], [self.row, self.column, 1])
+
+
+@dataclass(frozen=True)
+class PixelKind:
+    """What code for the pixels of an operand hangs on: whether rows, columns and channels differ, and their type."""
+
+    by_row: bool
+    by_column: bool
+    by_channel: bool
+    element: Attribute
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Where the row of a tile lies in the matrix of coordinate 0, and how far it is to the next matrix, in elements."""
+
+    place: SSAValue
+    next: Index
+
+    def window(self, b: LoopBuilder, tile: int, channels: Index) -> SSAValue:
+        """A view of [row of coordinates, column of coordinates, channels]."""
+        side = tile + FILTER - 1
+        return b.view(self.place, 0, [side, side, channels], [b.mul(self.next, side), self.next, 1])
+
+
+@dataclass(frozen=True)
+class InputTile:
+    """The first pixel of a tile, though it may lie outside of the picture; rows [first, last) of it lie inside."""
+
+    pixels: Pixels
+    first: Index
+    last: Index
+    channels: Index
+    into: Matrices
+
+
+@dataclass(frozen=True)
+class OutputTile:
+    """Sums of a tile, and where its results go, of which so many rows and columns lie in the picture."""
+
+    sums: Matrices
+    out: Pixels
+    operands: tuple[Pixels | None, ...]  # None: the result's own bytes
+    bias: SSAValue | None
+    rows: Index
+    columns: Index
+    channels: Index
+
+
+@dataclass(frozen=True)
+class InputShape:
+    """What code of an input transform is written for: pixels in columns [low, high) lie inside the picture."""
+
+    tile: int
+    lanes: int
+    whole: bool  # whether channels are whole registers
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class OutputShape:
+    """What code of an output transform is written for, beside the epilogue."""
+
+    tile: int
+    lanes: int
+    whole: bool
+    operands: tuple[PixelKind | None, ...]  # None: the result's own bytes
+
+
+class _Terms:
+    """Sums of vectors times constants."""
+
+    def __init__(self, b: LoopBuilder, lanes: int) -> None:
+        self.b, self.m = b, Arithmetic(b, VectorType(f32, [lanes]))
+        self.zero = self.m.constant(0)
+
+    def plus(self, x: SSAValue, factor: float, y: SSAValue) -> SSAValue:
+        """x + factor * y"""
+        if y is self.zero:
+            return x
+        if factor == 1:
+            return y if x is self.zero else self.m.add(x, y)
+        if factor == -1 and x is not self.zero:
+            return self.m.sub(x, y)
+        if x is self.zero:
+            return self.m.mul(self.m.constant(factor), y)
+        return self.b.fma(self.m.constant(factor), y, x)
+
+    def sum(self, *terms: tuple[float, SSAValue]) -> SSAValue:
+        """The sum of terms (factor, vector), the first ones last."""
+        total = self.zero
+        for factor, value in reversed(terms):
+            total = self.plus(total, factor, value)
+        return total
+
+    def to_coordinates(self, tile: int, d: Sequence[SSAValue]) -> list[SSAValue]:
+        """B^T d"""
+        if tile == 2:
+            return [self.sum((-1, d[0]), (1, d[2])), self.sum((1, d[1]), (1, d[2])),
+                    self.sum((-1, d[1]), (1, d[2])), self.sum((-1, d[1]), (1, d[3]))]  # fmt: skip
+        p, q = (POINTS[tile][1], POINTS[tile][3])
+        made = [self.sum((p * p * q * q, d[0]), (-(p * p + q * q), d[2]), (1, d[4]))]
+        for x, other in ((p, q * q), (q, p * p)):
+            even, odd = self.sum((-other, d[2]), (1, d[4])), self.sum((-other, d[1]), (1, d[3]))
+            made += [self.plus(even, x, odd), self.plus(even, -x, odd)]
+        return [*made, self.sum((p * p * q * q, d[1]), (-(p * p + q * q), d[3]), (1, d[5]))]
+
+    def to_results(self, tile: int, s: Sequence[SSAValue]) -> list[SSAValue]:
+        """A^T s"""
+        m = self.m
+        if tile == 2:
+            return [m.add(s[0], m.add(s[1], s[2])), m.add(m.sub(s[1], s[2]), s[3])]
+        p, q = (POINTS[tile][1], POINTS[tile][3])
+        even = m.add(s[1], s[2]), m.add(s[3], s[4])
+        odd = m.sub(s[1], s[2]), m.sub(s[3], s[4])
+        return [
+            m.add(s[0], m.add(*even)),
+            self.sum((q, odd[1]), (p, odd[0])),
+            self.sum((q**2, even[1]), (p**2, even[0])),
+            self.sum((q**3, odd[1]), (p**3, odd[0]), (1, s[5])),
+        ]
+
+
+def _registers(
+    b: LoopBuilder, channels: Index, lanes: int, whole: bool, body: Callable[[Index, Index | None], None]
+) -> None:
+    """`body(first channel, how many of its lanes are channels)` for each register; None: all are."""
+
+    def register(channel: Index, _: Sequence[SSAValue]) -> None:
+        body(channel, None if whole else b.min(b.sub(channels, channel), lanes))
+
+    b.loop(0, channels, register, step=lanes, unrolled=False)
+
+
+def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, told: InputTile) -> None:
+    """B^T d B of a tile of pixels, for each coordinate a row of as many channels as fill registers."""
+    tile, lanes = shape.tile, shape.lanes
+    side = tile + FILTER - 1
+
+    def write(b: LoopBuilder, told: InputTile) -> None:
+        pixels = told.pixels.window(b, side, side, told.channels)
+        into = told.into.window(b, tile, told.channels)
+        square = b.alloca(f32, [side, side, lanes])
+        terms = _Terms(b, lanes)
+
+        def register(channel: Index, valid: Index | None) -> None:
+            def outside(row: Index, _: Sequence[SSAValue]) -> None:
+                for column in range(side):
+                    b.vstore(terms.zero, square, [row, column, 0])
+
+            def inside(row: Index, _: Sequence[SSAValue]) -> None:
+                d = [
+                    b.vload(pixels, [row, column, channel], lanes, valid)
+                    if shape.low <= column < shape.high
+                    else terms.zero
+                    for column in range(side)
+                ]
+                for column, value in enumerate(terms.to_coordinates(tile, d)):
+                    b.vstore(value, square, [row, column, 0])
+
+            def column(column: Index, _: Sequence[SSAValue]) -> None:
+                d = [b.vload(square, [row, column, 0], lanes) for row in range(side)]
+                for row, value in enumerate(terms.to_coordinates(tile, d)):
+                    b.vstore(value, into, [row, column, channel])
+
+            b.loop(0, told.first, outside, unrolled=False)
+            b.loop(told.first, told.last, inside, unrolled=False)
+            b.loop(told.last, side, outside, unrolled=False)
+            b.loop(0, side, column, unrolled=False)
+
+        _registers(b, told.channels, lanes, shape.whole, register)
+
+    common.call(b, f"winograd_{tile}_in_{shape.low}to{shape.high}", shape, told, write)
+
+
+def transform_output(
+    common: CommonFunctions, b: LoopBuilder, shape: OutputShape, epilogue: FusedOps, told: OutputTile
+) -> None:
+    """A^T s A of a tile's sums, with bias and epilogue."""
+
+    def write(b: LoopBuilder, told: OutputTile) -> None:
+        _OutputWriter(b, shape, epilogue, told).write()
+
+    key: Hashable = (shape, epilogue.key)
+    common.call(b, f"winograd_{shape.tile}_out{epilogue.stem}", key, told, write)
+
+
+class _OutputWriter:
+    """The results of a tile being written."""
+
+    def __init__(self, b: LoopBuilder, shape: OutputShape, epilogue: FusedOps, told: OutputTile) -> None:
+        self.b, self.shape, self.epilogue, self.told = b, shape, epilogue, told
+        tile, self.lanes, self.side = shape.tile, shape.lanes, shape.tile + FILTER - 1
+        self.terms = _Terms(b, self.lanes)
+        self.sums = told.sums.window(b, tile, told.channels)
+        self.out = told.out.window(b, tile, tile, told.channels)
+        self.bias = None if told.bias is None else b.view(told.bias, 0, [told.channels], [1])
+        self.operands = {
+            value: self.out if pixels is None else pixels.window(b, tile, tile, told.channels)
+            for value, pixels in zip(epilogue.operands, told.operands, strict=True)
+        }
+        self.kinds = dict(zip(epilogue.operands, shape.operands, strict=True))
+        self.square = b.alloca(f32, [self.side, tile, self.lanes])
+        self.waiting = None if epilogue.inline else b.alloca(f32, [tile, tile, self.lanes])
+
+    def write(self) -> None:
+        _registers(self.b, self.told.channels, self.lanes, self.shape.whole, self._register)
+
+    def _register(self, channel: Index, valid: Index | None) -> None:
+        b, tile, lanes, terms, side = self.b, self.shape.tile, self.lanes, self.terms, self.side
+        bias = None if self.bias is None else b.vload(self.bias, [channel], lanes, valid)
+
+        def by_row(row: Index, _: Sequence[SSAValue]) -> None:
+            s = [b.vload(self.sums, [row, column, channel], lanes) for column in range(side)]
+            for column, value in enumerate(terms.to_results(tile, s)):
+                b.vstore(value, self.square, [row, column, 0])
+
+        def by_column(x: Index, _: Sequence[SSAValue]) -> None:
+            s = [b.vload(self.square, [row, x, 0], lanes) for row in range(side)]
+            for y, value in enumerate(terms.to_results(tile, s)):
+                result = value if bias is None else terms.m.add(value, bias)
+                if self.waiting is not None:
+                    b.vstore(result, self.waiting, [y, x, 0])
+                else:
+                    there = b.compare("slt", y, self.told.rows)
+                    b.when(there, lambda y=y, result=result: self._store(result, y, x, channel, valid))
+
+        def second_pass(y: Index, _: Sequence[SSAValue]) -> None:
+            def pixel(x: Index, _: Sequence[SSAValue]) -> None:
+                assert self.waiting is not None
+                self._store(b.vload(self.waiting, [y, x, 0], lanes), y, x, channel, valid)
+
+            b.loop(0, self.told.columns, pixel, unrolled=False)
+
+        b.loop(0, side, by_row, unrolled=False)
+        b.loop(0, self.told.columns, by_column, unrolled=False)
+        if self.waiting is not None:
+            b.loop(0, self.told.rows, second_pass, unrolled=False)
+
+    def _store(self, value: SSAValue, y: Index, x: Index, channel: Index, valid: Index | None) -> None:
+        """The epilogue of one pixel's sums, and its result."""
+        b, lanes = self.b, self.lanes
+
+        def load(operand: SSAValue) -> SSAValue:
+            window, kind = self.operands[operand], self.kinds[operand]
+            at = [y if kind is None or kind.by_row else 0, x if kind is None or kind.by_column else 0]
+            if kind is None or kind.by_channel:
+                return loaded(b, b.vload(window, [*at, channel], lanes, valid))
+            return b.splat(loaded(b, b.load(window, [*at, 0])), lanes)
+
+        result = self.epilogue.emit(b, value, lanes, load)
+        b.vstore(stored(b, result, memref_type(self.out).element_type), self.out, [y, x, channel], valid)

@@ -1,0 +1,241 @@
+"""3x3 convolutions by transforms: all sizes, borders, channels and epilogues, judged by float64 beside direct sums."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import cycle, product
+from typing import Any
+
+import numpy as np
+import pytest
+from graph_runs import Case, Model, Target, build, check, compiled, execute
+from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import VerifyException
+
+import mini_infer as mi
+from mini_infer.dialects.errors import CompileError
+from mini_infer.dialects.graph.activation import GeluOp
+from mini_infer.dialects.graph.contraction import ConvOp
+from mini_infer.dialects.graph.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.structure import KernelOp
+from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp
+from mini_infer.dialects.graph.unpack import UnpackOp
+from mini_infer.dialects.graph.values import shape_of
+from mini_infer.dialects.graph.winograd import POINTS, WinogradPacking
+from mini_infer.dialects.kernel_attributes import ScheduleAttr
+from mini_infer.dialects.targets import cpu_of
+from mini_infer.lowering import pipelines
+from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+from mini_infer.passes.kernels.schedules.cpu import winograd
+from mini_infer.passes.kernels.schedules.cpu.winograd import Winograd
+from mini_infer.passes.memory.analysis.buffers import interface_of
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.cpu import emit_assembly
+from mini_infer.runtime.targets import machine_of, target_attribute
+
+TARGETS = (Target(512, 1), Target(512, 2), Target(256, 2), Target(128, 1))
+PADS = [(1, 1, 1, 1), (0, 0, 0, 0), (0, 1, 2, 1), (4, 0, 1, 3), (2, 2, 0, 5)]
+CHANNELS = [(1, 3), (3, 16), (16, 20), (20, 64), (64, 70), (70, 1)]
+
+
+def conv(m: Model, x: SSAValue, filters: int, pads: Sequence[int] = (1, 1, 1, 1), bias: bool = True) -> SSAValue:
+    channels = shape_of(x)[-1]
+    weight = m.weight(filters, channels, 3, 3, scale=(9 * channels) ** -0.5)
+    return m(ConvOp(x, weight, m.weight(filters) if bias else None, pads=tuple(pads), layout="NHWC"))
+
+
+def plain(shape: tuple[int, ...], filters: int, pads: Sequence[int] = (1, 1, 1, 1), bias: bool = True) -> Case:
+    return lambda m: conv(m, m.input(*shape), filters, pads, bias)
+
+
+def residual(m: Model) -> SSAValue:
+    """The sum is written over the second input."""
+    y = conv(m, m.input(2, 9, 10, 20), 36)
+    return m(ReluOp(m(AddOp(y, m(ReluOp(m.input(2, 9, 10, 36)))))))
+
+
+def broadcast(m: Model) -> SSAValue:
+    """Operands with one element per channel, per row and per picture."""
+    y = conv(m, m.input(2, 6, 7, 16), 20, bias=False)
+    y = m(MulOp(y, m.input(1, 1, 1, 20)))
+    return m(AddOp(m(MulOp(y, m.input(2, 1, 1, 1))), m.input(1, 6, 1, 1)))
+
+
+def long(m: Model) -> SSAValue:
+    """Too long an epilogue for registers."""
+    y = conv(m, m.input(1, 11, 5, 16), 33)
+    return m(MulOp(m(GeluOp(y)), m(SigmoidOp(y))))
+
+
+def of_itself(m: Model) -> SSAValue:
+    """What the convolution reads may not be written over."""
+    x = m(ReluOp(m.input(1, 12, 12, 16)))
+    return m(AddOp(conv(m, x, 16), x))
+
+
+def sizes() -> Iterator[Case]:
+    """Pictures of 1 to 17 rows and columns, with paddings and channels in turn."""
+    others = cycle(product(PADS, CHANNELS, (1, 3)))
+    for height in range(1, 18):
+        for width in (height, 18 - height):
+            pads, (channels, filters), batch = next(others)
+            if height + pads[0] + pads[2] >= 3 and width + pads[1] + pads[3] >= 3:
+                yield plain((batch, height, width, channels), filters, pads, bias=batch == 1)
+
+
+CASES = [*sizes(), residual, broadcast, long, of_itself, plain((1, 5, 6, 1100), 8), plain((1, 2, 2, 64), 48)]
+
+
+@pytest.fixture(params=sorted(POINTS))
+def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Every convolution that can be is transformed with this tile."""
+
+    def cost(self: Winograd, *_: object) -> float:
+        return 0.0 if self.tile == request.param else 1.0
+
+    monkeypatch.setattr(Winograd, "cost", cost)
+    return request.param
+
+
+@pytest.mark.thinned(3)
+@pytest.mark.parametrize("part", range(4))
+def test_every_size_border_and_epilogue(tile: int, part: int) -> None:
+    for run in check(CASES[part::4], TARGETS[part], TARGETS[part - 1], bound=1e-5):
+        assert "winograd" in run.schedules
+        assert set(run.schedules) <= {"winograd", "map"}
+
+
+def fits_none(_: object) -> bool:
+    return False
+
+
+@pytest.mark.parametrize("channels", [16, 64, 512])
+def test_the_error_is_at_most_four_times_that_of_direct_sums(tile: int, channels: int) -> None:
+    def error(m: Model) -> float:
+        plan, _ = compiled(m, Target(512, 1))
+        (got,) = execute(plan, m.inputs).values()
+        (wide,) = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64).values()
+        return float(np.abs(got - wide).max() / np.abs(wide).max())
+
+    m = build([plain((1, 14, 14, channels), 64)])
+    found = error(m)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(winograd, "fits", fits_none)
+        direct = error(m)
+    assert found <= 4 * max(direct, 5e-7)
+
+
+def test_a_result_takes_the_place_of_a_residual_and_of_no_input(tile: int) -> None:
+    def inplace(case: Case) -> dict[str, Any]:
+        (run,) = check([case], Target(512, 1), bound=1e-5)
+        kernels = [run.kernel(name) for name in run.names if name.startswith("conv")]
+        return {kernel.sym_name.data: interface_of(kernel).inplace_pairs for kernel in kernels}
+
+    assert inplace(residual) == {"conv_relu_0": [(3, 0)]}
+    assert inplace(of_itself) == {"conv_add_0": []}
+
+
+def test_batches_of_run_time() -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    random = np.random.default_rng(0)
+    weight = (random.standard_normal((64, 64, 3, 3)) / 24).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1], name="conv")
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64, 14, 14])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 64, 14, 14])],
+        [onnx.numpy_helper.from_array(weight, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    profile = mi.OptimizationProfile(dims={"n": (1, 2, 5)})
+    engine = mi.compile(model, threads=2, profile=profile)
+    assert any(call.kernel.startswith("conv") for call in engine.plan.calls)
+    for batch in (1, 2, 5):
+        x = random.standard_normal((batch, 64, 14, 14)).astype(np.float32)
+        fixed = mi.compile(model, threads=1, dims={"n": batch})
+        np.testing.assert_allclose(engine({"x": x})["y"], fixed({"x": x})["y"], rtol=0, atol=2e-5)
+
+
+CPUS = ["x86_64-linux-gnu:znver5", "x86_64-linux-gnu:x86-64-v3", "aarch64-linux-gnu:neoverse-n1"]
+FUNCTION = re.compile(r"^(winograd_\d_(?:in|out)\w*):\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
+SPILLED = re.compile(r"-byte Folded (?:Spill|Reload)|-byte (?:Spill|Reload)")
+VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_no_vector_is_spilled(tile: int, cpu: str) -> None:
+    """What a transform keeps on the stack is its square alone."""
+    m = build([plain((1, 14, 14, 64), 64), plain((1, 14, 14, 20), 20)])
+    m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), cpu)
+    pipelines.run_phases(m.ctx, m.module, pipelines.phases())
+    text = emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module)))
+    functions = dict(FUNCTION.findall(text))
+    assert {name[:13] for name in functions} >= {f"winograd_{tile}_in", f"winograd_{tile}_ou"}
+    for name, body in functions.items():
+        spills = [line for line in body.splitlines() if SPILLED.search(line) and VECTOR.search(line)]
+        assert not spills, f"{name}: {spills}"
+
+
+@pytest.mark.parametrize("tile", sorted(POINTS))
+@pytest.mark.parametrize("shape", [(6, 3), (33, 5), (16, 1), (70, 64)])
+def test_packed_filters_mean_what_they_were(tile: int, shape: tuple[int, int]) -> None:
+    packing = WinogradPacking(8, tile, 2)
+    weight = np.random.default_rng(0).standard_normal((*shape, 3, 3)).astype(np.float32)
+    packed = packing.pack(weight)
+    assert packed.shape == packing.packed_shape(weight.shape)
+    np.testing.assert_array_equal(packing.pack(weight, np.full_like(packed, np.nan)), packed)
+    np.testing.assert_allclose(packing.unpack(packed, weight.shape), weight, rtol=0, atol=4e-7 * np.abs(weight).max())
+    step = packing.rows(weight.shape)
+    parts = [packing.pack(weight[at : at + step]) for at in range(0, len(weight), step)]
+    np.testing.assert_array_equal(np.concatenate(parts), packed)
+    m = Model()
+    unpack = UnpackOp.of(m.input(*packed.shape), packing, weight.shape)
+    assert unpack.packing == packing
+    assert shape_of(unpack.result) == weight.shape
+
+
+def test_what_there_is_no_packing_or_schedule_for() -> None:
+    with pytest.raises(VerifyException, match=r"transformed filters are 3x3, not of shape \[4, 4, 5, 5\]"):
+        WinogradPacking(8, 2, 1).packed_shape((4, 4, 5, 5))
+    with pytest.raises(VerifyException, match="tiles of 3; there are 2 and 4"):
+        WinogradPacking(8, 3, 1).packed_shape((4, 4, 3, 3))
+    with pytest.raises(VerifyException, match="25 coordinates; there are 16 or 36"):
+        WinogradPacking.of_packed((1, 25, 1, 4, 8), False)
+    with pytest.raises(CompileError, match="filters that are computed are not transformed"):
+        WinogradPacking(8, 2, 1).ops(Model().input(4, 4, 3, 3))
+    options = {"tile": 3, "block": 4, "mr": 2, "nr": 8, "panels": 1, "lanes": 4, "inline": 1}
+    with pytest.raises(CompileError, match="the schedule 'winograd' has tile = 3; it must be 2 or 4"):
+        Winograd.of(ScheduleAttr.of("winograd", **options))
+
+
+def chosen(pixels: int, channels: int, **options: Any) -> tuple[str, int]:
+    """The schedule of a convolution with as many filters as channels, and its tile."""
+    m = build([plain((1, pixels, pixels, channels), channels)])
+    m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), "x86_64-linux-gnu:znver5")
+    down = [phase for phase in pipelines.phases(**options) if phase.level == "kernels"]
+    pipelines.run_phases(m.ctx, m.module, down)
+    (kernel,) = [op for op in m.module.ops if isinstance(op, KernelOp)]
+    assert isinstance(kernel.schedule, ScheduleAttr)
+    return kernel.schedule.kind.data, kernel.schedule.numbers().get("tile", 0)
+
+
+@pytest.mark.parametrize(
+    ("pixels", "channels", "auto", "compact"),
+    [
+        (224, 3, 0, 0),
+        (56, 64, 4, 4),
+        (28, 128, 4, 4),
+        (14, 256, 4, 2),
+        (14, 512, 4, 2),
+        (7, 512, 2, 2),
+    ],
+)
+def test_where_it_is_taken(pixels: int, channels: int, auto: int, compact: int) -> None:
+    assert chosen(pixels, channels) == ("winograd" if auto else "panels", auto)
+    assert chosen(pixels, channels, winograd="compact") == ("winograd" if compact else "panels", compact)
+    assert chosen(pixels, channels, winograd="off") == ("panels", 0)
