@@ -31,6 +31,10 @@ FILTER = 3
 POINTS: dict[int, tuple[float, ...]] = {2: (0, 1, -1), 4: (0, 5 / 8, -5 / 8, 3 / 2, -3 / 2)}
 """Rows and columns of a tile of results, and its points beside infinity: 0, and pairs of opposite ones."""
 
+MOST_PRODUCTS = 200_000
+"""Multiplications of a product of filters and transform: for larger ones libraries start threads, which took eight
+times as long as the product of one."""
+
 
 def filter_transform(tile: int) -> Array:
     """G of tiles of so many rows and columns, [tile + 2, 3] in float64."""
@@ -79,12 +83,17 @@ class WinogradPacking(Packing):
         inputs, wide = weight.shape[1], self.panels * self.nr
         g = filter_transform(self.tile)
         both = np.kron(g, g)
-        for first, chunk in zip(range(0, len(weight), wide), packed, strict=True):
-            filters = weight[first : first + wide]
-            taps = np.zeros((FILTER * FILTER, inputs, wide))
-            taps[..., : len(filters)] = filters.reshape(len(filters), inputs, -1).transpose(2, 1, 0)
-            made = both @ taps.reshape(len(taps), -1)
-            chunk[...] = made.reshape(self.coordinates, inputs, self.panels, self.nr).swapaxes(1, 2)
+        step = max(1, MOST_PRODUCTS // (both.size * wide))
+        taps = np.zeros((FILTER * FILTER, step, wide))
+        made = np.empty((self.coordinates, step, self.panels, self.nr))
+        for start, chunk in zip(range(0, len(weight), wide), packed, strict=True):
+            filters = weight[start : start + wide].reshape(-1, inputs, FILTER * FILTER)
+            taps[..., len(filters) :] = 0
+            for first in range(0, inputs, step):
+                some = filters[:, first : first + step].transpose(2, 1, 0)
+                taps[:, : some.shape[1], : len(filters)] = some
+                np.matmul(both, taps.reshape(len(taps), -1), out=made.reshape(len(made), -1))
+                chunk[:, :, first : first + step] = made[:, : some.shape[1]].swapaxes(1, 2)
         return packed
 
     @override
