@@ -25,7 +25,7 @@ from ..dialects.graph.selection import TopKOp
 from ..dialects.graph.structure import ConstantOp, KernelOp
 from ..dialects.graph.unpack import UnpackOp
 from ..dialects.graph.values import numpy_dtype, shape_of
-from ..dialects.graph.windows import PoolOp
+from ..dialects.graph.windows import MaxPoolOp, PoolOp
 from ..dialects.symbolic.sizes import now
 from ..dialects.targets import CpuAttr
 
@@ -151,8 +151,15 @@ def products(op: Operation) -> int:
 
 
 def repeats_for_shares(kernel: KernelOp) -> bool:
-    """Whether each share of a kernel looks through all of an operand: the fewer, the less is done in all."""
-    return any(isinstance(op, ScatterNdOp | ScatterElementsOp) for op in kernel.body.block.ops)
+    """Whether each share of a kernel does something over again, so that less is done in all the fewer there are.
+
+    A scatter looks through all indices for its part, and a pool behind a convolution needs rows of the one before.
+    """
+    ops = list(kernel.body.block.ops)
+    scatters = any(isinstance(op, ScatterNdOp | ScatterElementsOp) for op in ops)
+    pools = (op for op in ops if isinstance(op, MaxPoolOp))
+    overlap = any(op.kernel.get_values()[0] > op.strides.get_values()[0] for op in pools)
+    return scatters or (overlap and any(isinstance(op, ConvOp) for op in ops))
 
 
 def read_seconds(nbytes: int, target: CpuAttr) -> float:
