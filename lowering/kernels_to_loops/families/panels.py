@@ -8,6 +8,8 @@ the left and right border have functions of their own that leave out the taps ou
     for item in this thread's share:                    item = (right-hand side, panel, pixel row)
         tiles(a, panel, bias, epilogue operands, out, how many, and every stride)
 
+Where rows are shared out and not panels, a thread has its share of the items of each panel.
+
 A right-hand side that is not a weight is packed a panel at a time into the thread's scratch; then an item is a
 (right-hand side, panel) and the rows are an inner loop. So it is with weights of few bits: see block_weights.py. What
 is fused in front of the left-hand side, and a pool behind a convolution, have loops of their own: see
@@ -54,12 +56,12 @@ def lower(k: KernelInstance, rows_first: bool = False) -> None:
         if form.blocks is not None:
             write_with_blocks(k, tiling, form, epilogue, form.blocks)
         elif form.unpack is not None:
-            weight = k.buffers.index(argument_buffer(k, form.rhs))
+            weight, by_rows = k.buffers.index(argument_buffer(k, form.rhs)), k.schedule_as(Panels).by_rows
 
             def write(k: KernelInstance, tiling: Tiling) -> None:
-                _write_packed(k, TileCalls(k, tiling, form, epilogue), weight, rows_first)
+                _write_packed(k, TileCalls(k, tiling, form, epilogue), weight, rows_first, by_rows)
 
-            k.outlined("rows" if rows_first else "panels", tiling, (weight, epilogue.key), write)
+            k.outlined("rows" if rows_first else "panels", tiling, (weight, epilogue.key, by_rows), write)
         else:
             _write_computed(k, tiling, form, epilogue)
 
@@ -84,7 +86,7 @@ def site_of(
     return Site(tuple(rhs), panel, tuple(row), k.places[weight], b.mul(block, b.mul(tiling.depth, tiling.nr)))
 
 
-def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: bool) -> None:
+def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: bool, by_rows: bool) -> None:
     """One flat loop over all tiles; a panel's tiles, or those of a row, follow each other: it stays in the cache."""
     b, tiling, nest = k.b, calls.tiling, calls.nest
     rows, tiles, rank = nest.pixels[:-1], tiles_of(b, nest), len(nest.outer)
@@ -92,6 +94,16 @@ def _write_packed(k: KernelInstance, calls: TileCalls, weight: int, rows_first: 
     def site(rhs: Sequence[Index], panel: Index, row: Sequence[Index]) -> Site:
         return site_of(k, tiling, weight, rhs, panel, row)
 
+    if by_rows and not rows_first:
+
+        def all_rows(panel: Index, _: Sequence[SSAValue]) -> None:
+            def some(row: Index, first: Index, last: Index) -> None:
+                calls.strips(site((), panel, b.delinearize(row, rows)), first, last)
+
+            k.runs(b.product(rows), tiles, some)
+
+        b.loop(0, tiling.panels, all_rows)
+        return
     if rows_first and not rows:  # a tile is one
         sizes = [*nest.outer, tiles]
 

@@ -28,6 +28,22 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     graph.yield %m : tensor<9x32xf32>
   }
 
+  // A left-hand side that is larger than its weights: threads share out its 25 tiles, and each reads all weights.
+  // CHECK: graph.kernel @tall
+  // CHECK-SAME: prefetch = 16, by_rows = 1}>
+  graph.kernel @tall(%a: tensor<350x64xf32>, %w: tensor<64x256xf32>) -> tensor<350x256xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
+    %m = graph.matmul %a, %w : (tensor<350x64xf32>, tensor<64x256xf32>) -> tensor<350x256xf32>
+    graph.yield %m : tensor<350x256xf32>
+  }
+
+  // Weights that are more than twice as large: threads share those out.
+  // CHECK: graph.kernel @wide
+  // CHECK-SAME: prefetch = 16}>
+  graph.kernel @wide(%a: tensor<350x64xf32>, %w: tensor<64x704xf32>) -> tensor<350x704xf32> attributes {form = #kernel.form<"contraction">, constant_operands = array<i64: 1>} {
+    %m = graph.matmul %a, %w : (tensor<350x64xf32>, tensor<64x704xf32>) -> tensor<350x704xf32>
+    graph.yield %m : tensor<350x704xf32>
+  }
+
   // A right-hand side that is computed is packed a panel at a time: 64 x 32 floats for each thread.
   // CHECK: graph.kernel @product
   // CHECK-SAME: interface = #kernel.interface<strided_operands = [0, 1], strided_results = [0], per_thread = 8192>

@@ -9,7 +9,7 @@ it again, and this order is taken only where it is picked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Self
 
@@ -37,7 +37,7 @@ class RowsBeforePanels(Panels):
         for schedule in super().candidates(kernel, target):
             in_place = form.blocks is None and packed_operands(kernel, form, schedule.nr)
             if in_place and not schedule.block and not schedule.band:
-                yield schedule
+                yield replace(schedule, by_rows=False)  # rows are shared out in any case
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
