@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from .lowering.onnx_to_graph import import_onnx
     from .passes.memory.report.memory_plan import MemoryPlan
     from .passes.planning import STRATEGIES, Buffer
+    from .runtime.building import build
     from .runtime.context import ExecutionContext
     from .runtime.opening import compile, plan_memory
     from .runtime.config import EngineConfig
     from .runtime.engine import Engine
+    from .runtime.kept.artifact import load
     from .runtime.plan import InferencePlan
     from .runtime.profile import OptimizationProfile
     from .runtime.steps import Progress
@@ -61,8 +63,10 @@ _HOME = {
     "Tensor": "runtime.storage",
     "UnsupportedError": "dialects.errors",
     "allocate": "tools.allocating",
+    "build": "runtime.building",
     "compile": "runtime.opening",
     "import_onnx": "lowering.onnx_to_graph",
+    "load": "runtime.kept.artifact",
     "plan_memory": "runtime.opening",
     "plan_table": "tools.reports",
     "pool_table": "tools.reports",
@@ -91,8 +95,10 @@ __all__ = [
     "Tensor",
     "UnsupportedError",
     "allocate",
+    "build",
     "compile",
     "import_onnx",
+    "load",
     "plan_memory",
     "plan_table",
     "pool_table",

@@ -29,6 +29,8 @@ from .compilers import Compilers
 from .config import EngineConfig
 from .decided import check_undecided
 from .device import Array, Compilation, device_named
+from .images.linking import link
+from .images.loaded import UnloadedImage
 from .kept.cpus import host_cpu
 from .limits import check_fits, memory_for
 from .plan import InferencePlan
@@ -192,10 +194,12 @@ def build_plan(
     *,
     machine: str = "",
     compilers: Compilers | None = None,
+    loaded: bool = True,
 ) -> InferencePlan:
     """Takes a module at any level to code that is loaded, as `lower` does.
 
-    Whether code for another machine runs here is the caller's to know: unknown instructions end the process.
+    Whether code for another machine runs here is the caller's to know: unknown instructions end the process. Where it
+    is not to be `loaded`, it is only linked, for a file.
     """
     device = device_named(config.place)
     device.open()
@@ -205,7 +209,7 @@ def build_plan(
         weights = device.hold(lowered.weights)
     objects = compilation.objects()
     with timed(ctx, "load"):
-        code = device.load(objects)
+        code = device.load(objects) if loaded else UnloadedImage(link(objects))
     return InferencePlan(
         inputs=lowered.inputs,
         outputs=lowered.outputs,

@@ -79,8 +79,12 @@ def family_builder(
     config: EngineConfig,
     progress: Callable[[Progress], None] | None = None,
     prepare: Callable[[ModuleOp, MiniContext], None] | None = None,
+    machine: str | None = None,
 ) -> Build:
-    """What compiles a model for many shapes, with code for given ones; `prepare` as for `build_dynamic`."""
+    """What compiles a model for many shapes, with code for given ones; `prepare` as for `build_dynamic`.
+
+    For a `machine`, as targets.cpu_target names it, code is not loaded.
+    """
 
     def build(best: Mapping[str, Sequence[int]]) -> tuple[ShapeFamily, PassStatistics]:
         start, guards = time.perf_counter(), Guards()
@@ -94,7 +98,9 @@ def family_builder(
                 prepare(module, ctx)
             steps.next()
             with compilers_for(module, config) as compilers:
-                base = build_plan(module, ctx, config, steps, compilers=compilers)
+                base = build_plan(
+                    module, ctx, config, steps, machine=machine or "", compilers=compilers, loaded=machine is None
+                )
             statistics = pass_statistics(ctx)
             del module, ctx
             give_back_memory()

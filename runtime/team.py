@@ -86,15 +86,15 @@ def have_team(code: Code | None = None) -> Team:
         return _TEAMS[0]
 
 
-def team_image() -> Image:
-    """The team's code for this architecture, for those who keep it."""
+def team_image(triple: str = "") -> Image:
+    """The team's code for this architecture, or that of LLVM's target triple, for those who keep it."""
     code = _TEAMS[0].code if _TEAMS else None
-    return code.image if isinstance(code, LoadedImage) else link([_compiled()])
+    return code.image if isinstance(code, LoadedImage) and not triple else link([_compiled(triple)])
 
 
-def _compiled() -> bytes:
+def _compiled(triple: str = "") -> bytes:
     from ..lowering.loops_to_llvm.team_ir import team_ir
     from .cpu import Machine, compile_to_object
 
-    machine = Machine()
+    machine = Machine(triple)
     return compile_to_object(team_ir(machine.architecture), machine)

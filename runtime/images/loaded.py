@@ -9,12 +9,25 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+from dataclasses import dataclass
 from functools import cache
+from typing import NoReturn
 
 from ...dialects.errors import CompileError
 from .linking import PAGE, Image
 
 _MATH_LIBRARIES = ("libm.so.6", "libm.so")
+
+
+@dataclass(frozen=True)
+class UnloadedImage:
+    """An image for a CPU that need not be this one."""
+
+    image: Image
+
+    def address(self, name: str) -> NoReturn:
+        """Raises CompileError: there is none."""
+        raise CompileError(f"function '{name}' is not loaded: the code is to be kept only")
 
 
 class LoadedImage:

@@ -16,6 +16,7 @@ from ..config import EngineConfig
 from ..file_cache import key_of
 from ..plan import InferencePlan
 from ..steps import LOG
+from ..team import team_image
 from .container import Blob, Container, write
 from .keys import Digests, compiler_text, machine_text, options_text
 from .places import CacheFolder
@@ -115,7 +116,7 @@ class KeptModels:
             "cpu": machine_text(),
             "threads": plan.threads,
             "made": time.time(),
-            "plan": plain_plan(plan, guards, statistics, blobs),
+            "plan": plain_plan(plan, guards, statistics, blobs, team_image() if plan.threads > 1 else None),
         }
 
         def fill(file: BinaryIO) -> None:

@@ -27,6 +27,13 @@ from .records import Writer
 
 _SOFTWARE = ("llvmlite", "xdsl", "onnx", "numpy", "ml_dtypes")
 _SOURCES = ("dialects", "passes", "lowering", "runtime")
+_INTERFACE = (
+    "lowering/loops_to_llvm/runtime_ir.py",
+    "lowering/loops_to_llvm/team_ir.py",
+    "runtime/cpu_device.py",
+    "runtime/team.py",
+    "runtime/images/loaded.py",
+)
 _WITHOUT = {"threads", "compile_threads", "cache_kernels", "specialize"}
 """Options that decide nothing, or are told in another way."""
 _SETTLED = 2_000_000_000  # nanoseconds; a file may change again within the precision of its time
@@ -96,6 +103,12 @@ def _sources() -> Iterator[tuple[str, os.stat_result]]:
 def version() -> str:
     """This package's."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)
+
+
+def interface_text() -> str:
+    """How code is called, by the files that decide it: code made with other ones can't be."""
+    root = Path(__file__).parents[2]
+    return key_of(*((root / name).read_bytes() for name in _INTERFACE))
 
 
 def compiler_text(digests: Digests) -> str:

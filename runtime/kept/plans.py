@@ -16,11 +16,11 @@ from ...passes.memory.report.memory_plan import MemoryPlan
 from ..config import EngineConfig
 from ..cpu_device import DEVICE
 from ..images.linking import PAGE, Image, Links
-from ..images.loaded import LoadedImage
+from ..images.loaded import LoadedImage, UnloadedImage
 from ..linking import ALLOWED
 from ..plan import InferencePlan
 from ..specs import CacheSpec, CheckedDimension, KernelCall, TensorSpec
-from ..team import have_team, team_image
+from ..team import have_team
 from .container import Blob, Container
 from .records import KeptError, Reader, Writer
 
@@ -50,12 +50,17 @@ class PlanRecord:
 
 def can_be_kept(plan: InferencePlan) -> bool:
     """Whether the plan's code is an image: that of GPUs is not, nor that of systems whose objects are no ELF."""
-    return isinstance(plan.code, LoadedImage)
+    return isinstance(plan.code, LoadedImage | UnloadedImage)
 
 
-def plain_plan(plan: InferencePlan, guards: Guards | None, statistics: PassStatistics, blobs: list[Blob]) -> Any:
-    """A plan as plain values; what is large is added to `blobs`, whose numbers stand for it."""
-    assert isinstance(plan.code, LoadedImage) and plan.weights.host is not None
+def plain_plan(
+    plan: InferencePlan, guards: Guards | None, statistics: PassStatistics, blobs: list[Blob], team: Image | None
+) -> Any:
+    """A plan as plain values; what is large is added to `blobs`, whose numbers stand for it.
+
+    `team` is needed where the plan is for several threads.
+    """
+    assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
     writer = Writer()
     noted = () if guards is None else tuple(guards.noted.values())
     given = {name: getattr(plan, name) for name in PlanRecord.__annotations__ if name != "guards"}
@@ -67,7 +72,7 @@ def plain_plan(plan: InferencePlan, guards: Guards | None, statistics: PassStati
         "dynamic": guards is not None,
         "tables": writer.tables(),
         "image": _plain_image(plan.code.image, blobs),
-        "team": _plain_image(team_image(), blobs) if plan.threads > 1 else None,
+        "team": None if plan.threads == 1 or team is None else _plain_image(team, blobs),
         "report": _added(blobs, Blob.of(json.dumps(report, separators=(",", ":")).encode())),
         "weights": _added(blobs, Blob(plan.weights.host, large=True)),
         "rewrites": [[*names, times] for names, times in statistics.counts.items()],

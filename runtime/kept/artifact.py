@@ -1,0 +1,148 @@
+"""A compiled model in one file with code for several CPUs, and engines of it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ...dialects.errors import ConfigError, InvalidInputError, InvalidModelError
+from ...dialects.symbolic.guards import Guards
+from ...dialects.whole_file import whole_file
+from ...passes.counts import PassStatistics
+from ..config import EngineConfig
+from ..device import device_named
+from ..engine import Engine
+from ..limits import check_fits
+from ..plan import InferencePlan
+from ..profile import OptimizationProfile
+from .container import Blob, Container, write
+from .cpus import HostCpu, host_cpu
+from .keys import interface_text, options_text, version
+from .levels import Level
+from .plans import KeptPlan, plain_plan, read_plan
+from .records import KeptError, Reader, Writer
+
+if TYPE_CHECKING:
+    from ..images.linking import Image
+    from ..shapes import ShapeFamily
+
+_UNKNOWN_HERE = {"specialize", "best"}  # of the options, what is a digest only, or no option
+
+
+@dataclass(frozen=True)
+class Built:
+    """A plan for one CPU, whose code need not run here, and the guards under which the code is right."""
+
+    plan: InferencePlan
+    guards: Guards | None
+    statistics: PassStatistics
+
+
+def write_artifact(
+    path: str | os.PathLike[str],
+    model: str,
+    config: EngineConfig,
+    built: Sequence[tuple[Level, Sequence[Built]]],
+    teams: Mapping[str, Image],
+) -> int:
+    """Writes a file with plans for CPUs, the best at first; `teams` are by architecture. Its size in bytes.
+
+    Raises MiniInferError where the file can't be written.
+    """
+    blobs: list[Blob] = []
+    variants = [
+        {
+            "level": Writer().plain(level),
+            "plans": [
+                plain_plan(each.plan, each.guards, each.statistics, blobs, teams.get(level.architecture))
+                for each in plans
+            ],
+        }
+        for level, plans in built
+    ]
+    about = {
+        "model": model,
+        "version": version(),
+        "interface": interface_text(),
+        "options": options_text(config),
+        "variants": variants,
+    }
+    with whole_file(os.fspath(path)) as stream:
+        write(stream, about, blobs)
+        return stream.tell()
+
+
+def load(path: str | os.PathLike[str]) -> Engine:
+    """The engine of a file that `mini-infer build` made, with the best of its code that this CPU can run.
+
+    All that is used of the file is checked before it is, and its weights are mapped: it must stay as it is while an
+    engine is in use. It holds machine code: load only what you would run.
+
+    Raises InvalidModelError, which names the file, for one that is missing, broken, of another version, or without code
+    for this CPU; OutOfMemoryError where the model doesn't fit.
+    """
+    name = os.fspath(path)
+    try:
+        with Path(name).open("rb") as file:
+            container = Container(file)
+        return _engine(container, host_cpu())
+    except OSError as error:
+        raise InvalidModelError(f"{name}: can't be read: {error.strerror}") from None
+    except (KeptError, ConfigError) as error:
+        raise InvalidModelError(f"{name}: {error}") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InvalidModelError(f"{name}: is no compiled model: {error!r}") from None
+
+
+def _engine(container: Container, cpu: HostCpu) -> Engine:
+    about = container.about
+    if about.get("interface") != interface_text():
+        made = about.get("version", "another version")
+        raise KeptError(f"it was made by mini_infer {made} and is not for this one, {version()}: build it again")
+    read = Reader().read
+    levels: list[Level] = [read(Level, each["level"], "level") for each in about["variants"]]
+    for level, variant in zip(levels, about["variants"], strict=True):
+        if level.suits(cpu):
+            config = _config(about["options"])
+            return _opened(container, variant["plans"], config)
+    known = ", ".join(level.name for level in levels)
+    raise KeptError(f"it has code for {known}; this CPU ({cpu.architecture} {cpu.model}) is none of these")
+
+
+def _config(text: str) -> EngineConfig:
+    options = {name: value for name, value in json.loads(text).items() if name not in _UNKNOWN_HERE}
+    if options.get("profile") is not None:
+        options["profile"] = OptimizationProfile(**options["profile"])
+    return EngineConfig.of(**options)
+
+
+def _opened(container: Container, plans: Sequence[Any], config: EngineConfig) -> Engine:
+    found = [read_plan(container, each, config) for each in plans]
+    first = found[0].plan
+    if config.max_workspace_size is None and found[0].guards is None:
+        check_fits(first.arena_bytes, first.inputs, first.outputs, device_named(config.place).memory_bytes())
+    return Engine(first, config, found[0].statistics) if found[0].guards is None else _dynamic(found, config)
+
+
+def _dynamic(found: Sequence[KeptPlan], config: EngineConfig) -> Engine:
+    """An engine for the shapes that the file has code for."""
+    from ..dynamic_engine import DynamicEngine
+    from ..shapes import ShapeFamily
+
+    bounded = not config.enable_dynamic_shapes
+    families = [ShapeFamily(each.plan, cast("Guards", each.guards), bounded=bounded) for each in found]
+    names = found[0].plan.input_names
+
+    def build(best: Mapping[str, Sequence[int]]) -> tuple[ShapeFamily, PassStatistics]:
+        shapes = tuple(tuple(best[name]) for name in names) if best else ()
+        for family in families if best else families[:1]:
+            if not best or family.suits(shapes):
+                return family, found[0].statistics
+        listed = ", ".join(f"{name}={list(shape)}" for name, shape in best.items())
+        raise InvalidInputError(f"the file has no code for the shapes {listed}: build it with these, too")
+
+    return DynamicEngine.started(config, names, build)
