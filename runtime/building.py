@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..dialects.errors import ConfigError
 from ..lowering.pipelines import collection_paused
@@ -32,7 +32,7 @@ def build(
     threads: int | None = None,
     *,
     cpus: Sequence[str] = (),
-    shapes: Sequence[Mapping[str, Sequence[int]]] = (),
+    at: Sequence[Mapping[str, Sequence[int]]] = (),
     tell: Told = lambda name: None,
     **options: Any,
 ) -> int:
@@ -40,8 +40,8 @@ def build(
 
     `cpus` are of x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64 and native, this machine's: all levels of this
     machine's architecture, but for the first, and its own unless given. `load` takes the best that its CPU can run.
-    `options` are EngineConfig's. A model for many shapes has code for its profile, and beside it for those of `shapes`,
-    by the inputs' names, that this is not right for. `tell` is called with the name of each CPU before its turn.
+    `options` are EngineConfig's. A model for many shapes has code for its profile, and beside it for those shapes of
+    inputs, by name, that `at` has and this is not right for. `tell` is called with the name of each CPU at its turn.
 
     Raises ConfigError for options and CPUs that there aren't, MiniInferError where the file can't be written, and what
     `compile` raises.
@@ -49,10 +49,10 @@ def build(
     config = EngineConfig.of(threads=threads, **options)
     if config.device != "cpu" or config.check_memory:
         raise ConfigError("a file is for CPUs, without check_memory")
-    if config.enable_dynamic_shapes and not shapes:
+    if config.enable_dynamic_shapes and not at:
         raise ConfigError("a file for any shapes needs some that there is to be code for, or a profile")
-    if callable(read := getattr(model, "read", None)):
-        model = read()
+    if callable(read := getattr(model, "read", None)):  # a file is read once, and needed for each CPU
+        model = cast("bytes", read())
     host = host_cpu()
     levels = [level_named(name, host) for name in dict.fromkeys(cpus or usual_levels(host))]
     if any(level.name == OWN and not host.model for level in levels):
@@ -60,7 +60,7 @@ def build(
     built: list[tuple[Level, Sequence[Built]]] = []
     for level in levels:
         tell(level.name)
-        built.append((level, _built(model, config, level, shapes)))
+        built.append((level, _built(model, config, level, at)))
     built.sort(key=lambda each: (not each[0].model, -len(each[0].flags)))
     architectures = {level.architecture: level.machine.rpartition(":")[0] for level in levels}
     teams = {name: team_image(triple) for name, triple in architectures.items()} if config.thread_count > 1 else {}

@@ -133,6 +133,10 @@ def run(
     check_memory: Annotated[
         bool, typer.Option("--check-memory", help="Prove the memory plan: poisoned memory, a run without reuse.")
     ] = False,
+    keep: Annotated[
+        bool | None,
+        typer.Option("--keep/--no-keep", help="Keep what is compiled, and use it.", show_default="MINI_INFER_CACHE"),
+    ] = None,
 ) -> None:
     """Compile a model, run it, and say what was done."""
     from . import running
@@ -144,7 +148,7 @@ def run(
     if range:
         from . import at_shapes
 
-        _refuse(context, "with --range", "reference", "timing", "explain", "check_memory")
+        _refuse(context, "with --range", "reference", "timing", "explain", "check_memory", "keep")
         options |= {"compile_threads": compile_threads}
         at_shapes.run_at_shapes(model, options, at_of(at), input or [], seed, repeat, output, out)
     elif reference:
@@ -163,6 +167,7 @@ def run(
             "timing",
             "explain",
             "compile_threads",
+            "keep",
         )
         _refuse(context, "with --reference", *others)
         running.run_reference(model, options, input or [], seed, output, out)
@@ -170,44 +175,70 @@ def run(
         if check_memory:
             _refuse(context, "with --check-memory", "repeat")
         options |= {"check_memory": check_memory, "compile_threads": compile_threads}
-        running.run_compiled(model, options, input or [], seed, repeat, output, out, timing, explain)
+        how = running.How(timing, explain, keep)
+        if timing or explain or check_memory:
+            _refuse(context, "with --timing, --explain and --check-memory, which compile", "keep")
+        running.run_compiled(model, options, input or [], seed, repeat, output, out, how)
 
 
 @app.command()
 def build(
+    context: typer.Context,
     model: Model,
-    emit: Annotated[str, typer.Option(metavar="KIND", help="What to make: c, files for C programs.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FOLDER", help="The folder that files go to.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="PATH", help="MODEL.mi, or a folder for C files.")],
+    emit: Annotated[
+        str, typer.Option(metavar="KIND", help="What to make: c, files for C programs.", show_default="a .mi file")
+    ] = "",
     name: Annotated[str, typer.Option(help="Prefix of all names in C.", show_default="the file's name")] = "",
     cpu: Annotated[
         str,
-        typer.Option(metavar="NAME", help="The CPU: x86-64-v3, aarch64-linux-gnu:generic, ...", show_default="this"),
+        typer.Option(
+            metavar="NAMES",
+            help="x86-64-v2,x86-64-v3,x86-64-v4,aarch64,native; for C one that LLVM knows.",
+            show_default="all of this kind; for C this",
+        ),
     ] = "",
-    embed: Annotated[bool, typer.Option("--embed", help="Also an assembly file with the weights.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")] = 1,
+    embed: Annotated[bool, typer.Option("--embed", help="Also an assembly file with the weights, for C.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace files of C that are there.")] = False,
+    threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
+    range: Spans = None,
+    at: At = None,
     specialize: Specialize = None,
     cache: Caches = None,
     optimize: Optimize = True,
     plan_memory: Memory = True,
 ) -> None:
-    """Compile a model to files that a program can do with: an object, a C header, weights and an example."""
-    from . import emitting
-
-    if emit != "c":
+    """Compile a model to a file that mi.load opens, or with --emit c to files for C programs."""
+    if emit not in ("", "c"):
         raise ConfigError(f"--emit {emit}: there is only c")
-    given = {
-        "threads": threads,
-        "dim": dim,
-        "shape": shape,
-        "specialize": specialize,
-        "cache": cache,
-        "optimize": optimize,
-        "plan_memory": plan_memory,
-    }
-    emitting.show_c(model, _options(given), output, name=name, cpu=cpu, embed=embed, force=force, console=out)
+    if emit:
+        from . import emitting
+
+        _refuse(context, "with --emit c", "range", "at")
+        options = _options(context.params | {"threads": threads or 1})
+        emitting.show_c(model, options, output, name=name, cpu=cpu, embed=embed, force=force, console=out)
+        return
+    from . import building
+
+    _refuse(context, "without --emit c", "name", "embed", "force")
+    _check_at(range, at)
+    building.show_build(model, _options(context.params), output, _listed(cpu), at_of(at), out)
+
+
+@app.command("cache")
+def cache_command(
+    action: Annotated[str, typer.Argument(metavar="list|where|clear|limit", help="What to do.")] = "list",
+    size: Annotated[str | None, typer.Argument(help="With limit: the most that models take, such as 20G.")] = None,
+    folder: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Where models are kept.", show_default="the user's")
+    ] = None,
+) -> None:
+    """Show the compiled models that are kept on disk, or where that is; forget them all; set how much there may be."""
+    from . import keeping
+
+    keeping.manage(action, size, folder, out)
 
 
 @app.command()

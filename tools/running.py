@@ -25,12 +25,24 @@ from ..runtime.build import import_model
 from ..runtime.compiling import engine_of, import_all, pass_names
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
+from ..runtime.kept.artifact import load
+from ..runtime.opening import compile
 from ..runtime.signature import input_specs
 from .arrays import in_place, load_inputs, save_outputs
 from .explaining import choices_table
+from .progress import working
 from .reports.tables import percent, size_text
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+@dataclass(frozen=True)
+class How:
+    """What `run` is to tell of a compile, and whether it is to look for what was compiled before: None, as usual."""
+
+    timing: bool = False
+    explain: bool = False
+    keep: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -91,18 +103,25 @@ def run_compiled(
     repeat: int,
     output: str | None,
     console: Console,
-    timing: bool = False,
-    explain: bool = False,
+    how: How = How(),
 ) -> Compiled:
-    """Compiles and runs a model and prints what happened; the engine, for more."""
-    compiled = compile_with_progress(model, options, files, seed, console, timing, explain)
+    """Compiles and runs a model and prints what happened; the engine, for more.
+
+    A file that `mini-infer build` made is loaded.
+    """
+    timing, explain = how.timing, how.explain
+    told = timing or explain or options.get("check_memory", False) or Path(model).suffix == ".mlir"
+    if told:
+        compiled = compile_with_progress(model, options, files, seed, console, timing, explain)
+    else:
+        compiled = _opened(model, options, files, seed, console, how.keep)
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
     outputs: dict[str, Array] = engine(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})
     in_passes = sum(each.seconds for each in compiled.passes)
     console.print(
         Text.assemble((Path(model).name, "bold"), f": {len(plan.calls)} kernel calls of {kernels} kernels, ")
-        + Text(f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)")
+        + Text(f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)" if told else _origin(compiled))
     )
     if timing:
         console.print(_timing_table(compiled))
@@ -125,6 +144,26 @@ def run_compiled(
     )
     _save(output, outputs, console)
     return compiled
+
+
+def _opened(
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, console: Console, keep: bool | None
+) -> Compiled:
+    """An engine of what was compiled before where there is such."""
+    start = time.perf_counter()
+    with working(console, "loading") as tell:
+        if Path(model).suffix == ".mi":
+            engine = load(model)
+        else:
+            engine = compile(model, cache=keep, progress=lambda step: tell(step.step), **options)
+    taken = time.perf_counter() - start
+    return Compiled(engine, load_inputs(files, engine.plan.inputs, seed), taken, [], [], None)
+
+
+def _origin(compiled: Compiled) -> str:
+    """Where the code is from: only what was compiled here and now knows what that took."""
+    done = "compiled" if compiled.engine.statistics.seconds else "found compiled, loaded"
+    return f"{done} in {compiled.seconds:.2f} s"
 
 
 def run_reference(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..images.linking import Image
     from ..shapes import ShapeFamily
 
-_UNKNOWN_HERE = {"specialize", "best"}  # of the options, what is a digest only, or no option
+_UNKNOWN_HERE = {"specialize", "best", "measured"}  # of the options, what is a digest only, or no option
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def write_artifact(
     }
     with whole_file(os.fspath(path)) as stream:
         write(stream, about, blobs)
-        return stream.tell()
+        return os.fstat(stream.fileno()).st_size
 
 
 def load(path: str | os.PathLike[str]) -> Engine:
@@ -110,7 +110,7 @@ def _engine(container: Container, cpu: HostCpu) -> Engine:
             config = _config(about["options"])
             return _opened(container, variant["plans"], config)
     known = ", ".join(level.name for level in levels)
-    raise KeptError(f"it has code for {known}; this CPU ({cpu.architecture} {cpu.model}) is none of these")
+    raise KeptError(f"it has code for {known}; this CPU ({cpu.title}) is none of these")
 
 
 def _config(text: str) -> EngineConfig:

@@ -18,6 +18,7 @@ from ..plan import InferencePlan
 from ..steps import LOG
 from ..team import team_image
 from .container import Blob, Container, write
+from .cpus import host_cpu
 from .keys import Digests, compiler_text, machine_text, options_text
 from .places import CacheFolder
 from .plans import KeptPlan, can_be_kept, plain_plan, read_plan
@@ -113,9 +114,8 @@ class KeptModels:
         blobs: list[Blob] = []
         about: dict[str, Any] = {
             "model": identity.name,
-            "cpu": machine_text(),
+            "cpu": host_cpu().title,
             "threads": plan.threads,
-            "made": time.time(),
             "plan": plain_plan(plan, guards, statistics, blobs, team_image() if plan.threads > 1 else None),
         }
 

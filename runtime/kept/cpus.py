@@ -20,6 +20,8 @@ class HostCpu:
     architecture: str
     model: str
     flags: frozenset[str]
+    title: str
+    """For people."""
 
 
 @cache
@@ -41,5 +43,9 @@ def host_cpu() -> HostCpu:
 
         known = binding().get_host_cpu_features()
         found = frozenset(name for name, there in known.items() if there)
-        return HostCpu(architecture, str(binding().get_host_cpu_name()), found)
-    return HostCpu(architecture, " ".join(entries.get(name, "") for name in _MODEL), frozenset(flags.split()))
+        name = str(binding().get_host_cpu_name())
+        return HostCpu(architecture, name, found, name)
+    model = " ".join(entries.get(name, "") for name in _MODEL)
+    return HostCpu(
+        architecture, model, frozenset(flags.split()), entries.get("model name") or f"{architecture} {model}"
+    )

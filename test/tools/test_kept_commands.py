@@ -1,0 +1,81 @@
+"""What `mini-infer build`, `run` and `cache` do with compiled models."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from command_runs import complaint, told
+
+CPU = ("--cpu", "native", "-j", "1")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where commands keep models, from now on."""
+    monkeypatch.setenv("MINI_INFER_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_what_was_run_is_found_and_listed(model: Path, cache: Path) -> None:
+    assert ", compiled in " in told("run", model, "-j", "1", "--repeat", "1")
+    assert ", found compiled, loaded in " in told("run", model, "-j", "1", "--repeat", "1")
+    assert ", compiled in " in told("run", model, "-j", "1", "--repeat", "1", "--no-keep")
+    assert ", compiled in " in told("run", model, "-j", "1", "--repeat", "1", "--timing")
+    listed = told("cache")
+    assert "model.onnx" in listed and "1 models, " in listed and f"of at most 8.000 GB, in {cache}" in listed
+    (entry,) = (cache / "models").iterdir()
+    entry.write_bytes(b"")
+    assert "(damaged)" in told("cache", "list")
+    assert told("cache", "where").strip() == str(cache)
+    assert f"in {cache} forgotten" in told("cache", "clear")
+    assert "0 models, 0 B of at most" in told("cache")
+
+
+def test_there_may_be_so_much(model: Path, cache: Path) -> None:
+    told("run", model, "-j", "1", "--repeat", "1")
+    assert told("cache", "limit") == "models take at most 8.000 GB\n"
+    assert told("cache", "limit", "1G") == "models take at most 1.000 GB\n"
+    assert "1 models, " in told("cache")
+    told("cache", "limit", "10")
+    assert "0 models, " in told("cache")
+    told("run", model, "-j", "1", "--repeat", "1")  # is more than there may be
+    assert "0 models, " in told("cache", "--folder", cache)
+    assert "is a number of bytes such as 500M or 20G, not 'x'" in complaint("cache", "limit", "x")
+
+
+def test_nothing_is_kept_unless_it_is_asked_for(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert os.environ["MINI_INFER_CACHE"] == "off"
+    told("run", model, "-j", "1", "--repeat", "1")
+    assert not (tmp_path / "xdg").exists()
+    told("run", model, "-j", "1", "--repeat", "1", "--keep")
+    assert len([*(tmp_path / "xdg" / "mini_infer" / "models").iterdir()]) == 1
+
+
+def test_a_file_is_built_and_run(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "model.mi"
+    said = told("build", model, "-o", file, *CPU)
+    assert "model.onnx compiled for native in " in said and f"{file}: " in said
+    assert "model.mi: " in told("run", file, "--repeat", "1")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert f"{file}: it has" in complaint("run", file)
+
+
+def test_a_file_for_many_shapes(any_rows: Path, tmp_path: Path) -> None:
+    file = tmp_path / "model.mi"
+    told("build", any_rows, "-o", file, *CPU, "--range", "n=1,8,16", "--at", "n=1")
+    assert "found compiled, loaded" in told("run", file, "--repeat", "1")
+
+
+def test_what_does_nothing_is_refused(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "model.mi"
+    assert "--force does nothing without --emit c" in complaint("build", model, "-o", file, "--force")
+    assert "--at does nothing without --range" in complaint("build", model, "-o", file, "--at", "n=1")
+    assert "the name must end in .mi" in complaint("build", model, "-o", tmp_path / "model")
+    assert "--emit d: there is only c" in complaint("build", model, "-o", file, "--emit", "d")
+    assert "there is no CPU level 'z80'" in complaint("build", model, "-o", file, "--cpu", "z80")
+    assert "--keep does nothing with --timing" in complaint("run", model, "--keep", "--timing")
+    assert "cache what: there are list, where, clear, limit" in complaint("cache", "what")
+    assert "7 does nothing with cache clear" in complaint("cache", "clear", "7")
