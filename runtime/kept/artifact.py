@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..images.linking import Image
     from ..shapes import ShapeFamily
 
-_UNKNOWN_HERE = {"specialize", "best", "measured"}  # of the options, what is a digest only, or no option
+_UNKNOWN_HERE = {"specialize", "best"}  # of the options, what is a digest only, or no option
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..config import EngineConfig
-from ..file_cache import FileCache, key_of, user_cache
+from ..file_cache import FileCache, key_of
 from ..machine_facts import cache_bytes
 from ..tuning_store import TuningStore
 from .cpus import host_cpu
@@ -137,18 +137,11 @@ def options_text(config: EngineConfig, best: Mapping[str, Sequence[int]] | None 
     given = {each.name: getattr(config, each.name) for each in fields(config) if each.name not in _WITHOUT}
     values = {name: _value(value) for name, value in config.specialize.items()}
     found = {
-        "measured": _measured(),
         "threads": config.thread_count,
         "specialize": values,
         "best": {} if best is None else dict(best),
     }
     return json.dumps(Writer().plain(given | found), sort_keys=True)
-
-
-def _measured() -> str:
-    """What was measured of kernels on this machine, which schedules are chosen by; "" where nothing was."""
-    files = sorted(user_cache("tuning").glob("*.json"))
-    return key_of(*(part for file in files for part in (file.name.encode(), file.read_bytes()))) if files else ""
 
 
 def _value(value: Any) -> list[Any]:
