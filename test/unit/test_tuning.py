@@ -16,6 +16,7 @@ import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.module_text import print_module
 from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
+from mini_infer.passes.kernels.schedules.cpu.panels import WIDE
 from mini_infer.runtime import tuning
 from mini_infer.runtime.build import build_plan, import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
@@ -50,9 +51,9 @@ def without_prefetch(variant: Variant) -> bool:
     return variant.schedule.name == "panels" and "prefetch" not in variant.schedule.attribute().numbers()
 
 
-def one_column(variant: Variant) -> bool:
+def wide(variant: Variant) -> bool:
     numbers = variant.schedule.attribute().numbers()
-    return variant.schedule.name == "panels" and numbers["nr"] == numbers["lanes"]
+    return variant.schedule.name == "panels" and numbers["nr"] == WIDE * numbers["lanes"]
 
 
 def choices(config: EngineConfig = ONE) -> list[Choice]:
@@ -62,13 +63,13 @@ def choices(config: EngineConfig = ONE) -> list[Choice]:
     return choices_of(ctx)
 
 
-def report(wanted: Callable[[Variant], bool] = one_column, seconds: float = 60, again: bool = False) -> TuningReport:
+def report(wanted: Callable[[Variant], bool] = wide, seconds: float = 60, again: bool = False) -> TuningReport:
     return tune(network(), ONE, seconds, again=again, measure=takes(wanted))
 
 
 def test_what_is_fastest_is_taken_now_and_later() -> None:
     seen: list[Variant] = []
-    found = tune(network(), ONE, 60, measure=takes(one_column, seen))
+    found = tune(network(), ONE, 60, measure=takes(wide, seen))
     assert [each.calls for each in found.kernels if each.kernel == "matmul_relu_0"] == [2]
     assert all(each.measured_now and each.decision.taken > 0 for each in found.kernels)
     assert not any(each.tuned for each in choices(EngineConfig(threads=1, tuned=False)))
@@ -121,8 +122,9 @@ def test_a_gain_that_could_be_noise_changes_nothing() -> None:
     ways = [(schedule, 1e-6), (schedule, 2e-6)]
     decide = tuning.decided
     assert decide("k", ways, [Times(1.0, 1.0), Times(0.98, 0.98)], cold=False).taken == 0
-    assert decide("k", ways, [Times(1.0, 1.0), Times(0.9, 1.1)], cold=False).taken == 1
-    assert decide("k", ways, [Times(1.0, 1.0), Times(0.9, 1.1)], cold=True).taken == 0
+    assert decide("k", ways, [Times(1.0, 1.0), Times(0.9, 1.0)], cold=False).taken == 1
+    assert decide("k", ways, [Times(1.0, 1.0), Times(0.9, 1.1)], cold=False).taken == 0
+    assert decide("k", ways, [Times(1.0, 1.0), Times(0.9, 1.0)], cold=True).taken == 0
     refused = decide("k", ways, ["LLVM refuses", Times(2.0, 2.0)], cold=True)
     assert (refused.taken, refused.candidates[0].failed, refused.candidates[0].hot_us) == (1, "LLVM refuses", None)
 
@@ -137,7 +139,7 @@ def test_measuring_takes_time() -> None:
 
 
 def test_compile_tunes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "Bench", lambda: takes(one_column))
+    monkeypatch.setattr(tuning, "Bench", lambda: takes(wide))
     path = tmp_path / "model.onnx"
     path.write_bytes(network().SerializeToString())
     with path.open("rb") as stream:

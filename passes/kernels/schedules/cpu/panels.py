@@ -71,6 +71,7 @@ Their sums wait in memory while the next part has the registers, which takes thr
 part. With 256 elements products of 768 and 3072 by 768 would round 1.3 times less.
 """
 TILES_PER_THREAD = 4  # of the rows, where threads share those out: fewer would leave some without work
+WIDE = 4  # registers of a panel that a tuner tries beside those of two
 BLOCK_TILES = 4  # tiles of a left-hand side that is computed: the panels are read once for all of them
 CHEAP = (AddOp, SubOp, MulOp, NegOp, ReluOp, ClipOp, MaxOp, MinOp, AbsOp, HardSigmoidOp, LeakyReluOp)
 
@@ -123,18 +124,17 @@ class Panels(Schedule[CpuAttr]):
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """Panels of one and of four registers, with as many rows as are left for sums; and without asking ahead.
+        """Panels of four registers, with as many rows as are left for sums; and without asking ahead.
 
-        LLVM makes no code worth having of three.
+        LLVM makes no code worth having of three, and with one all rows are read again for each register.
         """
         root = contraction_form(kernel).root
         if self.block or self.band:  # made for these rows
             return
         registers = target.registers.data - _beside_sums(root, target) + 2
-        for columns in (1, 4):
-            rows = (registers - columns) // columns
-            if rows >= 1 and columns * self.lanes <= LARGEST_TILE:
-                yield replace(self, mr=rows, nr=columns * self.lanes)
+        rows = (registers - WIDE) // WIDE
+        if rows >= 1 and WIDE * self.lanes <= LARGEST_TILE:
+            yield replace(self, mr=rows, nr=WIDE * self.lanes)
         if self.prefetch:
             yield replace(self, prefetch=0)
 

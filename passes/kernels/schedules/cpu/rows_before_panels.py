@@ -41,7 +41,11 @@ class RowsBeforePanels(Panels):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """All weights are read again for every row but the first."""
+        """All weights are read again for every row, while products go on: the longer of the two.
+
+        Added up they were twice what panels first take, on layers of ResNet-50 where both took the same within 3 %.
+        """
         form = contraction_form(kernel)
         rows = prod(shape_of(form.root.results[0])[:-2])
-        return super().cost(kernel, target) + read_seconds((rows - 1) * nbytes_of(type_of(form.rhs)), target)
+        again = read_seconds(rows * nbytes_of(type_of(form.rhs)), target)
+        return max(super().cost(kernel, target), again)
