@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from depthwise_cases import BORDERS, KERNELS, SHAPES, depthwise, filtered
 from graph_runs import EVERY, Case, Model, Target, check, schedule_of, spread
 from xdsl.ir import SSAValue
 
+from mini_infer.dialects.graph.contraction import ConvOp
 from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.movement import ConcatOp, SliceOp
 from mini_infer.dialects.graph.reduction import ReduceSumOp, SoftmaxOp
@@ -21,7 +24,28 @@ LARGE = [
     depthwise((1, 4, 4, 16), (13, 13)),
     depthwise((1, 3, 9, 16), (9, 9), pads=(12, 4, 12, 4)),
 ]
-GROUPS = {"large": LARGE, "kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
+
+
+def line(shape: tuple[int, int, int], kernel: int, stride: int, pads: tuple[int, int], dilation: int = 1) -> Case:
+    """A depthwise convolution [batch, length, channels] of rank 1 with an epilogue."""
+
+    def case(m: Model) -> SSAValue:
+        channels = shape[-1]
+        window: dict[str, Any] = {"strides": [stride], "pads": pads, "dilations": [dilation], "groups": channels}
+        weight = m.weight(channels, 1, kernel, scale=0.3)
+        y = m(ConvOp(m.input(*shape), weight, m.weight(channels), **window, layout="NHWC"))
+        return m(AddOp(m(ReluOp(y)), m.weight(channels)))
+
+    return case
+
+
+LINES = [
+    line((1, 40, 37), 4, 1, (3, 0)),
+    line((2, 31, 16), 5, 2, (2, 1)),
+    line((3, 20, 7), 3, 1, (8, 8), 8),
+    line((1, 50, 20), 31, 1, (15, 15)),
+]
+GROUPS = {"lines": LINES, "large": LARGE, "kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
 
 
 @pytest.mark.thinned(3)

@@ -196,9 +196,10 @@ class _Writer:
 
     def _pixels(self, buffer: SSAValue, at: Sequence[Index], value: SSAValue | None = None) -> _Pixels:
         """The pixels from `at` (image, row, column) on of a buffer of pictures, or of a value broadcast to one."""
-        strides = strides_of(memref_type(buffer)) if value is None else aligned_strides(self.k, value, 4)
-        place = self.b.place(buffer, self.b.linear(at, strides[:3]))
-        row, column, channel = strides[1:]
+        rank = len(memref_type(self.k.results[0]).get_shape())
+        strides = strides_of(memref_type(buffer)) if value is None else aligned_strides(self.k, value, rank)
+        image, row, column, channel = strides if rank == 4 else (strides[0], 0, *strides[1:])
+        place = self.b.place(buffer, self.b.linear(at, (image, row, column)))
         element = memref_type(buffer).element_type
         return _Pixels(place, self.b.index(row), self.b.index(column), (row != 0, column != 0, channel != 0, element))
 

@@ -112,10 +112,10 @@ class Depthwise(Schedule[CpuAttr]):
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root: f32 or bytes, channels-last of rank 2, one filter per channel."""
+    """Whether there is code for a root: f32 or bytes, channels-last of rank 1 or 2, one filter per channel."""
     if not isinstance(root, ConvOp) or not panels.fits(root):
         return False
-    if element_type_of_value(root.result) not in (f32, i32) or len(shape_of(root.result)) != 4:
+    if element_type_of_value(root.result) not in (f32, i32):
         return False
     filters, _, *kernel = shape_of(root.weight)
-    return root.groups.value.data == shape_of(root.x)[-1] == filters > 1 and kernel[1] <= MOST_COLUMNS
+    return root.groups.value.data == shape_of(root.x)[-1] == filters > 1 and kernel[-1] <= MOST_COLUMNS
