@@ -240,7 +240,8 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     result, so that no code is needed where both lie as they should; a result is moved as a whole or not at all;
     `strided_operands` and `strided_results`: those whose buffers may have strides beyond the row-major ones (the
     innermost stays 1); `packed`: weights that the code reads packed, and how pack-weights must lay each of them out;
-    `scratch` bytes for all threads together and `per_thread` bytes for each.
+    `scratch` bytes for all threads together and `per_thread` bytes for each; `pieces` of the work each begin with
+    something that is done over again by every share that has a part of one, 0 where it may be cut anywhere.
     """
 
     name = "kernel.interface"
@@ -252,6 +253,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     packings: ArrayAttr[PackingAttr]
     scratch: IntAttr
     per_thread: IntAttr
+    pieces: IntAttr
 
     @classmethod
     def of(
@@ -264,6 +266,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         packed: Mapping[int, Packing] | None = None,
         scratch: int = 0,
         per_thread: int = 0,
+        pieces: int = 0,
     ) -> InterfaceAttr:
         """An interface from plain values."""
 
@@ -282,6 +285,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
             ArrayAttr(PackingAttr.of(packing) for packing in (packed or {}).values()),
             IntAttr(scratch),
             IntAttr(per_thread),
+            IntAttr(pieces),
         )
 
     @property
@@ -298,6 +302,8 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
     def verify(self) -> None:
         if min(self.scratch.data, self.per_thread.data) < 0:
             raise VerifyException("an interface asks for less than no scratch")
+        if self.pieces.data < 0:
+            raise VerifyException("an interface has fewer than no pieces")
 
     @override
     def verify_numbers(self, operands: int, results: int) -> None:
@@ -338,7 +344,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         moves: Sequence[MoveAttr] = ()
         lists: dict[str, list[int]] = {"strided_operands": [], "strided_results": []}
         packed: dict[int, Packing] = {}
-        numbers = {"scratch": 0, "per_thread": 0}
+        numbers = {"scratch": 0, "per_thread": 0, "pieces": 0}
         with parser.in_angle_brackets():
             while (key := parser.parse_optional_identifier()) is not None:
                 parser.parse_punctuation("=")
@@ -365,6 +371,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
             packed=packed,
             scratch=numbers["scratch"],
             per_thread=numbers["per_thread"],
+            pieces=numbers["pieces"],
         ).parameters
 
     @override
@@ -383,7 +390,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         if self.packed.data:
             pairs = zip(self.packed, self.packings, strict=True)
             parts.append(f"packed = [{', '.join(f'{operand.data} : {packing}' for operand, packing in pairs)}]")
-        for key, number in (("scratch", self.scratch), ("per_thread", self.per_thread)):
+        for key, number in (("scratch", self.scratch), ("per_thread", self.per_thread), ("pieces", self.pieces)):
             if number.data:
                 parts.append(f"{key} = {number.data}")
         with printer.in_angle_brackets():

@@ -16,7 +16,6 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ..dialects.graph.attention import AttentionOp
 from ..dialects.graph.base import ElementwiseOp, ReductionOp
 from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from ..dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from ..dialects.graph.linear_attention import LinearAttentionOp
 from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
 from ..dialects.graph.regions import RoiAlignOp
@@ -25,7 +24,7 @@ from ..dialects.graph.selection import TopKOp
 from ..dialects.graph.structure import ConstantOp, KernelOp
 from ..dialects.graph.unpack import UnpackOp
 from ..dialects.graph.values import numpy_dtype, shape_of
-from ..dialects.graph.windows import MaxPoolOp, PoolOp
+from ..dialects.graph.windows import PoolOp
 from ..dialects.symbolic.sizes import now
 from ..dialects.targets import CpuAttr
 
@@ -39,6 +38,9 @@ operations and what a kernel computes before its loops, together 0.1 to 0.5 us."
 
 MOST_CHUNKS = 8
 """Shares of a stage for each thread: what one holds up, when it loses its processor, is the work of one share."""
+
+PIECES = 4
+"""Pieces of a share, at least, where it has several for each thread and does something over again for a part of one."""
 
 MODEL_GRAIN = 50_000
 """Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so
@@ -148,18 +150,6 @@ def products(op: Operation) -> int:
     """Multiplications that are summed up, of an operation."""
     count = _PRODUCTS.get(type(op))
     return 0 if count is None else count(op)
-
-
-def repeats_for_shares(kernel: KernelOp) -> bool:
-    """Whether each share of a kernel does something over again, so that less is done in all the fewer there are.
-
-    A scatter looks through all indices for its part, and a pool behind a convolution needs rows of the one before.
-    """
-    ops = list(kernel.body.block.ops)
-    scatters = any(isinstance(op, ScatterNdOp | ScatterElementsOp) for op in ops)
-    pools = (op for op in ops if isinstance(op, MaxPoolOp))
-    overlap = any(op.kernel.get_values()[0] > op.strides.get_values()[0] for op in pools)
-    return scatters or (overlap and any(isinstance(op, ConvOp) for op in ops))
 
 
 def read_seconds(nbytes: int, target: CpuAttr) -> float:

@@ -35,9 +35,10 @@ from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.graph.sizes import SIZES
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel import BarrierOp, CallOp
+from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import cpu_of
 from ..statistics import count
-from ..work import CHUNK_GRAIN, MOST_CHUNKS, STAGE_GRAIN, nanoseconds, repeats_for_shares
+from ..work import CHUNK_GRAIN, MOST_CHUNKS, PIECES, STAGE_GRAIN, nanoseconds
 from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with_role, give_role, insert_before
 
 TEAM = "team"
@@ -89,9 +90,12 @@ class ShareThreads(ModulePass):
 
     def _shares(self, seats: int, work: int, called: Sequence[KernelOp]) -> int:
         """How many shares so much work of so many threads is cut into: as many for each."""
-        if not self.chunk or any(map(repeats_for_shares, called)):
+        if not self.chunk:
             return seats
-        return seats * max(1, min(MOST_CHUNKS, work // (seats * self.chunk)))
+        interfaces = (kernel.interface for kernel in called)
+        pieces = [each.pieces.data for each in interfaces if isinstance(each, InterfaceAttr) and each.pieces.data]
+        most = min([MOST_CHUNKS, *(count // (seats * PIECES) for count in pieces)])
+        return seats * max(1, min(most, work // (seats * self.chunk)))
 
     def _stages(self, block: Block) -> Iterator[list[CallOp]]:
         """The calls of a block and of the regions in it, from barrier to barrier."""

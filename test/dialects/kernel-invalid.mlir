@@ -103,6 +103,14 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #ker
   graph.yield %x : tensor<4xf32>
 }
 
+
+// -----
+
+// expected-error @below {{an interface has fewer than no pieces}}
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<per_thread = -4>} {
+  graph.yield %x : tensor<4xf32>
+}
+
 // -----
 
 // expected-error @below {{there is no packing 'magic'; there are panels, conv_panels, depthwise}}

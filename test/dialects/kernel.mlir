@@ -32,10 +32,10 @@ builtin.module attributes {gpu = #kernel.gpu<"sm_90a" computing "tf32", multipro
 
   // CHECK: graph.kernel @add
   // CHECK-SAME: schedule = #kernel.schedule<"panels", {mr = 14, nr = 32}>
-  // CHECK-SAME: interface = #kernel.interface<inplace = {{\[\[}}0, 0]], strided_operands = [0, 1], strided_results = [0], packed = [1 : #kernel.packing<"panels", {nr = 8}>], scratch = 64, per_thread = 16>
+  // CHECK-SAME: interface = #kernel.interface<inplace = {{\[\[}}0, 0]], strided_operands = [0, 1], strided_results = [0], packed = [1 : #kernel.packing<"panels", {nr = 8}>], scratch = 64, per_thread = 16, pieces = 3>
   graph.kernel @add(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> attributes {
     schedule = #kernel.schedule<"panels", {mr = 14, nr = 32}>,
-    interface = #kernel.interface<inplace = [[0, 0]], strided_operands = [0, 1], strided_results = [0], packed = [1 : #kernel.packing<"panels", {nr = 8}>], scratch = 64, per_thread = 16>
+    interface = #kernel.interface<inplace = [[0, 0]], strided_operands = [0, 1], strided_results = [0], packed = [1 : #kernel.packing<"panels", {nr = 8}>], scratch = 64, per_thread = 16, pieces = 3>
   } {
     %c = graph.add %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
     graph.yield %c : tensor<2x3xf32>

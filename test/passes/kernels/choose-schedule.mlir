@@ -55,7 +55,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // Tiles of 4 are 16 to a picture, one block; 64 channels are a chunk of 2 panels. The filters are 4 times as large as they were.
   // CHECK: graph.kernel @conv(
   // CHECK-SAME: schedule = #kernel.schedule<"winograd", {tile = 4, block = 16, mr = 14, nr = 32, panels = 2, lanes = 16, inline = 1, prefetch = 16}>
-  // CHECK-SAME: packed = [1 : #kernel.packing<"winograd", {nr = 32, tile = 4, panels = 2}>], per_thread = {{[0-9]+}}>
+  // CHECK-SAME: packed = [1 : #kernel.packing<"winograd", {nr = 32, tile = 4, panels = 2}>], per_thread = {{[0-9]+}}, pieces = 1>
   // Tiles of 2 take little more time, and less than half of the memory.
   // COMPACT: graph.kernel @conv(
   // COMPACT-SAME: schedule = #kernel.schedule<"winograd", {tile = 2, block = 25,

@@ -61,7 +61,7 @@ class BlockedPanels(Panels):
         rows = now(prod(shape_of(root.results[0])[:-1]))
         for schedule in super().candidates(kernel, target):
             if depth > PART and rows > max(schedule.mr, 3) and packed_operands(kernel, form, schedule.nr):
-                yield replace(schedule, tall=min(MOST_TILES, -(-rows // schedule.mr)))
+                yield replace(schedule, tall=min(MOST_TILES, -(-rows // schedule.mr)), by_rows=False)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:

@@ -45,6 +45,7 @@ class Map(Schedule[CpuAttr]):
             moves=moves_of(kernel),
             strided_operands=all_operands(kernel),
             strided_results=[] if scatter is not None else all_results(kernel),
+            pieces=0 if scatter is None else 1,  # every share looks through all indices
         )
 
 

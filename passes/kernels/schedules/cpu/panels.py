@@ -161,6 +161,7 @@ class Panels(Schedule[CpuAttr]):
             inplace=same_place_pairs(kernel) if self.inline else [],
             packed=packed,
             per_thread=self.scratch(kernel).per_thread,
+            pieces=0 if form.pool is None else _bands(form.pool, self.band),
         )
 
     @override
@@ -257,6 +258,13 @@ def _splits_rows(kernel: KernelOp, form: ContractionForm, nr: int) -> bool:
     if grouped or form.blocks is not None or not packed_operands(kernel, form, nr):
         return False
     return 2 * now(nbytes_of(type_of(form.lhs))) > now(nbytes_of(type_of(form.rhs)))
+
+
+def _bands(pool: MaxPoolOp, band: int) -> int:
+    """How many bands there are, where one needs rows of the band before; else 0."""
+    images, height = shape_of(pool.result)[:2]
+    overlap = ints(pool.kernel)[0] > ints(pool.strides)[0]
+    return now(images) * -(-height // band) if overlap else 0
 
 
 def _held(pool: MaxPoolOp, band: int) -> int:

@@ -135,7 +135,15 @@ class Winograd(Schedule[CpuAttr]):
             inplace=same_place_pairs(kernel),
             packed={packed: WinogradPacking(self.nr, self.tile, self.panels)},
             per_thread=self.scratch(kernel).per_thread,
+            pieces=self._blocks(form.root),
         )
+
+    def _blocks(self, root: Operation) -> int:
+        """Blocks of tiles; whoever multiplies any chunk of one transforms the tiles first."""
+        assert isinstance(root, ConvOp)
+        g = conv_geometry(root)
+        together = tiles_together(g, self.tile)
+        return now(-(-together // self.block) * (1 if is_fixed(g.batch) else g.batch))
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
