@@ -103,11 +103,10 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #ker
   graph.yield %x : tensor<4xf32>
 }
 
-
 // -----
 
 // expected-error @below {{an interface has fewer than no pieces}}
-graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<per_thread = -4>} {
+graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<pieces = -1>} {
   graph.yield %x : tensor<4xf32>
 }
 
