@@ -17,6 +17,7 @@ demo: $(VENV)/.installed
 # All checks are run, whichever fails, on as many processes as there are cores; pytest's summary comes last but for
 # complaints about types: pyright is one process, which runs beside all others. test-all runs the slow tests too, and
 # checks kernels on an emulated GPU beside the CPU. A process that dies has its test's name reported and the others go on.
+test-all: $(VENV)/.installed-ray
 test test-all: $(VENV)/.installed-dev
 	@mkdir -p build; $(BIN)/pyright >build/types.txt 2>&1 & types=$$!; \
 	$(MAKE) --no-print-directory --keep-going --output-sync --jobs=2 $(filter-out check-types,$(CHECKS)); checks=$$?; \
@@ -74,4 +75,10 @@ $(VENV)/.installed: pyproject.toml
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@echo "installing the development tools into $(VENV)"
 	@$(PIP) install --editable '.[dev]'
+	@touch $@
+
+# A cluster to test on, of this machine: only for all tests.
+$(VENV)/.installed-ray: $(VENV)/.installed-dev
+	@echo "installing Ray into $(VENV)"
+	@$(PIP) install --editable '.[ray]'
 	@touch $@

@@ -1,0 +1,76 @@
+"""Inference over a dataset of Ray: each worker an actor with the compiled model on cores of its own.
+
+What Ray does: batches go to whichever worker is free, a few ahead; where results are taken slowly, fewer are read. A
+worker that dies is started anew, and does its batches again. The dataset that comes of it is lazy, and shows its
+progress while it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+from ...dialects.errors import InvalidInputError
+from ..device import Array
+from .nodes import Model, ray_module
+
+
+class Worker:
+    """Runs batches of columns through a model."""
+
+    def __init__(self, model: Model, columns: Mapping[str, str], keep: Sequence[str]) -> None:
+        self._rows, self._columns, self._keep = model.open(), columns, keep
+
+    def __call__(self, batch: dict[str, Array]) -> dict[str, Array]:
+        """The outputs by name, and the columns that are kept."""
+        names = {spec.name: self._columns.get(spec.name, spec.name) for spec in self._rows.inputs}
+        if missing := [name for name in (*names.values(), *self._keep) if name not in batch]:
+            raise InvalidInputError(f"the dataset has no column {', '.join(missing)}; it has {', '.join(batch)}")
+        found = self._rows({name: batch[column] for name, column in names.items()})
+        return {name: batch[name] for name in self._keep} | found
+
+
+def infer(
+    dataset: Any,
+    model: str | PathLike[str] | bytes,
+    *,
+    workers: int | tuple[int, int] | None = None,
+    threads: int = 1,
+    batch_size: int = 32,
+    rows: int = 8,
+    dim: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    waiting: int = 2,
+    pin: bool = True,
+    cache: str | bool | None = None,
+    **options: Any,
+) -> Any:
+    """The outputs of a model for each row of a ray.data.Dataset, as another Dataset, in no certain order.
+
+    model: a path that every node has, or the model's bytes, which go to each node once.
+    workers: actors, each on `threads` cores of its own (unless not `pin`): so many, or from, to; None means from 1 to
+        what the cluster has cores for.
+    batch_size: rows that a worker is given at once, of which an inference takes as many as the model does; or up to
+        `rows`, where `dim` names the dynamic dimension that counts them.
+    columns: columns by the names of the inputs, where those are others; `keep` are columns that the result has, too.
+    waiting: batches that wait for each worker, at most.
+    options: EngineConfig's; `cache` as of `mini_infer.compile`, on each node.
+
+    Raises ConfigError where Ray is not installed. What is wrong with model or rows is an error of the run.
+    """
+    data = ray_module("ray.data")
+    if workers is None:
+        workers = 1, max(1, int(ray_module("ray").cluster_resources().get("CPU", 1)) // threads)
+    least, most = (workers, workers) if isinstance(workers, int) else workers
+    source = model if isinstance(model, bytes) else fspath(model)
+    opened = Model(source, threads, dim, rows, pin, cache, options).shared()
+    return dataset.map_batches(
+        Worker,
+        batch_size=batch_size,
+        batch_format="numpy",
+        compute=data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=waiting),
+        num_cpus=threads,
+        fn_constructor_kwargs={"model": opened, "columns": dict(columns or {}), "keep": tuple(keep)},
+    )

@@ -1,0 +1,55 @@
+"""Any number of rows through an engine that takes so many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ...dialects.errors import ConfigError, InvalidInputError, UnsupportedError
+from ..device import Array
+from ..engine import Engine
+from ..specs import TensorSpec
+
+
+class Rows:
+    """An engine as a function of rows: the first axis of each of its inputs and outputs.
+
+    Of an engine for one shape the last rows, where they are fewer than it takes, are filled up by repeating one. Raises
+    ConfigError for inputs, and UnsupportedError for outputs, that have no rows.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, plan = engine, engine.plan
+        self.inputs, self.outputs = plan.inputs, plan.outputs
+        self.most = _rows_of(plan.inputs)
+        """Rows of one inference."""
+        for spec in plan.outputs:
+            if not spec.shape or spec.shape[0] != self.most or spec.bounded:
+                raise UnsupportedError(f"output {spec} has not a row for each of the {self.most} that go in")
+
+    def __call__(self, columns: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs for inputs by name, which all have as many rows, none or more."""
+        counts = {len(columns[spec.name]) for spec in self.inputs}
+        if len(counts) != 1:
+            raise InvalidInputError(f"inputs have different numbers of rows: {sorted(counts)}")
+        (count,) = counts
+        found = {spec.name: np.empty((count, *spec.shape[1:]), spec.dtype) for spec in self.outputs}
+        for start in range(0, count, self.most):
+            size = min(self.most, count - start)
+            part = {spec.name: self._part(columns[spec.name][start : start + size]) for spec in self.inputs}
+            for name, array in self._engine(part).items():
+                found[name][start : start + size] = array[:size]
+        return found
+
+    def _part(self, rows: Array) -> Array:
+        if len(rows) < self.most and not self._engine.config.is_dynamic:
+            rows = np.concatenate([rows, np.repeat(rows[-1:], self.most - len(rows), axis=0)])
+        return np.ascontiguousarray(rows)
+
+
+def _rows_of(specs: Sequence[TensorSpec]) -> int:
+    rows = {spec.shape[0] if spec.shape else 0 for spec in specs}
+    if len(rows) != 1 or 0 in rows:
+        raise ConfigError(f"inputs need one number of rows, their first axis: {', '.join(map(str, specs)) or 'none'}")
+    return rows.pop()

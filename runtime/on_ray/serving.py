@@ -1,0 +1,112 @@
+"""A model behind requests: a deployment of Ray Serve that runs those which come at the same time together.
+
+A request is one row: arrays by the names of the inputs, without their first axis. Over HTTP it is JSON, {"x": [...]},
+or a .npz file as numpy writes it; the answer has the same form.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Mapping
+from os import PathLike, fspath
+from typing import Any, cast
+
+import numpy as np
+
+from ...dialects.errors import InvalidInputError
+from ..device import Array
+from ..specs import check_placed, ordered
+from .nodes import Model, ray_module
+
+MOST_BYTES = 1 << 28  # of a .npz file, unpacked
+
+
+class Server:
+    """One replica: the compiled model on cores of its own."""
+
+    def __init__(self, model: Model, wait: float) -> None:
+        self._rows = model.open()
+        batch = ray_module("ray.serve").batch(max_batch_size=self._rows.most, batch_wait_timeout_s=wait)
+        self._together: Any = batch(self._run)
+
+    async def _run(self, requests: list[dict[str, Array]]) -> list[dict[str, Array]]:
+        columns = {name: np.stack([each[name] for each in requests]) for name in requests[0]}
+        found = await asyncio.to_thread(self._rows, columns)
+        return [{name: array[number] for name, array in found.items()} for number in range(len(requests))]
+
+    async def infer(self, row: Mapping[str, Any]) -> dict[str, Array]:
+        """The outputs for one row; raises InvalidInputError, which concerns no other request of its batch."""
+        specs = self._rows.inputs
+        arrays = ordered(tuple(spec.name for spec in specs), row)
+        given: dict[str, Array] = {}
+        for spec, value in zip(specs, arrays, strict=True):
+            array = np.asarray(value)
+            one = type(spec)(spec.name, spec.shape[1:], spec.dtype)
+            check_placed(one, array.dtype, array.shape, "input ")
+            given[spec.name] = array
+        return await self._together(given)
+
+    async def __call__(self, request: Any) -> Any:
+        """An HTTP request; what is wrong with it is answered with status 400."""
+        responses = ray_module("starlette.responses")
+        body, as_json = await request.body(), request.headers.get("content-type", "").startswith("application/json")
+        try:
+            found = await self.infer(self._from_json(await request.json()) if as_json else _from_npz(body))
+        except (InvalidInputError, ValueError, OverflowError) as error:
+            return responses.JSONResponse({"error": str(error)}, status_code=400)
+        if as_json:
+            return responses.JSONResponse({name: array.tolist() for name, array in found.items()})
+        file = io.BytesIO()
+        np.savez(file, **found)  # pyright: ignore[reportArgumentType]  # a name may be any
+        return responses.Response(file.getvalue(), media_type="application/octet-stream")
+
+    def _from_json(self, row: object) -> dict[str, Array]:
+        """Numbers as JSON has them, of the inputs' types."""
+        if not isinstance(row, dict):
+            raise InvalidInputError("the request is no object with inputs by name")
+        types = {spec.name: spec.dtype for spec in self._rows.inputs}
+        return {name: np.array(value, types.get(name)) for name, value in cast("dict[str, Any]", row).items()}
+
+
+def _from_npz(body: bytes) -> dict[str, Array]:
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except Exception as error:  # zipfile's and numpy's, of whatever kind
+        raise InvalidInputError(f"the request is no .npz file: {error}") from None
+
+
+def deployment(
+    model: str | PathLike[str] | bytes,
+    *,
+    replicas: int = 1,
+    threads: int = 1,
+    rows: int = 8,
+    dim: str | None = None,
+    wait: float = 0.002,
+    ongoing: int = 256,
+    pin: bool = True,
+    cache: str | bool | None = None,
+    **options: Any,
+) -> Any:
+    """A model as an application for `ray.serve.run`, whose handle has `infer.remote({"x": array})`.
+
+    Requests that are there at the same time are run together: as many as the model has rows; or up to `rows`, where
+    `dim` names the dynamic dimension that counts them. The first of them waits `wait` seconds at most for others.
+    Each of the `replicas` is on `threads` cores of its own, and holds `ongoing` requests at most; Serve keeps others
+    back and tries again later, so clients should have fewer under way. `model`, `cache` and `options` are as for
+    `infer`.
+
+    Raises ConfigError where Ray is not installed.
+    """
+    serve = ray_module("ray.serve")
+    source = model if isinstance(model, bytes) else fspath(model)
+    opened = Model(source, threads, dim, rows, pin, cache, options).shared()
+    made = serve.deployment(Server).options(
+        name="mini_infer",
+        num_replicas=replicas,
+        max_ongoing_requests=ongoing,
+        ray_actor_options={"num_cpus": threads},
+    )
+    return made.bind(opened, wait)

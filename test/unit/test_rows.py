@@ -1,0 +1,123 @@
+"""Models on a cluster, without one: rows through engines, what workers of a node share, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_runs import ENVIRONMENT
+from models.build import ModelBuilder, example_inputs
+from models.judging import assert_same_bits
+from onnx import ModelProto
+from text_models import model_of, numbers
+
+import mini_infer as mi
+from mini_infer.runtime.on_ray import nodes
+from mini_infer.runtime.on_ray.datasets import Worker
+from mini_infer.runtime.on_ray.nodes import Model, ray_module, take_cores
+from mini_infer.runtime.on_ray.rows import Rows
+
+ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1, "cache": False}
+
+
+def two_columns(rows: int | str) -> ModelProto:
+    """x[rows, 5], ids[rows] -> a row of a table for each id, and x's sums."""
+    b = ModelBuilder("columns")
+    x, ids = b.input("x", [rows, 5]), b.input("ids", [rows], np.int64)
+    return b.model([b.node("Gather", b.weight(8, 3), ids), b.node("ReduceSum", x, b.ints(1), keepdims=0)])
+
+
+@pytest.fixture(autouse=True)
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A node of this test alone."""
+    monkeypatch.setattr(nodes.tempfile, "gettempdir", lambda: str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 11])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_any_number_of_rows_goes_through(dynamic: bool, count: int) -> None:
+    if dynamic:
+        profile = mi.OptimizationProfile(dims={"n": (1, 4, 4)})
+        rows = Rows(mi.compile(two_columns("n"), profile=profile, **ONE))
+    else:
+        rows = Rows(mi.compile(two_columns(4), **ONE))
+    assert rows.most == 4
+    given = example_inputs(two_columns(11))
+    expected = mi.compile(two_columns(11), **ONE)(given)
+    found = rows({name: array[:count] for name, array in given.items()})
+    assert_same_bits(found, {name: array[:count] for name, array in expected.items()})
+
+
+def test_what_has_no_rows_is_refused() -> None:
+    sums = model_of(
+        "g (float[4, 3] x) => (float[3] y) { a = Constant <value_ints = [0]> () y = ReduceSum <keepdims = 0> (x, a) }"
+    )
+    with pytest.raises(mi.UnsupportedError, match=r"output y: float32\[3\] has not a row for each of the 4 that go in"):
+        Rows(mi.compile(sums, **ONE))
+    scalar = model_of("g (float[4, 3] x, float z) => (float[4, 3] y) { y = Add (x, z) }")
+    with pytest.raises(mi.ConfigError, match=r"inputs need one number of rows, their first axis: x: .*, z: "):
+        Rows(mi.compile(scalar, **ONE))
+    rows = Rows(mi.compile(two_columns(4), **ONE))
+    with pytest.raises(mi.InvalidInputError, match=r"different numbers of rows: \[1, 2\]"):
+        rows({"x": numbers(2, 5), "ids": np.zeros(1, np.int64)})
+
+
+def test_a_worker_takes_and_keeps_columns(tmp_path: Path) -> None:
+    model = Model(two_columns("n").SerializeToString(), dim="n", rows=4, pin=False, cache=str(tmp_path / "cache"))
+    worker, given = Worker(model, {"x": "features"}, ["name"]), example_inputs(two_columns(6))
+    batch = {"features": given["x"], "ids": given["ids"], "name": np.arange(6)}
+    found = worker(batch)
+    assert_same_bits(found, {"name": np.arange(6)} | mi.compile(two_columns(6), **ONE)(given))
+    with pytest.raises(mi.InvalidInputError, match="the dataset has no column features; it has ids, name"):
+        worker({"ids": batch["ids"], "name": batch["name"]})
+
+
+_TAKE = """
+import os, sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from mini_infer.runtime.on_ray.nodes import take_cores
+print(*take_cores(1), flush=True)
+print(*os.sched_getaffinity(0), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_each_worker_has_cores_of_its_own_while_it_lives(node: Path) -> None:
+    cores = os.sched_getaffinity(0)
+
+    def start() -> subprocess.Popen[str]:
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        return subprocess.Popen([sys.executable, "-c", _TAKE, str(node)], env=ENVIRONMENT, **pipes)
+
+    workers = [start() for _ in cores]
+    told = [[worker.stdout.readline().split() for _ in range(2)] for worker in workers if worker.stdout]
+    assert sorted(int(taken[0]) for taken, _ in told) == sorted(cores)
+    assert all(taken == affinity for taken, affinity in told)
+    assert take_cores(1) == ()
+    assert os.sched_getaffinity(0) == cores
+    workers[0].kill()
+    workers[0].wait()
+    again = start()
+    assert again.stdout is not None
+    assert again.stdout.readline().split() == told[0][0]
+    for worker in (*workers, again):
+        worker.kill()
+        worker.communicate()
+
+
+def test_a_folder_of_somebody_else_is_not_used(node: Path) -> None:
+    (node / f"mini_infer-{os.geteuid()}").mkdir(mode=0o777)
+    (node / f"mini_infer-{os.geteuid()}").chmod(0o777)
+    with pytest.raises(mi.ConfigError, match="belongs to somebody else, or may be written to by others"):
+        take_cores(1)
+
+
+def test_without_ray_the_error_says_how_to_get_it() -> None:
+    with pytest.raises(mi.ConfigError, match=r"no_such_ray can't be imported .*: pip install 'mini-infer\[ray\]'"):
+        ray_module("no_such_ray")
