@@ -200,6 +200,8 @@ def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, 
                 ]
                 for column, value in enumerate(terms.to_coordinates(tile, d)):
                     b.vstore(value, square, [row, column, 0])
+                for column in range(side, side + tile):  # what the tile to the right has more
+                    b.prefetch(pixels, [row, column, channel])
 
             def column(column: Index, _: Sequence[SSAValue]) -> None:
                 d = [b.vload(square, [row, column, 0], lanes) for row in range(side)]
@@ -228,6 +230,11 @@ def transform_output(
     common.call(b, f"winograd_{shape.tile}_out{epilogue.stem}", key, told, write)
 
 
+def _varies(operand: PixelKind | None) -> bool:
+    """Whether an operand has pixels of its own."""
+    return operand is not None and operand.by_column and operand.by_channel
+
+
 class _OutputWriter:
     """The results of a tile being written."""
 
@@ -242,6 +249,8 @@ class _OutputWriter:
             value: self.out if pixels is None else pixels.window(b, tile, tile, told.channels)
             for value, pixels in zip(epilogue.operands, told.operands, strict=True)
         }
+        varied = [window for window, kind in zip(self.operands.values(), shape.operands, strict=True) if _varies(kind)]
+        self.ahead = [self.out, *varied]
         self.kinds = dict(zip(epilogue.operands, shape.operands, strict=True))
         self.square = b.alloca(f32, [self.side, tile, self.lanes])
         self.waiting = None if epilogue.inline else b.alloca(f32, [tile, tile, self.lanes])
@@ -260,6 +269,9 @@ class _OutputWriter:
 
         def by_column(x: Index, _: Sequence[SSAValue]) -> None:
             s = [b.vload(self.square, [row, x, 0], lanes) for row in range(side)]
+            for y in range(tile):  # of the tile to the right
+                for window in self.ahead:
+                    b.prefetch(window, [y, b.add(x, tile), channel])
             for y, value in enumerate(terms.to_results(tile, s)):
                 result = value if bias is None else terms.m.add(value, bias)
                 if self.waiting is not None:
