@@ -13,6 +13,7 @@ DECIDED_BY: dict[str, Level] = {
     "enable_graph_optimization": "kernels",
     "integer_products": "kernels",
     "winograd": "kernels",
+    "tuned": "kernels",
     "threads": "kernels",
     "vector_bits": "kernels",
     "precision": "kernels",
