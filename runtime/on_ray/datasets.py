@@ -49,7 +49,8 @@ def infer(
 ) -> Any:
     """The outputs of a model for each row of a ray.data.Dataset, as another Dataset, in no certain order.
 
-    model: a path that every node has, or the model's bytes, which go to each node once.
+    model: a path that every node has, or the model's bytes, which go to each node once. A .mi file (`mini_infer.build`)
+        was compiled with its options, and takes none.
     workers: actors, each on `threads` cores of its own (unless not `pin`): so many, or from, to; None means from 1 to
         what the cluster has cores for.
     batch_size: rows that a worker is given at once, of which an inference takes as many as the model does; or up to

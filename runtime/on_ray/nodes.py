@@ -1,8 +1,8 @@
 """What the workers of one node have in common: the compiled model, its weights, and the cores.
 
 A model is compiled once on a node: the first worker that opens it does, and the others, who wait for that, find it in
-the cache (docs/caching.md). Its weights are mapped, so that the node has them in memory once, however many workers
-there are.
+the cache (docs/caching.md); a .mi file is compiled already. Its weights are mapped, so that the node has them in memory
+once, however many workers there are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...dialects.errors import ConfigError
+from ..engine import Engine
 from ..file_cache import make_private
+from ..kept.artifact import load
 from ..kept.places import cache_folder
 from ..opening import compile
 from ..profile import OptimizationProfile
@@ -37,7 +39,7 @@ def ray_module(name: str) -> Any:
 class Model:
     """What a worker opens. It goes to workers, so it holds plain values only.
 
-    source: a path that every node has; bytes; or a reference to bytes among Ray's objects.
+    source: a path that every node has, of a model or of a .mi file; bytes; or a reference to bytes among Ray's objects.
     rows: the most rows of one inference, for a model whose first axis is a dynamic dimension, `dim`.
     """
 
@@ -56,7 +58,9 @@ class Model:
         return replace(self, source=ray_module("ray").put(self.source))
 
     def open(self) -> Rows:
-        """The compiled model, on cores of its own."""
+        """The compiled model, on cores of its own. Raises ConfigError for options that a .mi file has no use for."""
+        if isinstance(self.source, str) and self.source.endswith(".mi"):
+            return self._on_cores(self._loaded(self.source))
         source = self.source if isinstance(self.source, str | bytes) else ray_module("ray").get(self.source)
         options = dict(self.options)
         if self.dim is not None:
@@ -65,6 +69,18 @@ class Model:
             engine = compile(source, self.threads, cache=self.cache, **options)
             if cache_folder(self.cache) is not None:  # who has compiled it maps what was kept, as all others
                 engine = compile(source, self.threads, cache=self.cache, **options)
+        return self._on_cores(engine)
+
+    def _loaded(self, path: str) -> Engine:
+        given = {"dim": self.dim, "cache": self.cache, **self.options}
+        if useless := [name for name, value in given.items() if value is not None]:
+            raise ConfigError(f"{', '.join(useless)} can't be given for {path}, which is compiled")
+        engine = load(path)
+        if engine.plan.threads > self.threads:
+            raise ConfigError(f"{path} is compiled for {engine.plan.threads} threads; threads is {self.threads}")
+        return engine
+
+    def _on_cores(self, engine: Engine) -> Rows:
         if self.pin:
             take_cores(self.threads)
         return Rows(engine)

@@ -78,6 +78,16 @@ def test_a_worker_takes_and_keeps_columns(tmp_path: Path) -> None:
         worker({"ids": batch["ids"], "name": batch["name"]})
 
 
+def test_a_worker_opens_what_was_built(tmp_path: Path) -> None:
+    path, given = tmp_path / "model.mi", example_inputs(two_columns(6))
+    profile = mi.OptimizationProfile(dims={"n": (1, 4, 4)})
+    mi.build(two_columns("n").SerializeToString(), path, threads=1, cpus=["native"], profile=profile)
+    model = Model(str(path), pin=False)
+    assert_same_bits(Worker(model, {}, [])(given), mi.compile(two_columns(6), **ONE)(given))
+    with pytest.raises(mi.ConfigError, match=r"dim, optimise can't be given for .*model\.mi, which is compiled"):
+        Model(str(path), dim="n", options={"optimise": False}).open()
+
+
 _TAKE = """
 import os, sys, tempfile
 tempfile.tempdir = sys.argv[1]
