@@ -14,12 +14,14 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TypeAlias
 
 from ..dialects.errors import CompileError
 from . import llvm_worker
+from .file_cache import FileCache, key_of
 from .llvm_worker import Compiled, Part, compiled, receive, send
 from .steps import LOG
 
@@ -30,9 +32,13 @@ Process: TypeAlias = "subprocess.Popen[bytes]"
 
 
 class Compilers:
-    """Compiles parts with so many processes, this one included; a context that ends the others."""
+    """Compiles parts with so many processes, this one included; a context that ends the others.
 
-    def __init__(self, count: int) -> None:
+    What was compiled before, of the same text for the same machine, is taken from `objects`, and kept there.
+    """
+
+    def __init__(self, count: int, objects: FileCache | None = None) -> None:
+        self._objects = objects
         self.processes: list[Process] = []
         self._idle: queue.SimpleQueue[Process] = queue.SimpleQueue()
         for _ in range(count - 1):
@@ -41,7 +47,7 @@ class Compilers:
             self.processes.append(process)
             self._idle.put(process)
         self._threads = ThreadPoolExecutor(len(self.processes)) if self.processes else None
-        self._parts: list[tuple[Part, Future[Compiled | None] | None]] = []
+        self._parts: list[tuple[Part, Compiled | None, Future[Compiled | None] | None]] = []
 
     def __enter__(self) -> Compilers:
         return self
@@ -58,19 +64,27 @@ class Compilers:
 
     def add(self, part: Part) -> None:
         """A part to compile, from now on."""
-        self._parts.append((part, None if self._threads is None else self._threads.submit(self.ask, part)))
+        known = None if self._objects is None else self._objects.get(_key(part))
+        if known is not None:
+            self._parts.append((part, Compiled(known, "", 0, 0, 0), None))
+        else:
+            self._parts.append((part, None, None if self._threads is None else self._threads.submit(self.ask, part)))
 
     def results(self) -> list[Compiled]:
         """What became of the parts, in order; the next ones are others."""
         parts, self._parts = self._parts, []
-        found: dict[int, Compiled] = {}
+        found = {index: known for index, (_, known, _) in enumerate(parts) if known is not None}
         # From the end: the processes go on from the start, until they meet.
-        for index, (part, future) in reversed([*enumerate(parts)]):
-            if future is None or future.cancel():
+        for index, (part, known, future) in reversed([*enumerate(parts)]):
+            if known is None and (future is None or future.cancel()):
                 found[index] = compiled(part)
-        for index, (part, future) in enumerate(parts):
+        for index, (part, _, future) in enumerate(parts):
             if future is not None and index not in found:
                 found[index] = future.result() or compiled(part)
+        if self._objects is not None:
+            for index, (part, known, _) in enumerate(parts):
+                if known is None and not found[index].error:
+                    self._objects.put(_key(part), found[index].code)
         return [found[index] for index in range(len(parts))]
 
     def ask(self, part: Part) -> Compiled | None:
@@ -89,6 +103,11 @@ class Compilers:
         if process.wait() in _CRASHES:
             raise CompileError(f"LLVM came to an end with signal {-process.returncode} on a part of the model")
         return None
+
+
+def _key(part: Part) -> str:
+    """What decides a part's object code."""
+    return key_of(repr(tuple(part)).encode(), import_module("llvmlite").__version__.encode())
 
 
 def _start() -> Process | None:

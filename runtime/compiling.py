@@ -25,6 +25,7 @@ from .config import EngineConfig
 from .device import device_named
 from .dynamic_engine import Build, DynamicEngine
 from .engine import Engine
+from .file_cache import FileCache
 from .limits import give_back_memory, memory_for
 from .memory_check import CheckedEngine
 from .shapes import ShapeFamily
@@ -40,9 +41,12 @@ WORTH_COMPILERS = 80
 
 
 def build_engine(
-    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None = None
+    model: ModelSource,
+    config: EngineConfig,
+    progress: Callable[[Progress], None] | None = None,
+    objects: FileCache | None = None,
 ) -> Engine:
-    """Compiles `model`; `progress` is told of every step."""
+    """Compiles `model`; `progress` is told of every step. The code of parts is taken from `objects`, and kept there."""
     start = time.perf_counter()
     device_named(config.place).open()
     steps = Steps(("import", *pass_names(config), "machine code"), progress)
@@ -50,7 +54,7 @@ def build_engine(
         module, ctx = import_model(model, config)
         steps.change(("import", *pass_names(config, module), "machine code"))
         steps.next()
-        engine = engine_of(module, ctx, config, steps)
+        engine = engine_of(module, ctx, config, steps, objects)
         del module, ctx
         give_back_memory()
     steps.next()
@@ -80,6 +84,7 @@ def family_builder(
     progress: Callable[[Progress], None] | None = None,
     prepare: Callable[[ModuleOp, MiniContext], None] | None = None,
     machine: str | None = None,
+    objects: FileCache | None = None,
 ) -> Build:
     """What compiles a model for many shapes, with code for given ones; `prepare` as for `build_dynamic`.
 
@@ -97,7 +102,7 @@ def family_builder(
             if prepare is not None:
                 prepare(module, ctx)
             steps.next()
-            with compilers_for(module, config) as compilers:
+            with compilers_for(module, config, objects) as compilers:
                 base = build_plan(
                     module, ctx, config, steps, machine=machine or "", compilers=compilers, loaded=machine is None
                 )
@@ -119,9 +124,15 @@ def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str
     return [each.name for phase in phases for each in parse_passes(phase.passes)]
 
 
-def engine_of(module: ModuleOp, ctx: MiniContext, config: EngineConfig, observer: Observer | None = None) -> Engine:
+def engine_of(
+    module: ModuleOp,
+    ctx: MiniContext,
+    config: EngineConfig,
+    observer: Observer | None = None,
+    objects: FileCache | None = None,
+) -> Engine:
     """Compiles a module at the graph level (or further down)."""
-    with compilers_for(module, config) as compilers:
+    with compilers_for(module, config, objects) as compilers:
         return _engine_of(module, ctx, config, observer, compilers)
 
 
@@ -142,11 +153,11 @@ def import_all(config: EngineConfig) -> None:
     host_target()
 
 
-def compilers_for(module: ModuleOp, config: EngineConfig) -> Compilers:
+def compilers_for(module: ModuleOp, config: EngineConfig, objects: FileCache | None = None) -> Compilers:
     """As many as the configuration allows; one for a GPU, which LLVM has no part in, and for a small module, which is
     compiled before another has started."""
     worthwhile = device_named(config.place).kind == "cpu" and sum(1 for _ in module.walk()) >= WORTH_COMPILERS
-    return Compilers(config.compiler_count if worthwhile else 1)
+    return Compilers(config.compiler_count if worthwhile else 1, objects)
 
 
 def _engine_of(

@@ -13,7 +13,7 @@ from .config import EngineConfig
 from .device import device_named
 from .engine import Engine
 from .kept.cache import KeptModels
-from .kept.places import Cache, cache_folder
+from .kept.places import Cache, CacheFolder, cache_folder
 from .kept.plans import KeptPlan
 from .limits import check_fits
 from .steps import LOG, Progress, Steps
@@ -60,25 +60,33 @@ def compile(
         measure_kernels(model, config, check_seconds(tune), now=lambda what: LOG.info("tuning: %s", what))
     folder = cache_folder(cache)
     if folder is None or device_named(config.place).kind != "cpu" or config.check_memory:
-        return _built(model, config, progress)
+        return _built(model, config, progress, None)
     kept = KeptModels(folder, config)
     if config.is_dynamic:
-        return _dynamic(model, config, progress, kept)
+        return _dynamic(model, config, progress, kept, folder)
     identity = kept.identity(model)
     if identity is not None and (found := kept.find(kept.key(identity))) is not None:
         Steps(("load",), progress).next()
         return _engine(found, config)
     identity = identity or kept.identity(model, read=True)
-    engine = _built(model, config, progress)
+    engine = _built(model, config, progress, folder)
     if identity is not None and identity == kept.identity(model):  # which was not changed meanwhile
         kept.keep(kept.key(identity), identity, engine.plan, None, engine.statistics)
     return engine
 
 
-def _built(model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None) -> Engine:
+def _built(
+    model: ModelSource,
+    config: EngineConfig,
+    progress: Callable[[Progress], None] | None,
+    folder: CacheFolder | None,
+) -> Engine:
+    """A compiled engine; of parts that were compiled before the code is taken from the folder."""
     from .compiling import build_dynamic, build_engine
 
-    return (build_dynamic if config.is_dynamic else build_engine)(model, config, progress)
+    if config.is_dynamic:
+        return build_dynamic(model, config, progress)
+    return build_engine(model, config, progress, None if folder is None else folder.objects)
 
 
 def _engine(found: KeptPlan, config: EngineConfig) -> Engine:
@@ -89,12 +97,16 @@ def _engine(found: KeptPlan, config: EngineConfig) -> Engine:
 
 
 def _dynamic(
-    model: ModelSource, config: EngineConfig, progress: Callable[[Progress], None] | None, kept: KeptModels
+    model: ModelSource,
+    config: EngineConfig,
+    progress: Callable[[Progress], None] | None,
+    kept: KeptModels,
+    folder: CacheFolder,
 ) -> Engine:
     """An engine for many shapes: what it has compiled for some is looked for, and kept."""
     identity = kept.identity(model) or kept.identity(model, read=True)
     if identity is None:
-        return _built(model, config, progress)
+        return _built(model, config, progress, None)
     from .dynamic_engine import DynamicEngine
     from .shapes import ShapeFamily
 
@@ -106,7 +118,7 @@ def _dynamic(
             return ShapeFamily(found.plan, found.guards, bounded=not config.enable_dynamic_shapes), found.statistics
         from .compiling import family_builder
 
-        family, statistics = family_builder(model, config, progress)(best)
+        family, statistics = family_builder(model, config, progress, objects=folder.objects)(best)
         if identity == kept.identity(model):  # which was not changed meanwhile
             kept.keep(key, identity, family.base, family.guards, statistics)
         return family, statistics

@@ -18,10 +18,11 @@ from models import dynamic
 from models.build import SMALL_MODELS, example_inputs
 from models.dynamic import dynamic_model
 from models.small import mlp
-from onnx import ModelProto, ValueInfoProto, external_data_helper
+from onnx import ModelProto, TensorProto, ValueInfoProto, external_data_helper
 
 import mini_infer as mi
-from mini_infer.runtime import compiling
+from mini_infer.lowering.loops_to_llvm import split_module
+from mini_infer.runtime import compilers, compiling, llvm_worker
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.file_cache import FileCache
 from mini_infer.runtime.kept import keys
@@ -318,6 +319,37 @@ def test_what_cannot_be_kept_is_compiled(tmp_path: Path) -> None:
     mi.compile(model, 1, check_memory=True, cache=tmp_path)
     mi.compile(model, device="cuda-emulated", cache=tmp_path)
     assert not entries(tmp_path)
+
+
+def test_parts_in_which_nothing_changed_are_not_compiled_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_module, "PART_OPS", 400)
+    done: list[llvm_worker.Part] = []
+    compile_part = llvm_worker.compiled
+
+    def noting(part: llvm_worker.Part) -> llvm_worker.Compiled:
+        done.append(part)
+        return compile_part(part)
+
+    monkeypatch.setattr(compilers, "compiled", noting)
+    options: dict[str, Any] = {"compile_threads": 1, "cache": tmp_path}
+    first, other = SMALL_MODELS["transformer"](), SMALL_MODELS["transformer"]()
+    mi.compile(first, 1, **options)
+    whole = len(done)
+    for weight in other.graph.initializer:  # a model that was trained on: the same kernels, and other weights
+        if weight.data_type == TensorProto.FLOAT and len(weight.raw_data) > 400:
+            weight.raw_data = (-np.frombuffer(weight.raw_data, np.float32)).tobytes()
+    found = mi.compile(other, 1, **options)
+    assert len(done) == whole > 2
+    given = {name: np.zeros_like(value) for name, value in example_inputs(other).items()}
+    assert same(found(given), mi.compile(other, 1, cache=False)(given))
+    kept = sorted((tmp_path / "objects").glob("*.entry"))
+    assert len(kept) == whole
+    kept[0].write_bytes(kept[0].read_bytes()[:-1])  # one that is damaged is compiled again
+    entries(tmp_path)[0].unlink()
+    entries(tmp_path)[0].unlink()
+    del done[:]
+    mi.compile(first, 1, **options)
+    assert len(done) == 1
 
 
 def test_names_are_of_what_is_kept_there(tmp_path: Path) -> None:
