@@ -8,7 +8,7 @@ from itertools import cycle
 import numpy as np
 import pytest
 from kernel_cases import CASES
-from kernel_variants import Call, Memory, on_other_memory, small_target, some
+from kernel_variants import Call, Choose, Memory, on_other_memory, small_target, some
 
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype
 from mini_infer.dialects.kernel_attributes import FormAttr, InterfaceAttr
@@ -23,11 +23,11 @@ def none(_: InterfaceAttr) -> Iterator[Memory]:
     return iter(())
 
 
-def calls_by(way: str | None, cases: str, names: Collection[str]) -> list[Call]:
-    """The contractions of some cases, carried out in one way, or in the one that is usual."""
+def calls_by(way: str, cases: str, names: Collection[str], on: Choose) -> list[Call]:
+    """The contractions of some cases, carried out in one way, on dense memory and what is chosen beside."""
     made = [case(size) for (name, case), size in zip(CASES[cases].items(), cycle((5, 3, 7))) if name in names]
-    forbid = [other for other in WAYS if way is not None and other != way]
-    calls = on_other_memory(made, small_target(threads=3), some if way else none, forbid=forbid)
+    forbid = [other for other in WAYS if other != way]
+    calls = on_other_memory(made, small_target(threads=3), on, forbid=forbid)
     assert all(call.schedule not in forbid for call in calls)
     for call in calls:
         call.check()
@@ -57,9 +57,7 @@ def results(calls: Sequence[Call]) -> list[Array]:
     ],
 )
 def test_every_candidate_computes_the_same(way: str, cases: str, names: Collection[str]) -> None:
-    usual, other = calls_by(None, cases, names), calls_by(way, cases, names)
-    assert {call.schedule for call in usual} == {cases}
-    assert {call.schedule for call in other} == {way}
+    usual, other = calls_by(cases, cases, names, none), calls_by(way, cases, names, some)
     for expected, found in zip(results(usual), results(other), strict=True):
         if {cases, way} <= {"panels", "rows_before_panels", "blocked_panels"}:
             assert found.tobytes() == expected.tobytes()

@@ -8,7 +8,8 @@ for item in this thread's share:                    item = (right-hand side, row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -17,9 +18,19 @@ from ....passes.kernels.schedules.cpu.blocked_panels import BlockedPanels
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..writing.builder import Index
+from ..writing.extents import Extent
 from .contraction_nest import argument_buffer, nest_of
 from .panels import check_packed, site_of
 from .tile_calls import DepthPart, TileCalls, Tiling, tiles_of
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """A product cut into blocks of `tall` tiles and groups of `group` panels."""
+
+    tiling: Tiling
+    tall: Index
+    group: Index
 
 
 def lower(k: KernelInstance) -> None:
@@ -28,24 +39,25 @@ def lower(k: KernelInstance) -> None:
     check_packed(k, form)
     epilogue = FusedOps.of(k, form, schedule.inline)
     tiling = Tiling.of(k, form, nest_of(k, form, epilogue, schedule.mr))
-    assert tiling.parts == "runs"
     weight = k.buffers.index(argument_buffer(k, form.rhs))
 
-    def write(k: KernelInstance, tiling: Tiling) -> None:
-        _write(k, schedule, TileCalls(k, tiling, form, epilogue), weight)
+    blocks = _Blocks(tiling, Extent(schedule.tall), Extent(schedule.group))
+    scratch = None if tiling.parts == "none" else k.scratch_part("sums")
 
-    k.outlined("blocked_panels", tiling, (weight, epilogue.key, schedule), write, k.scratch_part("sums"))
+    def write(k: KernelInstance, blocks: _Blocks) -> None:
+        _write(k, blocks, TileCalls(k, blocks.tiling, form, epilogue), weight)
+
+    k.outlined("blocked_panels", blocks, (weight, epilogue.key), write, scratch)
 
 
-def _write(k: KernelInstance, schedule: BlockedPanels, calls: TileCalls, weight: int) -> None:
+def _write(k: KernelInstance, blocks: _Blocks, calls: TileCalls, weight: int) -> None:
     b, tiling, nest = k.b, calls.tiling, calls.nest
-    tall, group, part = schedule.tall, schedule.group, tiling.part
+    tall, group, part = blocks.tall, blocks.group, tiling.part
     tiles, rank = tiles_of(b, nest), len(nest.outer)
     sizes = [
         *nest.outer,
         *nest.pixels[:-1],
-        b.div(b.add(tiles, tall - 1), tall),
-        b.div(b.add(tiling.panels, group - 1), group),
+        *(b.div(b.add(count, b.sub(size, 1)), size) for count, size in ((tiles, tall), (tiling.panels, group))),
     ]
 
     def item(i: Index) -> None:
@@ -55,13 +67,22 @@ def _write(k: KernelInstance, schedule: BlockedPanels, calls: TileCalls, weight:
         last = b.min(b.add(first, tall), tiles)
         last_panel = b.min(b.add(first_panel, group), tiling.panels)
 
-        def sum_up(start: Index, depth: Index, *, is_first: bool, is_last: bool) -> None:
+        def over_panels(parts: Callable[[Index], DepthPart | None]) -> None:
             def panel(panel: Index, _: Sequence[SSAValue]) -> None:
-                waiting = b.place(k.places[-1], b.mul(b.sub(panel, first_panel), tiling.nr))
-                parts = DepthPart(start, depth, is_first, is_last, waiting, group * tiling.nr, first)
-                calls.strips(site_of(k, tiling, weight, rhs, panel, row), first, last, part=parts)
+                calls.strips(site_of(k, tiling, weight, rhs, panel, row), first, last, part=parts(panel))
 
             b.loop(first_panel, last_panel, panel)
+
+        if tiling.parts == "none":
+            over_panels(lambda _: None)
+            return
+
+        def sum_up(start: Index, depth: Index, *, is_first: bool, is_last: bool) -> None:
+            def part_of(panel: Index) -> DepthPart:
+                waiting = b.place(k.places[-1], b.mul(b.sub(panel, first_panel), tiling.nr))
+                return DepthPart(start, depth, is_first, is_last, waiting, b.mul(group, tiling.nr), first)
+
+            over_panels(part_of)
 
         def between(start: Index, _: Sequence[SSAValue]) -> None:
             sum_up(start, part, is_first=False, is_last=False)

@@ -1,9 +1,10 @@
-"""The schedule of panels for long inner sums: a part of the sum at a time, for a block of rows and a group of panels.
+"""The schedule of panels in blocks: some rows meet a group of panels, and of long inner sums a part at a time.
 
-A tile over the whole inner sum reads its rows from beyond the second-level cache once for every panel where they don't
-fit. Here a part of the rows of a block stays in that cache while it meets the same part of every panel of a group, and
-sums wait in scratch in between (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). The
-parts are those in which `panels` adds up long sums, so both schedules give the same bits.
+Tile by tile and panel by panel, `panels` reads all rows once for each panel, from memory where they don't fit into a
+cache. Here a block of rows stays in the second-level cache while it meets every panel. Of a long inner sum it is a
+part of the rows that stays there, with the same part of every panel of a group, and sums wait in scratch in between
+(Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). The parts are those in which
+`panels` adds up long sums, so both schedules give the same bits.
 """
 
 from __future__ import annotations
@@ -26,22 +27,28 @@ from ..schedule import TileSize
 from ..scratch import ScratchLayout
 from .panels import PART, Panels, depth_of, fits, packed_operands
 
-# Tiles of a block, so that 512 elements of all its rows lie in half a second-level cache of 1 MB. On Zen 5, with 196
-# rows, 8, 16 and 24 tiles by 2, 4 and 8 panels are within 3 % of each other.
+# Tiles of a block: 512 elements of all its rows are half a second-level cache of 1 MB. On Zen 5, 8 to 24 tiles by 2 to
+# 8 panels are within 3 % of each other.
 MOST_TILES = 16
-# Of the second-level cache, from which on a panel of the whole inner sum is too long. With 1 MB (Zen 5), 196 x 3072 x
-# 768 runs at 238 GFLOP/s instead of 222, 512 x 4096 x 512 at 232 instead of 211, 64 x 3072 x 768 at 235 instead of 232;
-# 784 x 2304 x 256 and 196 x 2048 x 768 gain 1 %, 196 x 1024 x 768 loses 1 %.
+# Panels of a group where sums wait; where none do a group has all, or as many as leave each thread so many items.
+WAITING = 4
+ITEMS_PER_THREAD = 4
+# Of the second-level cache: from which on a panel of the whole inner sum, or all rows, are too long. With 1 MB (Zen 5,
+# one thread) 196 x 3072 x 768 runs at 238 GFLOP/s instead of 222, 512 x 4096 x 512 at 232 instead of 211, while 784 x
+# 2304 x 256 and 196 x 2048 x 768 gain 1 %, 196 x 1024 x 768 loses 1 %; of short sums 4096 x 256 x 1024 runs at 232
+# instead of 203, 25088 x 256 x 128 at 206 instead of 145, 3136 x 256 x 128 at 212 instead of 196, and 3136 x 64 x 256
+# or 784 x 512 x 128 are as fast.
 PANEL_SHARE = 0.3
+ROWS_SHARE = 2
 
 
 @dataclass(frozen=True)
 class BlockedPanels(Panels):
-    """Tiles over parts of packed panels."""
+    """Tiles over packed panels, block of rows by block of rows."""
 
     name = "blocked_panels"
 
-    group: TileSize = 4
+    group: TileSize = 1
     """Panels of a group."""
     tall: TileSize = 1
     """Tiles of a block of rows."""
@@ -49,7 +56,7 @@ class BlockedPanels(Panels):
     @override
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
-        """For inner sums of several parts, of one tap, of floats, whose weights are packed ahead."""
+        """For products of one tap, of floats, with more than a tile of rows, whose weights are packed ahead."""
         form = contraction_form(kernel)
         root = form.root
         if form.pool is not None or form.prologue or form.blocks or not fits(root):
@@ -60,18 +67,34 @@ class BlockedPanels(Panels):
             return
         rows = now(prod(shape_of(root.results[0])[:-1]))
         for schedule in super().candidates(kernel, target):
-            if depth > PART and rows > max(schedule.mr, 3) and packed_operands(kernel, form, schedule.nr):
-                yield replace(schedule, tall=min(MOST_TILES, -(-rows // schedule.mr)), by_rows=False)
+            if rows <= max(schedule.mr, 3) or not packed_operands(kernel, form, schedule.nr):
+                continue
+            tile = schedule.mr * min(depth, PART) * item_bytes(root.results[0])
+            tall = max(1, min(MOST_TILES, -(-rows // schedule.mr), target.l2.data // 2 // tile))
+            panels = -(-now(shape_of(root.results[0])[-1]) // schedule.nr)
+            group = panels
+            if depth > PART:
+                group = min(panels, WAITING)
+            elif target.threads.data > 1:
+                blocks = -(-rows // (tall * schedule.mr))
+                group = max(1, panels * blocks // (ITEMS_PER_THREAD * target.threads.data))
+            yield replace(schedule, tall=tall, group=min(panels, group), by_rows=False)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Pays where a panel takes much of the second-level cache, and is as fast as `panels` where it doesn't."""
+        """Pays where a panel or the rows take much of the second-level cache; else it is as fast as `panels`."""
         root = contraction_form(kernel).root
-        panel = depth_of(root) * self.nr * item_bytes(root.results[0])
-        return super().cost(kernel, target) * (0.95 if panel > PANEL_SHARE * target.l2.data else 1.01)
+        size, columns = item_bytes(root.results[0]), now(shape_of(root.results[0])[-1])
+        panel = depth_of(root) * self.nr * size
+        rows = now(prod(shape_of(root.results[0])[:-1])) * depth_of(root) * size if columns > self.nr else 0
+        pays = panel > PANEL_SHARE * target.l2.data or rows > ROWS_SHARE * target.l2.data
+        return super().cost(kernel, target) * (0.95 if pays else 1.01)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """The sums of a block by a group."""
-        element = element_type_of_value(contraction_form(kernel).root.results[0])
+        root = contraction_form(kernel).root
+        if depth_of(root) <= PART:
+            return ScratchLayout()
+        element = element_type_of_value(root.results[0])
         return ScratchLayout.of([("sums", element, (self.tall * self.mr, self.group * self.nr))])
