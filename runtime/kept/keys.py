@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +121,11 @@ def _versions() -> list[str]:
     folder = Path(spec.origin).parents[1] if spec is not None and spec.origin else Path()
     pattern = re.compile(rf"({'|'.join(_SOFTWARE)})-[^-]+\.dist-info")
     found = sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
-    return found if len(found) == len(_SOFTWARE) else [f"{name} {metadata.version(name)}" for name in _SOFTWARE]
+    if len(found) == len(_SOFTWARE):
+        return found
+    from importlib import metadata  # which takes 10 ms to import
+
+    return [f"{name} {metadata.version(name)}" for name in _SOFTWARE]
 
 
 def machine_text() -> str:
