@@ -111,9 +111,16 @@ class Container:
             raise KeptError(f"it has no section {number!r}")
         at, size, digest, large = self._sections[number]
         found = self._bytes[self._start + at : self._start + at + size]
-        if large and found.nbytes == size:
-            with suppress(OSError, ValueError):  # a system without that advice gives page after page
-                self._map.madvise(_POPULATE, self._start + at, size)
+        if large:
+            self._advise(_POPULATE, at, found.nbytes)
         if found.nbytes != size or Blob(found, large).digest != digest:
             raise KeptError(f"its section {number} is damaged")
+        if large:  # what is never read, as most of a table of words, is no memory of this process
+            self._advise(mmap.MADV_DONTNEED, at, size)
         return found
+
+    def _advise(self, advice: int, at: int, nbytes: int) -> None:
+        """Tells the system about pages; one that doesn't take the advice does without."""
+        if nbytes:
+            with suppress(OSError, ValueError):
+                self._map.madvise(advice, self._start + at, nbytes)
