@@ -52,7 +52,6 @@ class Compiled:
     engine: Engine
     inputs: Mapping[str, Array]
     seconds: float
-    passes: Sequence[PassRun]
     choices: Sequence[Choice]
     imports: float | None  # seconds, of Python's modules, where they were imported apart
 
@@ -92,7 +91,7 @@ def compile_with_progress(
         generated = time.perf_counter() - before
         engine = engine_of(module, ctx, config, observer)
         taken = time.perf_counter() - start - generated
-    return Compiled(engine, inputs, taken, passes, choices, imports)
+    return Compiled(engine, inputs, taken, choices, imports)
 
 
 def run_compiled(
@@ -118,10 +117,9 @@ def run_compiled(
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
     outputs: dict[str, Array] = engine(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})
-    in_passes = sum(each.seconds for each in compiled.passes)
     console.print(
         Text.assemble((Path(model).name, "bold"), f": {len(plan.calls)} kernel calls of {kernels} kernels, ")
-        + Text(f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)" if told else _origin(compiled))
+        + Text(_origin(compiled))
     )
     if timing:
         console.print(_timing_table(compiled))
@@ -157,13 +155,16 @@ def _opened(
         else:
             engine = compile(model, cache=keep, progress=lambda step: tell(step.step), **options)
     taken = time.perf_counter() - start
-    return Compiled(engine, load_inputs(files, engine.plan.inputs, seed), taken, [], [], None)
+    return Compiled(engine, load_inputs(files, engine.plan.inputs, seed), taken, [], None)
 
 
 def _origin(compiled: Compiled) -> str:
     """Where the code is from: only what was compiled here and now knows what that took."""
-    done = "compiled" if compiled.engine.statistics.seconds else "found compiled, loaded"
-    return f"{done} in {compiled.seconds:.2f} s"
+    taken = compiled.engine.statistics.seconds
+    if not taken:
+        return f"found compiled, loaded in {compiled.seconds:.2f} s"
+    in_passes = sum(taken.get(name, 0.0) for name in dict.fromkeys(pass_names(compiled.engine.config)))
+    return f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)"
 
 
 def run_reference(
