@@ -27,9 +27,9 @@ from ..schedule import TileSize
 from ..scratch import ScratchLayout
 from .panels import PART, Panels, depth_of, fits, packed_operands
 
-# Tiles of a block: 512 elements of all its rows are half a second-level cache of 1 MB. On Zen 5, 8 to 24 tiles by 2 to
-# 8 panels are within 3 % of each other.
-MOST_TILES = 16
+# Tiles of a block, of which 512 elements of all rows are to lie in half a second-level cache. With 1 MB (Zen 5), 8 to
+# 24 tiles by 2 to 8 panels are within 3 % of each other.
+MOST_TILES = 24
 # Panels of a group where sums wait; where none do a group has all, or as many as leave each thread so many items.
 WAITING = 4
 ITEMS_PER_THREAD = 4
@@ -70,7 +70,8 @@ class BlockedPanels(Panels):
             if rows <= max(schedule.mr, 3) or not packed_operands(kernel, form, schedule.nr):
                 continue
             tile = schedule.mr * min(depth, PART) * item_bytes(root.results[0])
-            tall = max(1, min(MOST_TILES, -(-rows // schedule.mr), target.l2.data // 2 // tile))
+            tiles, most = -(-rows // schedule.mr), max(1, min(MOST_TILES, target.l2.data // 2 // tile))
+            tall = -(-tiles // -(-tiles // most))  # blocks alike: a short one would read all panels for few rows
             panels = -(-now(shape_of(root.results[0])[-1]) // schedule.nr)
             group = panels
             if depth > PART:
