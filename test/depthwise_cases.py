@@ -22,21 +22,28 @@ def filtered(
     pads: Four | None = None,
     dilations: Pair = (1, 1),
     bias: bool = True,
+    each: int = 1,
 ) -> SSAValue:
-    """One filter per channel of x [batch, height, width, channels]; half the kernel is padded unless `pads` say."""
+    """`each` filters per channel of x [batch, height, width, channels]; half the kernel is padded unless `pads` say."""
     channels = shape_of(x)[-1]
-    weight = m.weight(channels, 1, *kernel, scale=0.3)
+    weight = m.weight(channels * each, 1, *kernel, scale=0.3)
     around = (kernel[0] // 2, kernel[1] // 2) * 2 if pads is None else pads
-    given = m.weight(channels) if bias else None
+    given = m.weight(channels * each) if bias else None
     window: dict[str, Any] = {"strides": strides, "pads": around, "dilations": dilations}
     return m(ConvOp(x, weight, given, **window, groups=channels, layout="NHWC"))
 
 
 def depthwise(
-    shape: Four, kernel: Pair, strides: Pair = (1, 1), pads: Four | None = None, dilations: Pair = (1, 1)
+    shape: Four,
+    kernel: Pair,
+    strides: Pair = (1, 1),
+    pads: Four | None = None,
+    dilations: Pair = (1, 1),
+    each: int = 1,
 ) -> Case:
     """A depthwise convolution of an input; one without padding has no bias either."""
-    return lambda m: filtered(m, m.input(*shape), kernel, strides, pads, dilations, pads is None or any(pads))
+    bias = pads is None or any(pads)
+    return lambda m: filtered(m, m.input(*shape), kernel, strides, pads, dilations, bias, each)
 
 
 CHANNELS = (5, 37, 64)  # a part of a register, several and a part, whole ones

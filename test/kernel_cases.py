@@ -80,7 +80,7 @@ def product(
 
 
 def conv(m: Model, shape: tuple[int, ...], filters: int, kernel: int, groups: int = 1, **window: Any) -> SSAValue:
-    """Channels-last, in f32 where every filter has a channel of its own: only that is depthwise code."""
+    """Channels-last, in f32 where every group is one channel: only that is depthwise code."""
     dtype = np.float32 if groups == shape[-1] else np.float64
     weight = m.weight(filters, shape[-1] // groups, kernel, kernel, dtype=dtype)
     x = m.input(*shape, dtype=dtype)
@@ -159,6 +159,7 @@ CASES: dict[str, dict[str, Sized]] = {
         "width": behind(lambda m, n: conv(m, (1, 3, n, 6), 6, 3, groups=6), np.float32),
         "height": behind(lambda m, n: conv(m, (2, n, 4, 5), 5, 3, groups=5), np.float32),
         "channels": behind(lambda m, n: conv(m, (1, 2, 3, n + 1), n + 1, 3, groups=n + 1), np.float32),
+        "filters": behind(lambda m, n: conv(m, (1, 2, 3, n + 1), 3 * n + 3, 3, groups=n + 1), np.float32),
     },
     "direct": {
         "means around": by_hand(

@@ -1,12 +1,13 @@
-"""Depthwise convolutions: windows, strides, borders on all sides, channels that fill no register, shared memory."""
+"""Depthwise convolutions: windows, strides, borders channels that fill no register or have several filters."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from depthwise_cases import BORDERS, KERNELS, SHAPES, depthwise, filtered
-from graph_runs import EVERY, Case, Model, Target, check, schedule_of, spread
+from graph_runs import EVERY, Case, Model, Target, build, check, schedule_of, spread
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.contraction import ConvOp
@@ -14,6 +15,12 @@ from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.movement import ConcatOp, SliceOp
 from mini_infer.dialects.graph.reduction import ReduceSumOp, SoftmaxOp
 from mini_infer.dialects.graph.unary import ExpOp, ReluOp
+from mini_infer.dialects.targets import cpu_of
+from mini_infer.lowering import pipelines
+from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.cpu import emit_assembly
+from mini_infer.runtime.targets import machine_of, target_attribute
 
 LARGE = [
     depthwise((1, 12, 17, 5), (9, 9)),
@@ -26,15 +33,17 @@ LARGE = [
 ]
 
 
-def line(shape: tuple[int, int, int], kernel: int, stride: int, pads: tuple[int, int], dilation: int = 1) -> Case:
+def line(
+    shape: tuple[int, int, int], kernel: int, stride: int, pads: tuple[int, int], dilation: int = 1, each: int = 1
+) -> Case:
     """A depthwise convolution [batch, length, channels] of rank 1 with an epilogue."""
 
     def case(m: Model) -> SSAValue:
         channels = shape[-1]
         window: dict[str, Any] = {"strides": [stride], "pads": pads, "dilations": [dilation], "groups": channels}
-        weight = m.weight(channels, 1, kernel, scale=0.3)
-        y = m(ConvOp(m.input(*shape), weight, m.weight(channels), **window, layout="NHWC"))
-        return m(AddOp(m(ReluOp(y)), m.weight(channels)))
+        weight, bias = m.weight(channels * each, 1, kernel, scale=0.3), m.weight(channels * each)
+        y = m(ConvOp(m.input(*shape), weight, bias, **window, layout="NHWC"))
+        return m(AddOp(m(ReluOp(y)), m.weight(channels * each)))
 
     return case
 
@@ -45,7 +54,21 @@ LINES = [
     line((3, 20, 7), 3, 1, (8, 8), 8),
     line((1, 50, 20), 31, 1, (15, 15)),
 ]
-GROUPS = {"lines": LINES, "large": LARGE, "kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
+# Filters that fill registers and that do not, of channels that do and do not; tiles of one row and of several.
+SEVERAL = [
+    depthwise((1, 6, 9, 16), (3, 3), each=2),
+    depthwise((2, 7, 15, 21), (3, 3), (2, 1), pads=(1, 0, 2, 1), each=2),
+    depthwise((1, 12, 8, 5), (3, 3), dilations=(2, 3), pads=(2, 3, 2, 3), each=3),
+    depthwise((1, 5, 16, 10), (5, 5), each=3),
+    depthwise((1, 6, 17, 8), (3, 3), each=4),
+    depthwise((2, 9, 5, 7), (7, 7), (2, 2), each=4),
+    depthwise((1, 5, 9, 2), (2, 3), pads=(0, 0, 0, 0), each=3),
+    depthwise((1, 40, 3, 6), (40, 1), each=2),
+    line((1, 40, 24), 3, 1, (1, 1), each=2),
+    line((2, 31, 15), 5, 2, (2, 1), each=3),
+    line((1, 50, 9), 7, 1, (12, 0), 2, each=4),
+]
+GROUPS = {"several": SEVERAL, "lines": LINES, "large": LARGE, "kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
 
 
 @pytest.mark.thinned(3)
@@ -65,6 +88,8 @@ def test_depthwise_on_every_target(target: Target) -> None:
 def test_channels_are_shared_by_many_threads() -> None:
     """A small picture with many channels has too few tiles for the threads, so channels are cut, not always evenly."""
     (run,) = check([depthwise((1, 3, 3, 5 * 16), (3, 3))], Target(512, 5))
+    assert schedule_of(run.kernel(run.names[0])).numbers()["chunks"] == 5
+    (run,) = check([depthwise((1, 3, 3, 5 * 5), (3, 3), each=3)], Target(512, 5))
     assert schedule_of(run.kernel(run.names[0])).numbers()["chunks"] == 5
     (run,) = check([depthwise((1, 4, 4, 97), (3, 3))], Target(128, 5))
     assert schedule_of(run.kernel(run.names[0])).numbers()["chunks"] > 5
@@ -99,7 +124,37 @@ def test_residuals_in_place() -> None:
         x = m(ExpOp(m.input(1, 6, 6, 20, scale=0.3)))
         return m(ReduceSumOp(m(AddOp(filtered(m, x, (3, 3)), x)), (1, 2), False))
 
-    for case, in_place in ((other, True), (picture, False)):
+    def several(m: Model) -> SSAValue:
+        residual = m(ExpOp(m.input(1, 6, 6, 40, scale=0.3)))
+        conv = filtered(m, m.input(1, 6, 6, 20), (3, 3), each=2)
+        return m(ReduceSumOp(m(AddOp(conv, residual)), (1, 2), False))
+
+    for case, in_place in ((other, True), (picture, False), (several, True)):
         (run,) = check([case], Target())
         (call,) = [call for call in run.calls() if call.callee.string_value() == "conv_add_0"]
         assert (call.outs[0] in call.ins) == in_place
+
+
+@pytest.mark.parametrize("each", [5, 7, 16, 17])
+def test_many_filters_of_a_channel(each: int) -> None:
+    """They are of one register, or other code does for them."""
+    (run,) = check([depthwise((1, 6, 8, 5), (3, 3), each=each)], Target(512))
+    assert run.schedules == (["depthwise"] if each <= 16 else ["panels"])
+
+
+CPUS = ["x86_64-linux-gnu:znver5", "x86_64-linux-gnu:x86-64-v3", "aarch64-linux-gnu:neoverse-n1"]
+FUNCTION = re.compile(r"^(patch_\w*):\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
+SPILLED = re.compile(r"-byte Folded (?:Spill|Reload)|-byte (?:Spill|Reload)")
+VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_no_vector_is_spilled(cpu: str) -> None:
+    m = build([depthwise((1, 12, 28, 32), (k, k), each=each) for k in (3, 5, 7) for each in (1, 2)])
+    m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), cpu)
+    pipelines.run_phases(m.ctx, m.module, pipelines.phases())
+    functions = FUNCTION.findall(emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module))))
+    assert len(functions) >= 6
+    for name, body in functions:
+        spills = [line for line in body.splitlines() if SPILLED.search(line) and VECTOR.search(line)]
+        assert not spills, f"{name}: {spills}"

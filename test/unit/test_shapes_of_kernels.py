@@ -33,7 +33,7 @@ def compiled(model: ModelProto, dims: Mapping[str, Span]) -> DynamicEngine:
 def depthwise(b: ModelBuilder) -> Sequence[str]:
     x = b.input("x", ["n", 12, "h", "w"])
     x = b.node("Relu", b.node("Conv", x, b.weight(12, 1, 3, 3), b.weight(12), group=12, pads=[1, 1, 1, 1]))
-    return [b.node("Conv", x, b.weight(12, 1, 5, 5), group=12, pads=[2, 2, 2, 2], strides=[2, 2])]
+    return [b.node("Conv", x, b.weight(24, 1, 5, 5), group=12, pads=[2, 2, 2, 2], strides=[2, 2])]
 
 
 def strided(b: ModelBuilder) -> Sequence[str]:

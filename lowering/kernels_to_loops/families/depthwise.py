@@ -2,7 +2,7 @@
 
     for item in this thread's share:              item = (image, row group, chunk of channels)
         for each class of column tiles:           a function of the module, told how many tiles there are
-            for each tile, for each register of channels:
+            for each tile, for each register of filters:
                 keep the tile's sums (rows x columns) in registers;
                 load each input pixel once and feed every (row, tap) that uses it
 
@@ -10,7 +10,8 @@ Tiles are cut so that the sums, the filter and one input fit the registers. Thos
 functions of their own, without the taps that fall outside; so there is no padded copy. Tiles of one row visit the
 filter row by row, in a loop over those rows that lie inside the picture: one code for all rows of the picture. A
 picture whose height is known at run time only has such tiles above and below those of several rows. Bytes are widened
-to 32 bits as they are loaded.
+to 32 bits as they are loaded. Where a channel has several filters, a pixel's lanes are repeated as they are loaded;
+where the filters of whole channels do not fill a register, its last lanes stay empty.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from ....dialects.graph.contraction import ConvOp
 from ....dialects.graph.values import element_type_of_value
 from ....dialects.symbolic.sizes import is_fixed
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
-from ....passes.kernels.schedules.cpu.depthwise import Depthwise
+from ....passes.kernels.schedules.cpu.depthwise import Depthwise, filters_per_channel, panel_width
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, by_class, inner_classes, tile_classes
@@ -77,9 +78,9 @@ class _Told:
     operand: tuple[_Pixels | None, ...]  # None: the result's own bytes
     filter: SSAValue
     bias: SSAValue | None
-    first: Index  # of the registers of channels
+    first: Index  # of the registers of filters
     last: Index
-    channels: Index
+    filters: Index
     filter_rows: tuple[Index, ...]  # from the first to before the last, where they are a loop
     tiles: Index
 
@@ -90,6 +91,9 @@ def lower(k: KernelInstance) -> None:
     assert isinstance(form.root, ConvOp)
     if form.unpack is None:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
+    each, lanes = filters_per_channel(conv_geometry(form.root)), k.schedule_as(Depthwise).lanes
+    if each > lanes:
+        raise CompileError(f"{describe(form.root)}: a channel's {each} filters do not fit a register of {lanes}")
     _Writer(k, form.root, form.rhs, form.bias, FusedOps.of(k, form, k.schedule_as(Depthwise).inline), form.lhs).write()
 
 
@@ -120,11 +124,13 @@ class _Writer:
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
         self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}
-        self.whole = g.channels % self.lanes == 0
+        self.each = filters_per_channel(g)
+        self.panel = panel_width(g, self.lanes)
+        self.whole = g.filters % self.panel == 0
 
     def write(self) -> None:
         b, g = self.b, self.g
-        blocks = -(-g.channels // self.lanes)
+        blocks = -(-g.filters // self.panel)
         chunks = min(self.chunks, blocks)
         sizes = [g.batch, b.sum(c.count for c in self.rows), chunks]
 
@@ -166,7 +172,7 @@ class _Writer:
             bias=None if self.bias is None else b.place(self.bias, 0),
             first=b.index(low),
             last=b.index(high),
-            channels=b.index(g.channels),
+            filters=b.index(g.filters),
             filter_rows=self._filter_rows(y) if patch.loops else (),
             tiles=b.index(patch.columns.count) if patch.repeats else 1,
         )
@@ -178,7 +184,8 @@ class _Writer:
 
             b.loop(0, told.tiles, tile)
 
-        key = (patch.key, g.kernel, g.stride, g.dilation, self.lanes, self.whole, self.padding, self.epilogue.key)
+        lanes = self.lanes, self.each, self.whole
+        key = (patch.key, g.kernel, g.stride, g.dilation, lanes, self.padding, self.epilogue.key)
         stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
         self.k.common.call(b, stem, key, told, write)
 
@@ -209,23 +216,24 @@ class _Patch:
 
     def __init__(self, of: _Writer, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
         g = of.g
-        self.b, self.g, self.lanes, self.whole, self.patch, self.epilogue = b, g, of.lanes, of.whole, patch, of.epilogue
+        self.b, self.g, self.patch, self.epilogue = b, g, patch, of.epilogue
+        self.lanes, self.each, self.panel, self.whole = of.lanes, of.each, of.panel, of.whole
         self.filter_rows, self.padding = told.filter_rows, of.padding
         self.m = Arithmetic(b, VectorType(of.sums, [of.lanes]))
         taps = g.kernel[0] * g.kernel[1]
-        self.weight = b.view(told.filter, 0, [told.last, taps, of.lanes], [taps * of.lanes, of.lanes, 1])
-        self.channels = told.channels
-        self.bias = None if told.bias is None else b.view(told.bias, 0, [told.channels], [1])
+        self.weight = b.view(told.filter, 0, [told.last, taps, of.panel], [taps * of.panel, of.panel, 1])
+        self.filters = told.filters
+        self.bias = None if told.bias is None else b.view(told.bias, 0, [told.filters], [1])
         rows = (patch.rows.rows - 1) * g.stride[0] + (g.kernel[0] - 1) * g.dilation[0] + 1
         columns = (patch.columns.rows - 1) * g.stride[1] + (g.kernel[1] - 1) * g.dilation[1] + 1
         x = b.mul(number, patch.columns.rows)
 
-        def window(pixels: _Pixels, x: Index, rows: int, columns: int) -> SSAValue:
+        def window(pixels: _Pixels, x: Index, rows: int, columns: int, channels: Index = told.filters) -> SSAValue:
             at = b.mul(x, pixels.column)
-            return b.view(pixels.place, at, [rows, columns, told.channels], [pixels.row, pixels.column, 1])
+            return b.view(pixels.place, at, [rows, columns, channels], [pixels.row, pixels.column, 1])
 
         size = patch.rows.rows, patch.columns.rows
-        self.source = window(told.x, b.mul(x, g.stride[1]), rows, columns)
+        self.source = window(told.x, b.mul(x, g.stride[1]), rows, columns, b.div(told.filters, of.each))
         self.out = window(told.out, x, *size)
         pairs = [
             (value, told.out if each is None else each)
@@ -235,15 +243,15 @@ class _Patch:
         self.kinds = {value: each.kind for value, each in pairs}
 
     def write(self, block: Index) -> None:
-        """One register of channels."""
+        """One register of filters."""
         b, lanes, patch, out = self.b, self.lanes, self.patch, self.out
-        channel = b.mul(block, lanes)
-        valid = None if self.whole else b.min(b.sub(self.channels, channel), lanes)
+        channel = b.mul(block, self.panel)
+        valid = self.panel if self.whole else b.min(b.sub(self.filters, channel), self.panel)
         type = self.m.element
         start = self.m.constant(0) if self.bias is None else b.vload(self.bias, [channel], lanes, valid)
         if self.padding:
             start = self.m.add(start, self._all_padding(block))
-        sums = (self._looped_sums if self.filter_rows else self._sums)(block, channel, valid, start)
+        sums = (self._looped_sums if self.filter_rows else self._sums)(block, valid, start)
         fixed: dict[SSAValue, SSAValue] = {}
 
         def emit(value: SSAValue, y: Index, x: Index) -> SSAValue:
@@ -281,9 +289,7 @@ class _Patch:
 
         b.nest(size, second_pass)
 
-    def _sums(
-        self, block: Index, channel: Index, valid: Index | None, start: SSAValue
-    ) -> dict[tuple[int, int], SSAValue]:
+    def _sums(self, block: Index, valid: Index, start: SSAValue) -> dict[tuple[int, int], SSAValue]:
         """The tile's sums, each input pixel loaded once."""
         g, patch = self.g, self.patch
         height, width = patch.rows.rows, patch.columns.rows
@@ -303,7 +309,7 @@ class _Patch:
                             )
                             uses.setdefault(pixel, []).append((y, x, kh, kw))
         for pixel in sorted(uses):
-            value = self._pixel([*pixel, channel], valid)
+            value = self._pixel(pixel, block, valid)
             for y, x, kh, kw in uses[pixel]:
                 if (kh, kw) not in filters:
                     filters[kh, kw] = self._filter(block, kh * g.kernel[1] + kw)
@@ -313,14 +319,17 @@ class _Patch:
     def _filter(self, block: Index, tap: Index) -> SSAValue:
         """A tap of each channel, which may be narrower in memory."""
         element = memref_type(self.weight).element_type
-        there = loaded(self.b, self.b.vload(self.weight, [block, tap, 0], self.lanes))
+        there = loaded(self.b, self.b.vload(self.weight, [block, tap, 0], self.lanes, self.panel))
         return convert(self.b, there, element, self.m.element)
 
-    def _pixel(self, at: Sequence[Index], valid: Index | None) -> SSAValue:
-        """A pixel of each channel, less what the picture is padded with."""
-        element = memref_type(self.source).element_type
-        there = loaded(self.b, self.b.vload(self.source, at, self.lanes, valid))
-        value = convert(self.b, there, element, self.m.element)
+    def _pixel(self, at: tuple[Index, int], block: Index, valid: Index) -> SSAValue:
+        """What each filter reads of a pixel, less what the picture is padded with."""
+        b, element, channels = self.b, memref_type(self.source).element_type, self.panel // self.each
+        lanes = 1 << (channels - 1).bit_length()  # others are no register's
+        there = loaded(b, b.vload(self.source, [*at, b.mul(block, channels)], lanes, b.div(valid, self.each)))
+        value = convert(b, there, element, self.m.element)
+        if self.each > 1:
+            value = b.shuffle(value, value, [min(lane // self.each, lanes - 1) for lane in range(self.lanes)])
         return self.m.sub(value, self.m.constant(self.padding)) if self.padding else value
 
     def _all_padding(self, block: Index) -> SSAValue:
@@ -334,9 +343,7 @@ class _Patch:
         """total + pixel * filter"""
         return self.b.fma(pixel, filter, total) if self.m.is_float else self.m.add(total, self.m.mul(pixel, filter))
 
-    def _looped_sums(
-        self, block: Index, channel: Index, valid: Index | None, start: SSAValue
-    ) -> dict[tuple[int, int], SSAValue]:
+    def _looped_sums(self, block: Index, valid: Index, start: SSAValue) -> dict[tuple[int, int], SSAValue]:
         """The sums of a tile of one row: in each row of the filter, each input pixel is loaded once."""
         b, g, patch = self.b, self.g, self.patch
         uses: dict[int, list[tuple[int, int]]] = {}
@@ -349,7 +356,7 @@ class _Patch:
             sums = list(carried)
             filters: dict[int, SSAValue] = {}
             for pixel in sorted(uses):
-                value = self._pixel([b.mul(kh, g.dilation[0]), pixel, channel], valid)
+                value = self._pixel((b.mul(kh, g.dilation[0]), pixel), block, valid)
                 for x, kw in uses[pixel]:
                     if kw not in filters:
                         filters[kw] = self._filter(block, b.add(b.mul(kh, g.kernel[1]), kw))

@@ -19,15 +19,16 @@ from .schedule import Schedule
 
 AnySchedule: TypeAlias = Schedule[Any]
 
+# Of equal estimates the first is taken.
 SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     "cpu": {
         "attention": ("attention:Attention",),
         "contraction": (
+            "depthwise:Depthwise",
             "panels:Panels",
             "winograd:Winograd",
             "rows_before_panels:RowsBeforePanels",
             "blocked_panels:BlockedPanels",
-            "depthwise:Depthwise",
             "direct:Direct",
         ),
         "linear_attention": ("linear_attention:LinearAttention",),

@@ -6,6 +6,9 @@ one row on Zen 5. Their code names every tap. That of one row is a loop over the
 compiled in a quarter less than with code that names all 9 or 25 taps, which runs at 0.91 to 1.07 of the time of the
 loop on Zen 3. A row count that divides the picture needs fewer variants of code and is preferred where the picture is
 tall.
+
+A channel may have several filters, which lie side by side, all in the same register. A pixel's lanes are repeated for
+them as it is loaded, once for all taps that read it.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
-from ...forms.contraction import contraction_form, conv_geometry
+from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, plain_operands
 from ..schedule import Schedule, TileSize
 from . import panels
@@ -52,9 +55,9 @@ class Depthwise(Schedule[CpuAttr]):
     tile_columns: TileSize
     """Pixels of each row of a tile."""
     lanes: TileSize
-    """Channels of one register and of a panel of the filter."""
+    """Elements of one register."""
     chunks: TileSize
-    """Parts that the channels of a tile are cut into for the threads."""
+    """Parts that the filters of a tile are cut into for the threads."""
     inline: bool
     """Whether the epilogue runs on the sums in registers, not in a second pass over the stored tile."""
 
@@ -68,6 +71,8 @@ class Depthwise(Schedule[CpuAttr]):
         g = conv_geometry(form.root)
         taps = g.kernel[0] * g.kernel[1]
         lanes = target.lanes(32)
+        if filters_per_channel(g) > lanes:
+            return
         registers = target.registers.data
         several = taps <= WRITTEN_OUT
         row = min(g.kernel[1], COLUMNS)  # a pixel is read by one tap of each column's row
@@ -77,7 +82,7 @@ class Depthwise(Schedule[CpuAttr]):
         if g.out_height > TALL:
             rows = max(candidate for candidate in range(1, rows + 1) if g.out_height % candidate == 0)
         row_groups = g.batch * -(-g.out_height // rows)
-        blocks = -(-g.channels // lanes)
+        blocks = -(-g.filters // panel_width(g, lanes))
         wanted = ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // row_groups))
         yield cls(rows, columns, lanes, chunks, panels.runs_inline(form))
@@ -94,9 +99,9 @@ class Depthwise(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Channels are made up to whole registers; all else is used."""
-        channels = shape_of(contraction_form(kernel).lhs)[-1]
-        return seconds(kernel, target, wasted=-(-channels // self.lanes) * self.lanes / channels)
+        """Filters are made up to whole registers; all else is used."""
+        g = geometry(kernel)
+        return seconds(kernel, target, wasted=-(-g.filters // panel_width(g, self.lanes)) * self.lanes / g.filters)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -107,15 +112,31 @@ class Depthwise(Schedule[CpuAttr]):
             strided_operands=[operand for operand in plain if operand != packed],
             strided_results=[0],
             inplace=same_place_pairs(kernel) if self.inline else [],
-            packed={packed: DepthwisePacking(self.lanes)},
+            packed={packed: DepthwisePacking(panel_width(geometry(kernel), self.lanes))},
         )
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root: f32 or bytes, channels-last of rank 1 or 2, one filter per channel."""
+    """Whether there is code for a root: f32 or bytes, channels-last of rank 1 or 2, filters of one channel each."""
     if not isinstance(root, ConvOp) or not panels.fits(root):
         return False
     if element_type_of_value(root.result) not in (f32, i32):
         return False
-    filters, _, *kernel = shape_of(root.weight)
-    return root.groups.value.data == shape_of(root.x)[-1] == filters > 1 and kernel[-1] <= MOST_COLUMNS
+    return root.groups.value.data == shape_of(root.x)[-1] > 1 and shape_of(root.weight)[-1] <= MOST_COLUMNS
+
+
+def geometry(kernel: KernelOp) -> ConvGeometry:
+    """The sizes of the convolution of a kernel that there is code for."""
+    root = contraction_form(kernel).root
+    assert isinstance(root, ConvOp)
+    return conv_geometry(root)
+
+
+def filters_per_channel(g: ConvGeometry) -> int:
+    """How many filters read the same channel."""
+    return g.filters // g.channels
+
+
+def panel_width(g: ConvGeometry, lanes: int) -> int:
+    """Filters of a panel: all those of so many channels as a register of `lanes` has room for."""
+    return lanes - lanes % filters_per_channel(g)
