@@ -97,8 +97,10 @@ class KeptModels:
         with file:
             try:
                 container = Container(file)
+                if container.about["key"] != key:
+                    raise KeptError("it was kept under another name")
                 found = read_plan(container, container.about["plan"], self._config)
-            except (KeptError, ValueError, KeyError, TypeError, IndexError) as error:
+            except (KeptError, OSError, ValueError, KeyError, TypeError, IndexError) as error:
                 LOG.info("a kept model is not used: %s", error)
                 self._folder.models.drop(key)
                 return None
@@ -113,6 +115,7 @@ class KeptModels:
             return
         blobs: list[Blob] = []
         about: dict[str, Any] = {
+            "key": key,
             "model": identity.name,
             "cpu": host_cpu().title,
             "threads": plan.threads,
