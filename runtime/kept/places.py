@@ -51,7 +51,7 @@ class CacheFolder:
 
     def set_limit(self, text: str) -> int:
         """Makes it so many bytes, such as "500M" or "20G", from now on; raises ConfigError for what is no size."""
-        found = re.fullmatch(r"(\d+)([KMGT]?)B?", text.strip(), re.IGNORECASE)
+        found = re.fullmatch(r"(\d{1,18})([KMGT]?)B?", text.strip(), re.IGNORECASE)
         if found is None:
             raise ConfigError(f"a limit is a number of bytes such as 500M or 20G, not {text!r}")
         limit = int(found[1]) * _UNITS[found[2].upper()]
@@ -73,6 +73,6 @@ def cache_folder(cache: Cache = None) -> CacheFolder | None:
         if told == "off" and cache is None:
             return None
         return CacheFolder(user_cache() if told in ("", "off") else Path(told).absolute())
-    if not isinstance(cast("object", cache), str | os.PathLike):
+    if not isinstance(cast("object", cache), str | os.PathLike) or os.fspath(cache) == "":
         raise ConfigError(f"cache is {cache!r}; it must be True, False or a folder")
     return CacheFolder(Path(cache).absolute())

@@ -240,6 +240,19 @@ def _damages(whole: bytes) -> list[bytes]:
     return found
 
 
+def test_entries_that_changed_places_are_made_again(tmp_path: Path, compiles: list[int]) -> None:
+    models = [mlp(), mlp(seed=1)]
+    given = example_inputs(models[0])
+    expected = [mi.compile(model, 1, cache=tmp_path)(given) for model in models]
+    one, other = entries(tmp_path)
+    one.rename(tmp_path / "aside")
+    other.rename(one)
+    (tmp_path / "aside").rename(other)
+    for model, right in zip(models, expected, strict=True):
+        assert same(mi.compile(model, 1, cache=tmp_path)(given), right)
+    assert len(compiles) == 4
+
+
 def test_others_can_neither_write_nor_put_links_there(tmp_path: Path, compiles: list[int]) -> None:
     model = mlp()
     mi.compile(model, 1, cache=tmp_path / "cache")
@@ -283,7 +296,8 @@ def test_what_was_not_used_for_longest_goes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "limit"), [("20G", 20 * 10**9), ("500mb", 500 * 10**6), ("7", 7), ("1.5G", None), ("much", None)]
+    ("text", "limit"),
+    [("20G", 20 * 10**9), ("500mb", 500 * 10**6), ("7", 7), ("1.5G", None), ("9" * 5000, None), ("much", None)],
 )
 def test_limits_are_sizes(text: str, limit: int | None, tmp_path: Path) -> None:
     if limit is None:
@@ -305,6 +319,8 @@ def test_where_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert cache_folder(tmp_path / "y") == CacheFolder(tmp_path / "y") and cache_folder(False) is None
     with pytest.raises(mi.ConfigError, match="cache is 3; it must be True, False or a folder"):
         mi.compile(mlp(), cache=3)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(mi.ConfigError, match="cache is ''; it must be True, False or a folder"):
+        mi.compile(mlp(), cache="")  # which would be wherever the program was started
 
 
 def test_a_folder_that_cannot_be_used_keeps_nothing(tmp_path: Path, compiles: list[int]) -> None:
