@@ -23,9 +23,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from ..dialects.errors import ConfigError
+from ..dialects.errors import ConfigError, MiniInferError
 from ..dialects.whole_file import whole_file
-from .file_cache import user_cache
+from .file_cache import make_private, user_cache
 
 FORMAT = 1
 
@@ -102,7 +102,10 @@ class TuningStore:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what can't be understood is written anew
             kernels = {**self.load(), **found}
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            make_private(self.file.parent)
+        except OSError as error:
+            raise MiniInferError(f"{self.file}: can't be written: {error.strerror}") from None
         told: dict[str, Any] = {"format": FORMAT, "made_by": self.made_by}
         told["kernels"] = {key: asdict(each) for key, each in sorted(kernels.items())}
         with whole_file(self.file) as stream:

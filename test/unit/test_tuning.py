@@ -235,6 +235,13 @@ def test_what_cannot_be_understood_is_ignored_and_said(text: str, why: str, tmp_
     assert store.load() == {"key": DECISION}
 
 
+def test_what_cannot_be_kept_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = TuningStore(tmp_path / "file" / "below" / "cpu.json", "M")
+    with pytest.raises(mi.MiniInferError, match=r"below/cpu\.json: can't be written: "):
+        store.add({"key": DECISION})
+
+
 def test_a_file_that_others_may_write_to_is_ignored(tmp_path: Path) -> None:
     store = TuningStore.of("cpu", tmp_path)
     store.add({"key": DECISION})
