@@ -94,6 +94,25 @@ def _refuse(context: typer.Context, reason: str, *names: str) -> None:
             raise ConfigError(f"{shown} does nothing {reason}")
 
 
+_OF_COMPILING = (
+    "cache",
+    "device",
+    "precision",
+    "gpu",
+    "emulator",
+    "winograd",
+    "threads",
+    "optimize",
+    "plan_memory",
+    "compile_threads",
+    "check_memory",
+    "timing",
+    "explain",
+    "keep",
+)
+"""Parameters of `run` that say how a model is compiled."""
+
+
 def _check_at(range: list[str] | None, at: list[str] | None) -> None:
     if at and not range:
         raise ConfigError("--at does nothing without --range")
@@ -144,6 +163,9 @@ def run(
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
     _check_at(range, at)
+    if Path(model).suffix == ".mi":
+        of_model = ("dim", "shape", "range", "specialize", "reference")
+        _refuse(context, "with a .mi file, which is compiled already", *_OF_COMPILING, *of_model)
     options = _options(context.params)
     if range:
         from . import at_shapes
@@ -152,24 +174,7 @@ def run(
         options |= {"compile_threads": compile_threads}
         at_shapes.run_at_shapes(model, options, at_of(at), input or [], seed, repeat, output, out)
     elif reference:
-        others = (
-            "cache",
-            "device",
-            "precision",
-            "gpu",
-            "emulator",
-            "winograd",
-            "threads",
-            "optimize",
-            "plan_memory",
-            "repeat",
-            "check_memory",
-            "timing",
-            "explain",
-            "compile_threads",
-            "keep",
-        )
-        _refuse(context, "with --reference", *others)
+        _refuse(context, "with --reference", *_OF_COMPILING, "repeat")
         running.run_reference(model, options, input or [], seed, output, out)
     else:
         if check_memory:
@@ -347,7 +352,8 @@ def bench(
     runs: Annotated[int, typer.Option(min=1, help="Inferences of each engine in a round.")] = 20,
     warmup: Annotated[int, typer.Option(min=0, help="Inferences of each engine that don't count, at first.")] = 5,
     duration: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds for each engine on a model, instead of a number of runs.")
+        float | None,
+        typer.Option(min=0.001, max=86400, help="Seconds for each engine on a model, instead of a number of runs."),
     ] = None,
     json: Annotated[str | None, typer.Option(metavar="FILE", help="Write JSON; - instead of the table.")] = None,
     chart: Annotated[

@@ -151,6 +151,10 @@ def _from_path(path: Path) -> ModelFile:
             raise InvalidModelError(f"{path}: no such file")
         if not path.is_file():
             raise InvalidModelError(f"{path}: not a file")
+        if path.suffix == ".mi":
+            raise InvalidModelError(
+                f"{path}: not an ONNX model: it is compiled already; mini-infer run and mi.load open it"
+            )
         if path.stat().st_size == 0:
             raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

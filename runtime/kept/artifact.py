@@ -83,8 +83,10 @@ def load(path: str | os.PathLike[str]) -> Engine:
     engine is in use. It holds machine code: load only what you would run.
 
     Raises InvalidModelError, which names the file, for one that is missing, broken, of another version, or without code
-    for this CPU; OutOfMemoryError where the model doesn't fit.
+    for this CPU, and for what is no path; OutOfMemoryError where the model doesn't fit.
     """
+    if not isinstance(cast("object", path), str | os.PathLike):
+        raise InvalidModelError(f"load takes the path of a .mi file, not {type(path).__name__}")
     name = os.fspath(path)
     try:
         with Path(name).open("rb") as file:

@@ -63,6 +63,16 @@ def test_a_file_is_built_and_run(model: Path, tmp_path: Path) -> None:
     assert f"{file}: it has" in complaint("run", file)
 
 
+def test_a_file_is_compiled_already(model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "model.mi"
+    told("build", model, "-o", file, *CPU)
+    for given in (("-j", "2"), ("--winograd", "off"), ("--dim", "n=1"), ("--no-optimize",), ("--keep",), ("--timing",)):
+        assert "does nothing with a .mi file, which is compiled already" in complaint("run", file, *given)
+    for command in ("plan", "bench", "compare", "tune"):
+        assert "not an ONNX model: it is compiled already" in complaint(command, file)
+    assert "not an ONNX model: it is compiled already" in complaint("build", file, "-o", tmp_path / "other.mi")
+
+
 def test_a_file_for_many_shapes(any_rows: Path, tmp_path: Path) -> None:
     file = tmp_path / "model.mi"
     told("build", any_rows, "-o", file, *CPU, "--range", "n=1,8,16", "--at", "n=1")

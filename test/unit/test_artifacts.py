@@ -136,6 +136,8 @@ def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
                 mi.load(file)
     with pytest.raises(mi.InvalidModelError, match=r"none\.mi: can't be read: No such file"):
         mi.load(tmp_path / "none.mi")
+    with pytest.raises(mi.InvalidModelError, match=r"load takes the path of a \.mi file, not NoneType"):
+        mi.load(None)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
