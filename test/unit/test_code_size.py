@@ -16,6 +16,7 @@ import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.onnx_to_graph import import_onnx
+from mini_infer.runtime.build import engine_phases
 from mini_infer.runtime.targets import target_attribute
 
 Build = Callable[[ModelBuilder, int], str]
@@ -180,8 +181,10 @@ def functions_of(channels: Sequence[int]) -> set[str]:
     for inputs, outputs in pairwise(channels):
         x = b.node("Relu", b.node("Conv", x, b.weight(outputs, inputs, 3, 3), b.weight(outputs), pads=[1] * 4))
     module = import_onnx(b.model([x]), ctx=ctx)
-    module.attributes["kernel.target"] = target_attribute(mi.EngineConfig(threads=1))
-    pipelines.run_phases(ctx, module, pipelines.remaining_phases(module, "loops"), verify=False)
+    config = mi.EngineConfig(threads=1, winograd="off")
+    module.attributes["kernel.target"] = target_attribute(config)
+    phases = pipelines.remaining_phases(module, "loops", engine_phases(config))
+    pipelines.run_phases(ctx, module, phases, verify=False)
     names = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
     return {name for name in names if name.startswith(("panels", "tile"))}
 
