@@ -180,6 +180,8 @@ def run(
         if check_memory:
             _refuse(context, "with --check-memory", "repeat")
         options |= {"check_memory": check_memory, "compile_threads": compile_threads}
+        if device != "cpu" or Path(model).suffix == ".mlir":
+            _refuse(context, f"with {'a module' if device == 'cpu' else f'--device {device}'}", "keep")
         how = running.How(timing, explain, keep)
         if timing or explain or check_memory:
             _refuse(context, "with --timing, --explain and --check-memory, which compile", "keep")

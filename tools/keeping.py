@@ -7,7 +7,7 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from ..dialects.errors import ConfigError
+from ..dialects.errors import ConfigError, MiniInferError
 from ..runtime.kept.container import Container
 from ..runtime.kept.places import CacheFolder, cache_folder
 from ..runtime.kept.records import KeptError
@@ -69,4 +69,7 @@ def _clear(kept: CacheFolder, console: Console) -> None:
     entries = [(cache, *each) for cache in (kept.models, kept.objects, kept.facts) for each in cache.entries()]
     for cache, key, _ in entries:
         cache.drop(key)
+    there = {(cache.folder, key) for cache in (kept.models, kept.objects, kept.facts) for key, _ in cache.entries()}
+    if left := [status.st_size for cache, key, status in entries if (cache.folder, key) in there]:
+        raise MiniInferError(f"{kept.folder}: {size_text(sum(left))} in {len(left)} files can't be removed")
     console.print(f"{size_text(sum(status.st_size for _, _, status in entries))} in {kept.folder} forgotten")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ def test_what_was_run_is_found_and_listed(model: Path, cache: Path) -> None:
     assert told("cache", "where").strip() == str(cache)
     assert f"in {cache} forgotten" in told("cache", "clear")
     assert "0 models, 0 B of at most" in told("cache")
+
+
+def test_what_cannot_be_forgotten_is_said(cache: Path) -> None:
+    (cache / "models" / "x.entry").mkdir(parents=True)
+    assert re.fullmatch(f"{cache}: .* in 1 files can't be removed", complaint("cache", "clear"))
 
 
 def test_there_may_be_so_much(model: Path, cache: Path) -> None:
@@ -87,5 +93,8 @@ def test_what_does_nothing_is_refused(model: Path, tmp_path: Path) -> None:
     assert "--emit d: there is only c" in complaint("build", model, "-o", file, "--emit", "d")
     assert "there is no CPU level 'z80'" in complaint("build", model, "-o", file, "--cpu", "z80")
     assert "--keep does nothing with --timing" in complaint("run", model, "--keep", "--timing")
+    assert "--keep does nothing with --device cuda-emulated" in complaint(
+        "run", model, "--keep", "--device", "cuda-emulated"
+    )
     assert "cache what: there are list, where, clear, limit" in complaint("cache", "what")
     assert "7 does nothing with cache clear" in complaint("cache", "clear", "7")
