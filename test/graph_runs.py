@@ -15,7 +15,7 @@ import ctypes
 import mmap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from everything_shared import everything_shared
@@ -114,10 +114,11 @@ class Target:
     l2: int = 0
     fuse: bool = True
     plan: bool = True
+    winograd: Literal["auto", "off"] = "auto"
 
     def config(self) -> EngineConfig:
         """The engine's options."""
-        return EngineConfig(threads=self.threads, vector_bits=self.bits)
+        return EngineConfig(threads=self.threads, vector_bits=self.bits, winograd=self.winograd)
 
 
 THREE = (Target(512, 1), Target(256, 2), Target(128, 5))
@@ -183,6 +184,8 @@ def compiled(m: Model, target: Target) -> tuple[InferencePlan, ModuleOp]:
         threads=target.threads,
     )
     kernels = pipelines.KERNELS if target.fuse else pipelines.PLAIN_KERNELS
+    if target.winograd == "off":
+        kernels = kernels.replace("choose-schedule", "choose-schedule{forbid=winograd}")
     buffers = pipelines.BUFFERS if target.plan else pipelines.PLAIN_BUFFERS
     down = [pipelines.Phase("kernels", kernels), pipelines.Phase("buffers", buffers)]
     with everything_shared():
