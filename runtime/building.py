@@ -43,10 +43,16 @@ def build(
     `options` are EngineConfig's. A model for many shapes has code for its profile, and beside it for those shapes of
     inputs, by name, that `at` has and this is not right for. `tell` is called with the name of each CPU at its turn.
 
-    Raises ConfigError for options and CPUs that there aren't, MiniInferError where the file can't be written, and what
-    `compile` raises.
+    Raises ConfigError for options and CPUs that there aren't and for what does nothing, MiniInferError where the file
+    can't be written, and what `compile` raises.
     """
     config = EngineConfig.of(threads=threads, **options)
+    if not isinstance(cast("object", path), str | os.PathLike):
+        raise ConfigError(f"path is {path!r}; it must be that of a file")
+    if isinstance(cpus, str) or not isinstance(cast("object", cpus), Sequence):
+        raise ConfigError(f"cpus is {cpus!r}; it must be a list of names")
+    if at and not config.is_dynamic:
+        raise ConfigError("at does nothing without a profile or dynamic shapes")
     if config.device != "cpu" or config.check_memory:
         raise ConfigError("a file is for CPUs, without check_memory")
     if config.enable_dynamic_shapes and not at:

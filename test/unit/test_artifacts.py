@@ -166,6 +166,12 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
         mi.build(mlp(), tmp_path / "model.mi", check_memory=True)
     with pytest.raises(mi.ConfigError, match="a file for any shapes needs some that there is to be code for"):
         mi.build(mlp(), tmp_path / "model.mi", enable_dynamic_shapes=True)
+    with pytest.raises(mi.ConfigError, match="cpus is 'native'; it must be a list of names"):
+        mi.build(mlp(), tmp_path / "model.mi", cpus="native")
+    with pytest.raises(mi.ConfigError, match="at does nothing without a profile or dynamic shapes"):
+        mi.build(mlp(), tmp_path / "model.mi", at=[{"x": (1, 64)}])
+    with pytest.raises(mi.ConfigError, match="path is None; it must be that of a file"):
+        mi.build(mlp(), None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(mi.MiniInferError, match="can't be written"):
         mi.build(mlp(), tmp_path, 1, cpus=["native"])
     assert not list(tmp_path.iterdir())
