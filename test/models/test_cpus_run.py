@@ -76,6 +76,7 @@ def check_model(name: str, folder: Path, cpu: str) -> None:
     judge(name).check(program(SMALL_MODELS[name](), folder, cpu)(judge(name).inputs))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("cpu", CPUS)
 def test_a_spread_on_each_cpu(cpu: str, tmp_path: Path) -> None:
     number = [*CPUS].index(cpu)

@@ -52,6 +52,7 @@ def test_what_is_done_to_elements_stays_with_the_pictures() -> None:
     assert g.ops()["transpose"] == 2
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_any_batch(transposed: bool) -> None:
     b = ModelBuilder("g")
