@@ -1,9 +1,9 @@
-"""Register tiles over parts of packed panels: long inner sums, of which a part at a time meets a block of rows.
+"""Register tiles over packed panels, a block of rows by a group of panels; long inner sums a part at a time.
 
-for item in this thread's share:                    item = (right-hand side, row, block of tiles, group of panels)
-    for each part of the inner sum:
+for item in this thread's share:                item = (right-hand side, row, block of tiles, group of panels)
+    for each part of the inner sum:             one, where it is short
         for each panel of the group:
-            tiles(a, panel, scratch, ...)           the last part's: bias, epilogue operands, out, ...
+            tiles(a, panel, scratch, ...)       the last part's: bias, epilogue operands, out, ...
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ def lower(k: KernelInstance) -> None:
     epilogue = FusedOps.of(k, form, schedule.inline)
     tiling = Tiling.of(k, form, nest_of(k, form, epilogue, schedule.mr))
     weight = k.buffers.index(argument_buffer(k, form.rhs))
-
     blocks = _Blocks(tiling, Extent(schedule.tall), Extent(schedule.group))
     scratch = None if tiling.parts == "none" else k.scratch_part("sums")
 

@@ -15,6 +15,7 @@ from math import prod
 from typing import Self
 
 from typing_extensions import override
+from xdsl.ir import Operation
 
 from .....dialects.graph.contraction import ConvOp, is_byte
 from .....dialects.graph.structure import KernelOp
@@ -65,7 +66,7 @@ class BlockedPanels(Panels):
             return
         if isinstance(root, ConvOp) and not conv_geometry(root).pointwise:
             return
-        rows = now(prod(shape_of(root.results[0])[:-1]))
+        rows = _rows_of(root)
         for schedule in super().candidates(kernel, target):
             if rows <= max(schedule.mr, 3) or not packed_operands(kernel, form, schedule.nr):
                 continue
@@ -87,8 +88,8 @@ class BlockedPanels(Panels):
         root = contraction_form(kernel).root
         size, columns = item_bytes(root.results[0]), now(shape_of(root.results[0])[-1])
         panel = depth_of(root) * self.nr * size
-        rows = now(prod(shape_of(root.results[0])[:-1])) * depth_of(root) * size if columns > self.nr else 0
-        pays = panel > PANEL_SHARE * target.l2.data or rows > ROWS_SHARE * target.l2.data
+        read_again = _rows_of(root) * depth_of(root) * size if columns > self.nr else 0
+        pays = panel > PANEL_SHARE * target.l2.data or read_again > ROWS_SHARE * target.l2.data
         return super().cost(kernel, target) * (0.95 if pays else 1.01)
 
     @override
@@ -99,3 +100,8 @@ class BlockedPanels(Panels):
             return ScratchLayout()
         element = element_type_of_value(root.results[0])
         return ScratchLayout.of([("sums", element, (self.tall * self.mr, self.group * self.nr))])
+
+
+def _rows_of(root: Operation) -> int:
+    """How many rows a product has, by now where that is known at run time."""
+    return now(prod(shape_of(root.results[0])[:-1]))

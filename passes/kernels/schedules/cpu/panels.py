@@ -4,7 +4,7 @@ The right-hand side lies in panels of `nr` columns: packed ahead by pack-weights
 the kernel itself into scratch, a panel at a time, where it is a matrix that is computed. A tile holds mr x nr sums in
 registers over the whole inner sum; `nr` is two vector registers, and mr the most that leaves room for the panel's row
 and one broadcast: 14 x 32 for 32 registers of 512 bits, 6 x 16 for 16 of 256. Both reach 95-100 % of the FMA peak
-(measured on Zen 5, K >= 64), so nothing is blocked further.
+(measured on Zen 5, K >= 64). Nothing is blocked further: what has many rows or long sums is for blocked_panels.py.
 
 Bytes are multiplied in groups of four, with sums of 32 bits. A CPU without an instruction for that splits each group in
 two, which takes more registers.
