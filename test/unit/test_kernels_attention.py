@@ -171,7 +171,7 @@ def test_few_queries_read_keys_where_they_lie() -> None:
 def test_scratch_does_not_grow_with_the_square_of_the_keys() -> None:
     (small,) = check([attention((1, 1), 64, 64, 8, 8)], Target())
     (large,) = check([attention((1, 1), 256, 256, 8, 8)], Target())
-    assert large.plan.arena_bytes == 4 * small.plan.arena_bytes > 0
+    assert small.plan.arena_bytes < large.plan.arena_bytes <= 4 * small.plan.arena_bytes
 
 
 def test_only_floats_of_32_and_64_bits_have_code() -> None:

@@ -38,9 +38,9 @@ class FewQueries:
         self,
         scores: SSAValue,
         softmax: Callable[[Sequence[Index], Index], None],
-        product: Callable[[int, int, Sequence[Index], Index, SSAValue], None],
+        product: Callable[[int, Sequence[Index], Index], None],
     ) -> None:
-        """`softmax(index, row)` makes weights of a row of scores, `product(rows, axis, index, ..)` the result."""
+        """`softmax(index, row)` makes weights of a row of scores, `product(rows, index, group)` the result."""
         s, b = self.sizes, self.k.b
 
         def item(number: Index) -> None:
@@ -53,7 +53,7 @@ class FewQueries:
                 def query(row: Index, _: Sequence[SSAValue], heads: int = heads, first: Index = first) -> None:
                     self._scores([batch, first, row], heads, keys, scores)
                     b.loop(0, heads, lambda i, _: softmax([batch, b.add(first, i), row], i), unrolled=False)
-                    product(heads, 1, [batch, first, row], group, scores)
+                    product(heads, [batch, first, row], group)
 
                 b.loop(0, s.queries, query)
 

@@ -1,4 +1,11 @@
-"""The softmax inside attention: rows of scores in scratch become rows of weights."""
+"""The softmax inside attention: rows of scores in scratch become rows of weights, and a factor for each row.
+
+    for each row:
+        pass 1: the largest score; what a mask, a cap or a position makes of scores is stored
+        pass 2: exponentials, stored and summed; the factor is 1 / sum
+
+The factors go into what is stored of weights times values, which has fewer elements than there are weights.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +16,30 @@ from math import inf
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from ....dialects.extensions import ReductionOp
-from ..writing.arithmetic import Arithmetic
+from ..writing.approximations import shifted_exp
+from ..writing.arithmetic import Arithmetic, lanes_of
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
+from ..writing.reductions import Reduction
 
-Body = Callable[[Index, Sequence[SSAValue], bool], Sequence[SSAValue]]
+Body = Callable[[Index, int, SSAValue], SSAValue]
+
+WIDE = 4
+"""Registers of a row at once: their exponentials are independent of each other."""
 
 
 @dataclass
 class ScoreRows:
-    """Writes weights = softmax(scale * scores + mask) for some rows, in place; with `softcap` of capped scores.
+    """Writes weights that times a factor are softmax(scale * scores + mask), row by row, in place.
 
-    Rows are padded to whole vectors of `lanes`; keys behind `keys`, those the mask rejects and, when causal, those
+    With `softcap` scores are capped.
+
+    Rows have room for whole registers of `lanes`; keys behind `keys`, those the mask rejects and, when causal, those
     behind the row's own position get weight 0. A row that keeps no key becomes zeros, with `nan_rows` NaN.
     """
 
     b: LoopBuilder
     scores: SSAValue  # [rows, padded keys]
+    factors: SSAValue  # [rows]
     keys: int
     lanes: int
     scale: float
@@ -35,49 +49,63 @@ class ScoreRows:
     mask: SSAValue | None  # [rows, keys]
     mask_is_bool: bool
 
-    def write(self, rows: Index, first: Index) -> None:
-        """`rows` rows, the first of which is query `first`."""
+    def write(self, rows: Index, first: Index, end: Index) -> None:
+        """`rows` rows, the first of which is query `first`; weights for the keys before `end`."""
         b = self.b
         element = memref_type(self.scores).element_type
-        vector = VectorType(element, [self.lanes])
-        wide, narrow = Arithmetic(b, vector), Arithmetic(b, element)
-        lowest = wide.constant(-inf)
+        narrow = Arithmetic(b, element)
+        peaks, sums = Reduction(b, "peak", element), Reduction(b, "sum", element)
+        # A larger score stays one when it is scaled; all others are scaled before they are compared.
+        later = self.softcap is None and self.scale > 0 and (self.mask is None or self.mask_is_bool)
+        stored = not later or self.mask is not None
 
         def row(i: Index, _: Sequence[SSAValue]) -> None:
-            limit: Index = b.min(self.keys, b.add(b.add(first, i), 1)) if self.causal else self.keys
+            limit: Index = b.min(end, b.add(b.add(first, i), 1)) if self.causal else end
 
-            def largest(at: Index, carried: Sequence[SSAValue], whole: bool) -> Sequence[SSAValue]:
-                value = self._scaled(wide, b.vload(self.scores, [i, at], self.lanes))
+            def largest(at: Index, lanes: int, found: SSAValue, whole: bool) -> SSAValue:
+                wide = Arithmetic(b, VectorType(element, [lanes]))
+                value = b.vload(self.scores, [i, at], lanes)
+                if not later:
+                    value = self._scaled(wide, value)
                 if self.mask is not None:
-                    value = self._masked(wide, value, i, at, None if whole else limit)
+                    value = self._masked(wide, value, i, at, whole)
                 if not whole:
-                    kept = b.mask(self.lanes, b.sub(limit, at))
-                    value = b.select(kept, value, lowest)
-                b.vstore(value, self.scores, [i, at])
-                return [wide.max(value, carried[0])]
+                    value = b.select(b.mask(lanes, b.sub(limit, at)), value, wide.constant(-inf))
+                if stored or not whole:
+                    b.vstore(value, self.scores, [i, at])
+                return peaks.combine(found, value)
 
-            (peaks,) = self._sweep(largest, [lowest], uniform=self.causal)
-            peak = b.insert(ReductionOp(peaks, "maximumf"))
+            whole = b.mul(b.div(limit, self.lanes), self.lanes)
+            found = self._sweep(0, whole, peaks, lambda at, lanes, found: largest(at, lanes, found, True), None)
+            found = self._sweep(whole, end, peaks, lambda at, lanes, found: largest(at, lanes, found, False), found)
+            peak = peaks.across(found)
             nothing = None if self.nan_rows else narrow.compare("eq", peak, narrow.constant(-inf))
-            shift = b.splat(_unless(narrow, nothing, 0.0, peak), self.lanes)
+            shift = _unless(narrow, nothing, 0.0, peak)
 
-            def exponentials(at: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                value = wide.unary("exp", wide.sub(b.vload(self.scores, [i, at], self.lanes), shift))
+            def exponential(at: Index, lanes: int, found: SSAValue) -> SSAValue:
+                wide = Arithmetic(b, VectorType(element, [lanes]))
+                value = b.vload(self.scores, [i, at], lanes)
+                value = shifted_exp(wide, value, b.splat(shift, lanes), self.scale if later else 1.0)
                 b.vstore(value, self.scores, [i, at])
-                return [wide.add(carried[0], value)]
+                return sums.combine(found, value)
 
-            padded = -(-self.keys // self.lanes) * self.lanes
-            (sums,) = b.loop(0, padded, exponentials, step=self.lanes, carried=[wide.constant(0.0)])
-            total = b.insert(ReductionOp(sums, "add"))
+            total = sums.across(self._sweep(0, end, sums, exponential, None))
             total = _unless(narrow, nothing, 1.0, total)
-            factor = b.splat(narrow.div(narrow.constant(1.0), total), self.lanes)
-
-            def weights(at: Index, _: Sequence[SSAValue]) -> None:
-                b.vstore(wide.mul(b.vload(self.scores, [i, at], self.lanes), factor), self.scores, [i, at])
-
-            b.loop(0, padded, weights, step=self.lanes)
+            b.store(narrow.div(narrow.constant(1.0), total), self.factors, [i])
 
         b.loop(0, rows, row)
+
+    def _sweep(self, low: Index, high: Index, reduction: Reduction, body: Body, found: SSAValue | None) -> SSAValue:
+        """`body(at, lanes, found)` for all registers up to `high`; what was found, joined to what was before."""
+        b, lanes = self.b, self.lanes
+        if found is None:
+            wide = WIDE * lanes
+            found = reduction.start(VectorType(reduction.element, [wide]))
+            start, low = low, b.mul(b.div(high, wide), wide)
+            (found,) = b.loop(start, low, lambda at, c: [body(at, wide, c[0])], step=wide, carried=[found])
+            found = reduction.folded(found, lanes)
+        (found,) = b.loop(low, high, lambda at, c: [body(at, lanes, c[0])], step=lanes, carried=[found])
+        return found
 
     def _scaled(self, wide: Arithmetic, score: SSAValue) -> SSAValue:
         cap = self.softcap
@@ -85,21 +113,14 @@ class ScoreRows:
             return wide.mul(score, wide.constant(self.scale))
         return wide.mul(wide.unary("tanh", wide.mul(score, wide.constant(self.scale / cap))), wide.constant(cap))
 
-    def _sweep(self, body: Body, carried: Sequence[SSAValue], uniform: bool) -> Sequence[SSAValue]:
-        """Run `body(at, carried, whole)` over the row: whole vectors first, the last one apart unless `uniform`."""
-        full = 0 if uniform else self.keys // self.lanes * self.lanes
-        padded = -(-self.keys // self.lanes) * self.lanes
-        carried = self.b.loop(0, full, lambda at, c: body(at, c, True), step=self.lanes, carried=carried)
-        return self.b.loop(full, padded, lambda at, c: body(at, c, False), step=self.lanes, carried=carried)
-
-    def _masked(self, wide: Arithmetic, value: SSAValue, row: Index, at: Index, limit: Index | None) -> SSAValue:
-        b, mask = self.b, self.mask
+    def _masked(self, wide: Arithmetic, value: SSAValue, row: Index, at: Index, whole: bool) -> SSAValue:
+        b, mask, lanes = self.b, self.mask, lanes_of(value)
         assert mask is not None
-        valid = None if limit is None else b.min(b.sub(self.keys, at), self.lanes)
+        valid = None if whole else b.min(b.sub(self.keys, at), lanes)
         if strides_of(memref_type(mask))[1] == 0:
-            loaded = b.splat(b.load(mask, [row, 0]), self.lanes)
+            loaded = b.splat(b.load(mask, [row, 0]), lanes)
         else:
-            loaded = b.vload(mask, [row, at], self.lanes, valid)
+            loaded = b.vload(mask, [row, at], lanes, valid)
         if self.mask_is_bool:
             return b.select(loaded, value, wide.constant(-inf))
         return wide.add(value, loaded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -13,8 +14,53 @@ from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.contraction import ContractionForm
 from ..elements.elementwise_ops import emit_elementwise
 from ..instance import KernelInstance
-from ..writing.arithmetic import signless
+from ..writing.arithmetic import Arithmetic, signless
 from ..writing.builder import LoopBuilder
+
+
+class Epilogue(Protocol):
+    """What is done to finished sums before they are stored. Epilogues of equal keys write the same code."""
+
+    @property
+    def operands(self) -> Sequence[SSAValue]:
+        """What it reads beside the sums; a tile is told where each lies."""
+        ...
+
+    @property
+    def inline(self) -> bool:
+        """Whether it runs on the sums in registers or in a second pass over the stored tile."""
+        ...
+
+    @property
+    def key(self) -> Hashable: ...
+
+    @property
+    def stem(self) -> str:
+        """What a function with this epilogue has behind its name."""
+        ...
+
+    def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """The vector to store for `sums`; `load` gives an operand's vector at the same place."""
+        ...
+
+
+@dataclass(frozen=True)
+class TimesFactor:
+    """Sums times what an operand holds there."""
+
+    factors: SSAValue
+    inline: bool = True
+    key: Hashable = "times factor"
+    stem: str = "_times"
+
+    @property
+    def operands(self) -> Sequence[SSAValue]:
+        """The factors."""
+        return (self.factors,)
+
+    def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """The product."""
+        return Arithmetic(b, sums.type).mul(sums, load(self.factors))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from xdsl.ir import Attribute, SSAValue
 from ..instance import KernelInstance
 from ..writing.arithmetic import Arithmetic, convert, loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type
-from .fused_ops import FusedOps
+from .fused_ops import Epilogue
 from .steps import ByteDot, InnerStep
 from .sums import Parts
 
@@ -139,7 +139,7 @@ class Strip:
     sums: MemoryRows | None = None  # where sums wait between parts of the inner sum
 
 
-def call_tiles(k: KernelInstance, tile: Tile, epilogue: FusedOps, strip: Strip) -> None:
+def call_tiles(k: KernelInstance, tile: Tile, epilogue: Epilogue, strip: Strip) -> None:
     """A strip of tiles, by the function that all kernels of the module have for such tiles."""
 
     def write(b: LoopBuilder, strip: Strip) -> None:
@@ -187,7 +187,7 @@ def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
 class _TileWriter:
     """One tile of a strip being written: its windows."""
 
-    def __init__(self, b: LoopBuilder, tile: Tile, epilogue: FusedOps, strip: Strip, number: Index) -> None:
+    def __init__(self, b: LoopBuilder, tile: Tile, epilogue: Epilogue, strip: Strip, number: Index) -> None:
         self.b, self.tile, self.epilogue, self.strip, self.number = b, tile, epilogue, strip, number
         self.valid: Index = tile.valid or strip.columns
         first = 0 if tile.walks_panels else b.mul(number, tile.rows)

@@ -91,12 +91,16 @@ class Reduction:
         if is_integer(self.element):
             sign = "u" if is_unsigned(self.source) else "s"
             return self.b.insert(ReductionOp(accumulators, f"{self.kind}{sign}i"))
-        lanes = lanes_of(accumulators)
-        while lanes > 1:
-            lanes //= 2
-            low, high = (self._part(accumulators, start, lanes) for start in (0, lanes))
+        return self.b.insert(ExtractOp(self.folded(accumulators, 1), [0], self.element))
+
+    def folded(self, accumulators: SSAValue, lanes: int) -> SSAValue:
+        """The lanes of a vector of accumulators as those of a vector of only so many."""
+        own = lanes_of(accumulators)
+        while own > lanes:
+            own //= 2
+            low, high = (self._part(accumulators, start, own) for start in (0, own))
             accumulators = self.combine(low, high)
-        return self.b.insert(ExtractOp(accumulators, [0], self.element))
+        return accumulators
 
     def _part(self, value: SSAValue, start: int, lanes: int) -> SSAValue:
         mask = DenseArrayBase.from_list(i64, list(range(start, start + lanes)))

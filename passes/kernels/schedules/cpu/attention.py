@@ -73,14 +73,15 @@ class Attention(Schedule[CpuAttr]):
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
-        """One head's keys in panels, and a tile's rows of scores."""
+        """One head's keys in panels, and a tile's rows of scores with a factor each."""
         root = the_root(kernel, AttentionOp)
         sizes, element = attention_sizes(root), element_type_of_value(root.result)
         panels = -(-sizes.keys // self.nr)
-        scores = ("scores", element, (max(self.mr, LARGEST_GROUP if self.few else 0), panels * self.nr))
-        if bounds_of(sizes.queries)[1] <= self.few:
-            return ScratchLayout.of([scores])
-        return ScratchLayout.of([("keys", element, (panels, sizes.depth, self.nr)), scores])
+        rows = max(self.mr, LARGEST_GROUP if self.few else 0)
+        parts = [("scores", element, (rows, panels * self.nr)), ("factors", element, (rows,))]
+        if bounds_of(sizes.queries)[1] > self.few:
+            parts.insert(0, ("keys", element, (panels, sizes.depth, self.nr)))
+        return ScratchLayout.of(parts)
 
 
 def _in_rows(root: AttentionOp) -> bool:
