@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 from xdsl.dialects.builtin import VectorType
@@ -21,7 +22,7 @@ from ..writing.arithmetic import Arithmetic, lanes_of
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.reductions import Reduction
 
-Body = Callable[[Index, int, SSAValue], SSAValue]
+Body = Callable[[Index, int, SSAValue, bool], SSAValue]
 
 WIDE = 4
 """Registers of a row at once: their exponentials are independent of each other."""
@@ -62,50 +63,51 @@ class ScoreRows:
         def row(i: Index, _: Sequence[SSAValue]) -> None:
             limit: Index = b.min(end, b.add(b.add(first, i), 1)) if self.causal else end
 
-            def largest(at: Index, lanes: int, found: SSAValue, whole: bool) -> SSAValue:
-                wide = Arithmetic(b, VectorType(element, [lanes]))
-                value = b.vload(self.scores, [i, at], lanes)
-                if not later:
-                    value = self._scaled(wide, value)
-                if self.mask is not None:
-                    value = self._masked(wide, value, i, at, whole)
-                if not whole:
-                    value = b.select(b.mask(lanes, b.sub(limit, at)), value, wide.constant(-inf))
-                if stored or not whole:
-                    b.vstore(value, self.scores, [i, at])
-                return peaks.combine(found, value)
-
             whole = b.mul(b.div(limit, self.lanes), self.lanes)
-            found = self._sweep(0, whole, peaks, lambda at, lanes, found: largest(at, lanes, found, True), None)
-            found = self._sweep(whole, end, peaks, lambda at, lanes, found: largest(at, lanes, found, False), found)
-            peak = peaks.across(found)
+
+            def score(at: Index, lanes: int, again: bool, past: bool) -> SSAValue:
+                """Scores; what lies behind the limit, where they may reach past it, is the least one."""
+                value = b.vload(self.scores, [i, at], lanes)
+                wide = Arithmetic(b, value.type)
+                if stored and not again:
+                    value = self._masked(wide, value if later else self._scaled(wide, value), i, at, past)
+                    b.vstore(value, self.scores, [i, at])
+                return b.select(b.mask(lanes, b.sub(limit, at)), value, wide.constant(-inf)) if past else value
+
+            def largest(at: Index, lanes: int, found: SSAValue, past: bool) -> SSAValue:
+                return peaks.combine(found, score(at, lanes, False, past))
+
+            peak = self._sweep(whole, end, peaks, largest)
             nothing = None if self.nan_rows else narrow.compare("eq", peak, narrow.constant(-inf))
             shift = _unless(narrow, nothing, 0.0, peak)
 
-            def exponential(at: Index, lanes: int, found: SSAValue) -> SSAValue:
-                wide = Arithmetic(b, VectorType(element, [lanes]))
-                value = b.vload(self.scores, [i, at], lanes)
+            def exponential(at: Index, lanes: int, found: SSAValue, past: bool) -> SSAValue:
+                value = score(at, lanes, True, past)
+                wide = Arithmetic(b, value.type)
                 value = shifted_exp(wide, value, b.splat(shift, lanes), self.scale if later else 1.0)
                 b.vstore(value, self.scores, [i, at])
                 return sums.combine(found, value)
 
-            total = sums.across(self._sweep(0, end, sums, exponential, None))
-            total = _unless(narrow, nothing, 1.0, total)
+            total = _unless(narrow, nothing, 1.0, self._sweep(whole, end, sums, exponential))
             b.store(narrow.div(narrow.constant(1.0), total), self.factors, [i])
 
         b.loop(0, rows, row)
 
-    def _sweep(self, low: Index, high: Index, reduction: Reduction, body: Body, found: SSAValue | None) -> SSAValue:
-        """`body(at, lanes, found)` for all registers up to `high`; what was found, joined to what was before."""
+    def _sweep(self, whole: Index, end: Index, reduction: Reduction, body: Body) -> SSAValue:
+        """What `body(at, lanes, found, past)` finds in a row; registers from `whole` on may reach past its limit."""
         b, lanes = self.b, self.lanes
-        if found is None:
-            wide = WIDE * lanes
-            found = reduction.start(VectorType(reduction.element, [wide]))
-            start, low = low, b.mul(b.div(high, wide), wide)
-            (found,) = b.loop(start, low, lambda at, c: [body(at, wide, c[0])], step=wide, carried=[found])
-            found = reduction.folded(found, lanes)
-        (found,) = b.loop(low, high, lambda at, c: [body(at, lanes, c[0])], step=lanes, carried=[found])
-        return found
+        wide = WIDE * lanes
+        blocks = b.mul(b.div(whole, wide), wide)
+        found: Sequence[SSAValue] = [reduction.start(VectorType(reduction.element, [wide]))]
+        found = b.loop(0, blocks, lambda at, c: [body(at, wide, c[0], False)], step=wide, carried=found)
+        found = [reduction.folded(found[0], lanes)]
+        for low, high, past in ((blocks, whole, False), (whole, end, True)):
+            step = partial(self._one, body, past)
+            found = b.loop(low, high, step, step=lanes, carried=found)
+        return reduction.across(found[0])
+
+    def _one(self, body: Body, past: bool, at: Index, found: Sequence[SSAValue]) -> list[SSAValue]:
+        return [body(at, self.lanes, found[0], past)]
 
     def _scaled(self, wide: Arithmetic, score: SSAValue) -> SSAValue:
         cap = self.softcap
@@ -113,10 +115,11 @@ class ScoreRows:
             return wide.mul(score, wide.constant(self.scale))
         return wide.mul(wide.unary("tanh", wide.mul(score, wide.constant(self.scale / cap))), wide.constant(cap))
 
-    def _masked(self, wide: Arithmetic, value: SSAValue, row: Index, at: Index, whole: bool) -> SSAValue:
+    def _masked(self, wide: Arithmetic, value: SSAValue, row: Index, at: Index, past: bool) -> SSAValue:
         b, mask, lanes = self.b, self.mask, lanes_of(value)
-        assert mask is not None
-        valid = None if whole else b.min(b.sub(self.keys, at), lanes)
+        if mask is None:
+            return value
+        valid = b.min(b.sub(self.keys, at), lanes) if past else None
         if strides_of(memref_type(mask))[1] == 0:
             loaded = b.splat(b.load(mask, [row, 0]), lanes)
         else:

@@ -9,11 +9,12 @@ longer than to read them. The heads that share keys are then the rows of a tile,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from typing_extensions import override
+from xdsl.ir import Attribute
 
 from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.structure import KernelOp
@@ -78,10 +79,13 @@ class Attention(Schedule[CpuAttr]):
         sizes, element = attention_sizes(root), element_type_of_value(root.result)
         panels = -(-sizes.keys // self.nr)
         rows = max(self.mr, LARGEST_GROUP if self.few else 0)
-        parts = [("scores", element, (rows, panels * self.nr)), ("factors", element, (rows,))]
-        if bounds_of(sizes.queries)[1] > self.few:
-            parts.insert(0, ("keys", element, (panels, sizes.depth, self.nr)))
-        return ScratchLayout.of(parts)
+        rows_of_scores: list[tuple[str, Attribute, Sequence[int]]] = [
+            ("scores", element, (rows, panels * self.nr)),
+            ("factors", element, (rows,)),
+        ]
+        if bounds_of(sizes.queries)[1] <= self.few:
+            return ScratchLayout.of(rows_of_scores)
+        return ScratchLayout.of([("keys", element, (panels, sizes.depth, self.nr)), *rows_of_scores])
 
 
 def _in_rows(root: AttentionOp) -> bool:
