@@ -14,6 +14,7 @@ from llvm_jit import Code
 from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, SSAValue
 
+from mini_infer.dialects.extensions import PrefetchOp
 from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.unary import ReluOp
 from mini_infer.lowering.kernels_to_loops.instance import CommonFunctions, KernelInstance
@@ -129,10 +130,17 @@ def test_tiles_go_on_by_any_step(step: Products, inline: bool, valid: int, chain
 
 @pytest.mark.parametrize("step", [WIDE, PAIRS, BYTES], ids=["f64 sums", "pairs", "bytes"])
 def test_all_that_a_step_reads_of_a_panel_is_asked_for(step: Products) -> None:
-    """Of the panel that comes next, a whole step's elements and not just one for each column."""
+    """Of the panel that comes next, a whole step's elements and not just one for each column; and of the epilogue's
+    operand a row's, which lie in one cache line."""
     module = product(step, inline=True, valid=LANES, chains=1, taps=1)
-    asked = sum(op.name == "memref.prefetch" for op in module.walk())
-    assert asked == LANES * step.depth // PREFETCH
+    asked = [op.locality_hint.value.data for op in module.walk() if isinstance(op, PrefetchOp)]
+    assert sorted(asked) == [2] * (LANES * step.depth // PREFETCH) + [3]
+
+
+def test_tiles_of_few_rows_ask_for_no_operand() -> None:
+    module = product(WIDE, inline=True, valid=LANES, chains=2, taps=1)
+    asked = [op.locality_hint.value.data for op in module.walk() if isinstance(op, PrefetchOp)]
+    assert set(asked) == {2}
 
 
 @pytest.mark.parametrize(("step", "inline", "waits"), [(WIDE, False, 1), (WIDE, True, 0), (PAIRS, False, 0)])

@@ -360,9 +360,9 @@ class LoopBuilder:
             mask = self.mask(lanes, valid)
             self.append(_masked_store, buffer, *self._indices(indices), mask, value)
 
-    def prefetch(self, buffer: SSAValue, indices: Sequence[Index]) -> None:
-        """Ask for the cache line of an element that will be read, into the second-level cache."""
-        self.append(_prefetch, buffer, *self._indices(indices))
+    def prefetch(self, buffer: SSAValue, indices: Sequence[Index], *, near: bool = False) -> None:
+        """Ask for the cache line of an element that will be read, into the second-level cache, or the first."""
+        self.append(_prefetch_near if near else _prefetch, buffer, *self._indices(indices))
 
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
         """A vector with the scalar in every lane."""
@@ -443,6 +443,10 @@ def _masked_store(buffer: SSAValue, *indices_mask_and_value: SSAValue) -> Operat
 
 def _prefetch(buffer: SSAValue, *indices: SSAValue) -> Operation:
     return PrefetchOp(buffer, indices, locality=2)
+
+
+def _prefetch_near(buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return PrefetchOp(buffer, indices)
 
 
 def _splat(scalar: SSAValue, lanes: int) -> Operation:
