@@ -48,7 +48,8 @@ class WinogradPacking(Packing):
     """[Cout, Cin, 3, 3] as [chunks, coordinates, panels, Cin, nr]: transformed filters, each chunk in one stream.
 
     A chunk is `panels` times `nr` output channels; in the last one channels that there are not are zeros. `tile` are
-    rows and columns of results of a tile.
+    rows and columns of results of a tile. With `half` filters are transformed by rows alone, and have 3 columns
+    instead of as many as a tile has coordinates: a half or three quarters of the bytes.
     """
 
     kind = "winograd"
@@ -56,19 +57,22 @@ class WinogradPacking(Packing):
     nr: int
     tile: int
     panels: int
+    half: bool = False
 
     @override
     @classmethod
     def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
         require(len(packed) == 5, f"transformed filters have 5 dimensions, not shape {list(packed)}")
-        tiles = {(tile + FILTER - 1) ** 2: tile for tile in POINTS}
-        require(packed[1] in tiles, f"{packed[1]} coordinates; there are {' or '.join(map(str, tiles))}")
-        return cls(packed[-1], tiles[packed[1]], packed[2])
+        kinds = {cls(1, tile, 1, half).coordinates: (tile, half) for tile in POINTS for half in (False, True)}
+        require(packed[1] in kinds, f"{packed[1]} coordinates; there are {' or '.join(map(str, sorted(kinds)))}")
+        tile, half = kinds[packed[1]]
+        return cls(packed[-1], tile, packed[2], half)
 
     @property
     def coordinates(self) -> int:
         """How many numbers a transformed filter has for each of its 9."""
-        return (self.tile + FILTER - 1) ** 2
+        side = self.tile + FILTER - 1
+        return side * (FILTER if self.half else side)
 
     @override
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
@@ -81,8 +85,7 @@ class WinogradPacking(Packing):
     def pack(self, weight: Array, out: Array | None = None) -> Array:
         packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
         inputs, wide = weight.shape[1], self.panels * self.nr
-        g = filter_transform(self.tile)
-        both = np.kron(g, g)
+        both = self._transform()
         step = max(1, MOST_PRODUCTS // (both.size * wide))
         taps = np.zeros((FILTER * FILTER, step, wide))
         made = np.empty((self.coordinates, step, self.panels, self.nr))
@@ -101,9 +104,13 @@ class WinogradPacking(Packing):
         """The filter of which this is the rounded transform, to within about the same rounding."""
         chunks, coordinates, panels, inputs, nr = packed.shape
         plain = packed.transpose(0, 2, 4, 3, 1).reshape(chunks * panels * nr, inputs, coordinates)[: shape[0]]
-        inverse = np.linalg.pinv(filter_transform(self.tile))
-        taps = plain.astype(np.float64) @ np.kron(inverse, inverse).T
+        taps = plain.astype(np.float64) @ np.linalg.pinv(self._transform()).T
         return taps.astype(packed.dtype).reshape(shape)
+
+    def _transform(self) -> Array:
+        """[coordinates, 9]"""
+        g = filter_transform(self.tile)
+        return np.kron(g, np.diag([g[0, 0], 1, g[-1, -1]]) if self.half else g)
 
     @override
     def ops(self, value: SSAValue) -> list[Operation]:

@@ -88,15 +88,19 @@ def sizes() -> Iterator[Case]:
 CASES = [*sizes(), residual, broadcast, long, of_itself, plain((1, 5, 6, 1100), 8), plain((1, 2, 2, 64), 48)]
 
 
-@pytest.fixture(params=sorted(POINTS))
+WAYS = [*product(sorted(POINTS), (False, True))]
+"""Tiles, and whether filters are transformed by rows alone."""
+
+
+@pytest.fixture(params=WAYS, ids=["tile2", "tile2_half", "tile4", "tile4_half"])
 def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Every convolution that can be is transformed with this tile."""
 
     def cost(self: Winograd, *_: object) -> float:
-        return 0.0 if self.tile == request.param else 1.0
+        return 0.0 if (self.tile, self.half) == request.param else 1.0
 
     monkeypatch.setattr(Winograd, "cost", cost)
-    return request.param
+    return request.param[0]
 
 
 @pytest.mark.thinned(3)
@@ -162,7 +166,7 @@ def test_batches_of_run_time() -> None:
 
 
 CPUS = ["x86_64-linux-gnu:znver5", "x86_64-linux-gnu:x86-64-v3", "aarch64-linux-gnu:neoverse-n1"]
-FUNCTION = re.compile(r"^(winograd_\d_(?:in|out)\w*):\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
+FUNCTION = re.compile(r"^(winograd_\d_(?:in|out|filters)\w*):\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
 SPILLED = re.compile(r"-byte Folded (?:Spill|Reload)|-byte (?:Spill|Reload)")
 VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
 
@@ -181,10 +185,10 @@ def test_no_vector_is_spilled(tile: int, cpu: str) -> None:
         assert not spills, f"{name}: {spills}"
 
 
-@pytest.mark.parametrize("tile", sorted(POINTS))
+@pytest.mark.parametrize(("tile", "half"), WAYS)
 @pytest.mark.parametrize("shape", [(6, 3), (33, 5), (16, 1), (70, 64)])
-def test_packed_filters_mean_what_they_were(tile: int, shape: tuple[int, int]) -> None:
-    packing = WinogradPacking(8, tile, 2)
+def test_packed_filters_mean_what_they_were(tile: int, half: bool, shape: tuple[int, int]) -> None:
+    packing = WinogradPacking(8, tile, 2, half)
     weight = np.random.default_rng(0).standard_normal((*shape, 3, 3)).astype(np.float32)
     packed = packing.pack(weight)
     assert packed.shape == packing.packed_shape(weight.shape)
@@ -204,7 +208,7 @@ def test_what_there_is_no_packing_or_schedule_for() -> None:
         WinogradPacking(8, 2, 1).packed_shape((4, 4, 5, 5))
     with pytest.raises(VerifyException, match="tiles of 3; there are 2 and 4"):
         WinogradPacking(8, 3, 1).packed_shape((4, 4, 3, 3))
-    with pytest.raises(VerifyException, match="25 coordinates; there are 16 or 36"):
+    with pytest.raises(VerifyException, match="25 coordinates; there are 12 or 16 or 18 or 36"):
         WinogradPacking.of_packed((1, 25, 1, 4, 8), False)
     with pytest.raises(CompileError, match="filters that are computed are not transformed"):
         WinogradPacking(8, 2, 1).ops(Model().input(4, 4, 3, 3))
@@ -213,29 +217,31 @@ def test_what_there_is_no_packing_or_schedule_for() -> None:
         Winograd.of(ScheduleAttr.of("winograd", **options))
 
 
-def chosen(pixels: int, channels: int, **options: Any) -> tuple[str, int]:
-    """The schedule of a convolution with as many filters as channels, and its tile."""
+def chosen(pixels: int, channels: int, **options: Any) -> tuple[str, int, int]:
+    """The schedule of a convolution with as many filters as channels, its tile, and whether half transformed."""
     m = build([plain((1, pixels, pixels, channels), channels)])
     m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), "x86_64-linux-gnu:znver5")
     down = [phase for phase in pipelines.phases(**options) if phase.level == "kernels"]
     pipelines.run_phases(m.ctx, m.module, down)
     (kernel,) = [op for op in m.module.ops if isinstance(op, KernelOp)]
     assert isinstance(kernel.schedule, ScheduleAttr)
-    return kernel.schedule.kind.data, kernel.schedule.numbers().get("tile", 0)
+    numbers = kernel.schedule.numbers()
+    return kernel.schedule.kind.data, numbers.get("tile", 0), numbers.get("half", 0)
 
 
 @pytest.mark.parametrize(
     ("pixels", "channels", "auto", "compact"),
     [
-        (224, 3, 0, 0),
-        (56, 64, 4, 4),
-        (28, 128, 4, 4),
-        (14, 256, 4, 2),
-        (14, 512, 4, 2),
-        (7, 512, 2, 2),
+        (224, 3, (0, 0), (0, 0)),
+        (56, 64, (4, 0), (4, 1)),
+        (28, 128, (4, 0), (4, 1)),
+        (28, 512, (4, 1), (4, 1)),
+        (14, 256, (4, 1), (2, 1)),
+        (14, 512, (4, 1), (2, 1)),
+        (7, 512, (2, 1), (0, 0)),
     ],
 )
-def test_where_it_is_taken(pixels: int, channels: int, auto: int, compact: int) -> None:
-    assert chosen(pixels, channels) == ("winograd" if auto else "panels", auto)
-    assert chosen(pixels, channels, winograd="compact") == ("winograd" if compact else "panels", compact)
-    assert chosen(pixels, channels, winograd="off") == ("panels", 0)
+def test_where_it_is_taken(pixels: int, channels: int, auto: tuple[int, int], compact: tuple[int, int]) -> None:
+    assert chosen(pixels, channels) == ("winograd" if auto[0] else "panels", *auto)
+    assert chosen(pixels, channels, winograd="compact") == ("winograd" if compact[0] else "panels", *compact)
+    assert chosen(pixels, channels, winograd="off") == ("panels", 0, 0)

@@ -123,7 +123,7 @@ class _Row:
     above: Index
     below: Index
     a_filter_row: Index
-    ahead: Index
+    ahead: MemoryRows | None
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,12 @@ class TileCalls:
             at = b.linear([*site.row, site.start], access.pixels, at)
             return b.add(at, b.mul(column, access.column))
 
+        panel = b.add(b.add(site.at, b.mul(low, panel_size)), b.mul(skipped, nr))
+        # The same row of the next panel, which begins where this one ends.
+        following = b.add(panel, b.mul(rows.count, panel_size))
         return _Row(
             a=b.add(b.add(start(nest.a, 0), b.mul(low, a_filter_row)), b.mul(skipped, nest.a.column)),
-            panel=b.place(site.panels, b.add(b.add(site.at, b.mul(low, panel_size)), b.mul(skipped, nr))),
+            panel=b.place(site.panels, panel),
             out=start(nest.out, column),
             operands=[0 if each.buffer == nest.out.buffer else start(each, column) for each in nest.operands],
             bias=None if nest.bias is None else b.place(self.k.places[nest.bias], self._channel(nest, site, column)),
@@ -216,8 +219,7 @@ class TileCalls:
             above=low,
             below=behind,
             a_filter_row=a_filter_row,
-            # The same row of the next panel, which begins where this one ends.
-            ahead=b.mul(rows.count, panel_size) if self.tiling.prefetch else 0,
+            ahead=MemoryRows(b.place(site.panels, following), nr) if self.tiling.prefetch else None,
         )
 
     def _strip(

@@ -4,6 +4,7 @@
         each tile's pixels, transformed, into scratch                       tiles[coordinate][tile][channel]
         for each chunk:
             for each coordinate, panel of the chunk: strips of register tiles over the block's tiles, into scratch
+                (filters that are packed half transformed: by rows of coordinates, each of which is made first)
             each tile's sums, transformed back, with bias and epilogue, into the result
 
 Where tiles lie at the border of the picture, the transforms are told how many rows and columns of them lie inside; no
@@ -33,6 +34,7 @@ from ..tiles.steps import MultiplyAdd
 from ..tiles.sums import Parts, chains_of
 from ..tiles.tiles import TileClass, by_class, tile_classes
 from ..tiles.winograd_transforms import (
+    FilterRow,
     InputShape,
     InputTile,
     Matrices,
@@ -40,6 +42,7 @@ from ..tiles.winograd_transforms import (
     OutputTile,
     PixelKind,
     Pixels,
+    transform_filters,
     transform_input,
     transform_output,
 )
@@ -94,6 +97,8 @@ class Sizes:
     tiles_next: Index
     sums: SSAValue
     sums_next: Index
+    made: SSAValue | None  # a row of transformed filters
+    made_next: Index
     classes: tuple[Columns, ...]
     x: Access
     out: Access
@@ -142,6 +147,7 @@ def _sizes_of(
     chains = chains_of(-(-g.out_height // tile) * -(-g.out_width // tile), g.channels)
     parts: Parts = "runs" if g.channels > LONG and chains == 1 else "none"
     tiles, sums = k.scratch_part("tiles"), k.scratch_part("sums")
+    filters = k.scratch_part("filters") if options.half else None
     result = k.results[0]
 
     def pixels(buffer: SSAValue, strides: Sequence[int]) -> Access:
@@ -170,6 +176,8 @@ def _sizes_of(
         tiles_next=Extent(memref_type(tiles).get_shape()[1]),
         sums=k.b.place(sums, 0),
         sums_next=Extent(memref_type(sums).get_shape()[1]),
+        made=None if filters is None else k.b.place(filters, 0),
+        made_next=0 if filters is None else Extent(memref_type(filters).get_shape()[1]),
         classes=_classes(g, tile),
         x=access(k, argument_buffer(k, form.lhs), [], picture_strides(argument_buffer(k, form.lhs)), 1),
         out=access(k, result, [], picture_strides(result), 1),
@@ -229,7 +237,10 @@ class _Writer:
             b.loop(0, count, lambda number, _: self._input(group, start, number))
 
             def chunk(chunk: Index, _: Sequence[SSAValue]) -> None:
-                self._products(chunk, whole)
+                if s.made is None:
+                    self._products(chunk, whole)
+                else:
+                    self._products_of_rows(chunk, whole, s.made)
                 b.loop(0, count, lambda number, _: self._output(group, start, number, chunk))
 
             b.loop(first, last, chunk)
@@ -275,41 +286,81 @@ class _Writer:
 
     def _products(self, chunk: Index, whole: SSAValue) -> None:
         """The sums of a chunk's output channels, of all coordinates."""
-        b, s = self.b, self.sizes
-        size = b.mul(s.channels, self.options.nr)  # of a panel
+        b, s, nr = self.b, self.sizes, self.options.nr
+        size = b.mul(s.channels, nr)  # of a panel
         coordinates = self.side * self.side
         begin = b.mul(b.mul(chunk, coordinates * s.panels), size)
 
         def panel(number: Index, _: Sequence[SSAValue]) -> None:
             coordinate, panel = b.delinearize(number, [coordinates, s.panels])
-            a, out = (
-                b.mul(coordinate, s.tiles_next),
-                b.add(b.mul(coordinate, s.sums_next), b.mul(panel, self.options.nr)),
+            weights = b.add(begin, b.mul(number, size))
+            ahead = MemoryRows(b.place(self.weights, b.add(weights, size)), nr)
+            self._panel(
+                coordinate, b.add(b.mul(chunk, s.panels), panel), panel, b.place(self.weights, weights), ahead, whole
             )
-            weights = b.place(self.weights, b.add(begin, b.mul(number, size)))
-
-            def strips(tiles: int, columns: int) -> None:
-                classes = tile_classes(b, tiles, self.options.mr)
-                for each in classes:
-                    self._strip(each, a, weights, out, size, columns, last=each is classes[-1])
-
-            def rows(columns: int) -> None:
-                if s.longer == s.blocks:
-                    strips(s.block, columns)
-                else:
-                    b.when(whole, lambda: strips(s.block, columns), lambda: strips(s.block - 1, columns))
-
-            tail, nr = self.code.tail, self.options.nr
-            if tail == nr:
-                rows(nr)
-            else:
-                is_last = b.compare("eq", b.add(b.mul(chunk, s.panels), panel), b.sub(b.mul(s.chunks, s.panels), 1))
-                b.when(is_last, lambda: rows(tail), lambda: rows(nr))
 
         b.loop(0, coordinates * s.panels, panel)
 
+    def _products_of_rows(self, chunk: Index, whole: SSAValue, made: SSAValue) -> None:
+        """The same of a panel that is transformed by rows alone: by columns here, for a row of coordinates at a time.
+
+        Their first and last columns are there already. What the next row is made of is asked for meanwhile, a part by
+        each coordinate.
+        """
+        b, s, nr = self.b, self.sizes, self.options.nr
+        size = b.mul(s.channels, nr)
+
+        def row(row: Index, _: Sequence[SSAValue]) -> None:
+            at = b.mul(b.add(b.mul(chunk, self.side), row), b.mul(size, FILTER))
+            told = FilterRow(
+                Matrices(b.place(self.weights, at), b.index(size)),
+                Matrices(made, b.index(s.made_next)),
+                b.index(size),
+            )
+            transform_filters(self.k.common, b, self.tile, self.options.lanes, told)
+            following = b.add(at, b.mul(size, FILTER))
+
+            def column(column: Index, _: Sequence[SSAValue]) -> None:
+                part = b.mul(b.mul(column, s.channels), FILTER * nr // self.side)
+                ahead = MemoryRows(b.place(self.weights, b.add(following, part)), FILTER * nr // self.side)
+                first, last = b.compare("eq", column, 0), b.compare("eq", column, self.side - 1)
+                weights = b.place(made, b.mul(b.sub(column, 1), s.made_next))
+                weights = b.select(first, b.place(self.weights, at), weights)
+                weights = b.select(last, b.place(self.weights, b.add(at, b.mul(size, FILTER - 1))), weights)
+                self._panel(b.add(b.mul(row, self.side), column), chunk, 0, weights, ahead, whole)
+
+            b.loop(0, self.side, column)
+
+        b.loop(0, self.side, row)
+
+    def _panel(
+        self, coordinate: Index, number: Index, panel: Index, weights: SSAValue, ahead: MemoryRows, whole: SSAValue
+    ) -> None:
+        """The products of one coordinate with panel `number`, which is `panel` of its chunk."""
+        b, s = self.b, self.sizes
+        a = b.mul(coordinate, s.tiles_next)
+        out = b.add(b.mul(coordinate, s.sums_next), b.mul(panel, self.options.nr))
+
+        def strips(tiles: int, columns: int) -> None:
+            classes = tile_classes(b, tiles, self.options.mr)
+            for each in classes:
+                self._strip(each, a, weights, out, ahead, columns, last=each is classes[-1])
+
+        def rows(columns: int) -> None:
+            if s.longer == s.blocks:
+                strips(s.block, columns)
+            else:
+                b.when(whole, lambda: strips(s.block, columns), lambda: strips(s.block - 1, columns))
+
+        tail, nr = self.code.tail, self.options.nr
+        if tail == nr:
+            rows(nr)
+        else:
+            is_last = b.compare("eq", number, b.sub(b.mul(s.chunks, s.panels), 1))
+            b.when(is_last, lambda: rows(tail), lambda: rows(nr))
+
     def _strip(
-        self, rows: TileClass, a: Index, weights: SSAValue, out: Index, ahead: Index, columns: int, last: bool
+        self, rows: TileClass, a: Index, weights: SSAValue, out: Index, ahead: MemoryRows, columns: int, last: bool
     ) -> None:
         b, s, nr, code = self.b, self.sizes, self.options.nr, self.code
         tile = Tile(
@@ -321,7 +372,7 @@ class _Writer:
             result=f32,
             chains=code.chains,
             parts=code.parts,
-            prefetch=self.options.prefetch if last else 0,
+            prefetch=self._asked() if last else 0,
         )
         strip = Strip(
             tiles=rows.count,
@@ -330,10 +381,18 @@ class _Writer:
             panel=weights,
             panel_row=nr,
             out=MemoryRows(b.place(s.sums, b.add(out, b.mul(rows.start, self.chunk))), self.chunk),
-            ahead=ahead,
+            ahead=ahead if last and self.options.prefetch else None,
             part=s.part,
         )
         call_tiles(self.k, tile, self.plain, strip)
+
+    def _asked(self) -> int:
+        """Elements from a line that is asked for to the next, of a step: half transformed filters have fewer."""
+        line, nr = self.options.prefetch, self.options.nr
+        if not line or not self.options.half:
+            return line
+        lines = -(-(FILTER * nr // self.side) // line)
+        return max(line, nr // lines)
 
     def _output(self, group: Index, start: Index, number: Index, chunk: Index) -> None:
         b, s = self.b, self.sizes

@@ -72,7 +72,7 @@ class Tile:
     neighbours: bool = True  # whether the elements of a row's inner sum lie side by side
     chains: int = 1  # independent sums that each element is made of, see sums.py
     parts: Parts = "none"  # what of the inner sum is summed apart, see sums.py
-    prefetch: int = 0  # elements of a cache line, where the next panel is asked for; 0: it is not
+    prefetch: int = 0  # elements from a cache line that is asked for to the next, of `read`; 0: none is
     rest: int = 0  # elements that a tap's inner sum has beyond whole steps; the panel has a whole step for them
     padding: int = 0  # what pixels outside of the picture hold
     resumes: bool = False  # whether it goes on with sums of an earlier part of the inner sum, which wait in scratch
@@ -118,8 +118,8 @@ class Strip:
 
     `a` is the first tile's rows of the left-hand side; further strides of it lead to the next filter row, tap and
     element of the inner sum. `panel_row` is from one element of the inner sum to the
-    next in the panel (steps that take several have them side by side), `ahead` from a panel to the one
-    that is asked for meanwhile. `next_panel` and `next_result` are from tile to tile where the strip walks panels.
+    next in the panel (steps that take several have them side by side), `ahead` is what is asked for meanwhile, a row
+    for each of them. `next_panel` and `next_result` are from tile to tile where the strip walks panels.
     Of the filter's rows those in [`above`, `above` + `filter_rows`) lie in the picture, and `below` are outside behind
     them: what pads the picture is added for the others.
     """
@@ -136,7 +136,7 @@ class Strip:
     a_filter_row: Index = 0
     a_tap: Index = 0
     a_step: Index = 1
-    ahead: Index = 0
+    ahead: MemoryRows | None = None
     next_panel: Index = 0
     next_result: Index = 0
     above: Index = 0
@@ -180,7 +180,7 @@ def _told(b: LoopBuilder, tile: Tile, strip: Strip) -> Strip:
         a_filter_row=number(strip.a_filter_row, tile.filter_rows),
         a_tap=number(strip.a_tap, len(tile.taps) > 1),
         a_step=1 if tile.neighbours else number(strip.a_step),
-        ahead=number(strip.ahead, tile.prefetch > 0),
+        ahead=None if strip.ahead is None else rows(strip.ahead),
         next_panel=number(strip.next_panel, tile.walks_panels),
         next_result=number(strip.next_result, tile.walks_panels),
         above=number(strip.above, tile.padding != 0 and tile.filter_rows),
@@ -217,8 +217,9 @@ class _TileWriter:
             at = b.sub(panel_at, b.mul(strip.above, panel_strides[0]))
             self.all_rows = b.view(strip.panel, at, sizes, panel_strides)
         self.ahead = self.panel
-        if tile.prefetch:
-            self.ahead = b.view(strip.panel, b.add(panel_at, strip.ahead), sizes, panel_strides)
+        if strip.ahead is not None:
+            strides = [b.mul(filter_row, strip.ahead.stride), strip.ahead.stride, 1]
+            self.ahead = b.view(strip.ahead.place, panel_at, sizes, strides)
         self.out = self._window(strip.out, first, column)
         self.windows = {
             value: self.out if rows is None else self._window(rows, first, column if operand.by_column else 0)

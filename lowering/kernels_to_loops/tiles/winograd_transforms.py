@@ -8,6 +8,8 @@
         for each row of coordinates: its columns by A, into the square
         for each column of results: its rows by A^T, then bias and epilogue, into the picture
 
+    transform_filters: the columns of a row of filters by G: 3 matrices become one for each coordinate of the row
+
 The square lies on the stack, in the first-level cache: 36 numbers are too many for registers, and its rows are what
 loops run over, so code is written once for a row. Columns of pixels that lie outside are left out by code for each
 case, of which a row of tiles has few. For the points see dialects/graph/winograd.py; opposite ones share their even
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.graph.winograd import FILTER, POINTS
+from ....dialects.graph.winograd import FILTER, POINTS, filter_transform
 from ..instance import CommonFunctions
 from ..writing.arithmetic import Arithmetic, loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type
@@ -90,6 +92,15 @@ class OutputTile:
 
 
 @dataclass(frozen=True)
+class FilterRow:
+    """Where a row of filters that are transformed by rows lies, and where its coordinates go, of so many elements."""
+
+    filters: Matrices
+    into: Matrices
+    count: Index
+
+
+@dataclass(frozen=True)
 class InputShape:
     """What code of an input transform is written for: pixels in columns [low, high) lie inside the picture."""
 
@@ -147,6 +158,15 @@ class _Terms:
             even, odd = self.sum((-other, d[2]), (1, d[4])), self.sum((-other, d[1]), (1, d[3]))
             made += [self.plus(even, x, odd), self.plus(even, -x, odd)]
         return [*made, self.sum((p * p * q * q, d[1]), (-(p * p + q * q), d[3]), (1, d[5]))]
+
+    def to_filters(self, tile: int, g: Sequence[SSAValue]) -> list[SSAValue]:
+        """G g but its first and last elements, which are g[0] and g[2]."""
+        first, *pairs, last = filter_transform(tile).tolist()
+        made: list[SSAValue] = []
+        for one, x, other in pairs[::2]:
+            even = self.sum((other / last[2], g[2]), (one / first[0], g[0]))
+            made += [self.plus(even, x, g[1]), self.plus(even, -x, g[1])]
+        return made
 
     def to_results(self, tile: int, s: Sequence[SSAValue]) -> list[SSAValue]:
         """A^T s"""
@@ -216,6 +236,25 @@ def transform_input(common: CommonFunctions, b: LoopBuilder, shape: InputShape, 
         _registers(b, told.channels, lanes, shape.whole, register)
 
     common.call(b, f"winograd_{tile}_in_{shape.low}to{shape.high}", shape, told, write)
+
+
+def transform_filters(common: CommonFunctions, b: LoopBuilder, tile: int, lanes: int, told: FilterRow) -> None:
+    """G of a row of filters, each coordinate a matrix; `count` is whole registers."""
+    side = tile + FILTER - 1
+
+    def write(b: LoopBuilder, told: FilterRow) -> None:
+        filters = b.view(told.filters.place, 0, [FILTER, told.count], [told.filters.next, 1])
+        into = b.view(told.into.place, 0, [side - 2, told.count], [told.into.next, 1])
+        terms = _Terms(b, lanes)
+
+        def register(at: Index, _: Index | None) -> None:
+            g = [b.vload(filters, [tap, at], lanes) for tap in range(FILTER)]
+            for coordinate, value in enumerate(terms.to_filters(tile, g)):
+                b.vstore(value, into, [coordinate, at])
+
+        _registers(b, told.count, lanes, True, register)
+
+    common.call(b, f"winograd_{tile}_filters", (tile, lanes), told, write)
 
 
 def transform_output(

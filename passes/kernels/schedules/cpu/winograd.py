@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Self
 
 from typing_extensions import override
@@ -19,7 +20,7 @@ from xdsl.ir import Operation
 from .....dialects.errors import CompileError
 from .....dialects.graph.contraction import ConvOp
 from .....dialects.graph.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, nbytes_of, shape_of, type_of
+from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.graph.winograd import FILTER, POINTS, WinogradPacking
 from .....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from .....dialects.symbolic.sizes import is_fixed, now
@@ -27,7 +28,7 @@ from .....dialects.targets import CpuAttr
 from ....work import read_seconds, seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
-from ...kernel_facts import argument_index, constant_operands, plain_operands
+from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import CACHE_LINE, ScratchLayout
 from . import panels
@@ -47,8 +48,12 @@ STARTED = 12
 """Products as long as which a register tile takes to begin and to store its sums."""
 MOVED = 0.6
 """Operations beside products that a transform takes for each number that it makes or reads of a coordinate."""
-READ_AHEAD = 2
-"""How many times as fast as others the filters are read, which are asked for ahead: they are one stream."""
+HIDDEN = 0.6
+"""How much of the time that products take filters are read in, which are asked for ahead."""
+KEPT = 4
+"""How many times as large as a second-level cache filters may be that a larger cache has from the inference before."""
+KEPT_MEANWHILE = 16
+"""The same of those that it has from the block before."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class Winograd(Schedule[CpuAttr]):
     """Whether the epilogue runs on results in registers, not in a second pass over the finished tile."""
     prefetch: Count = 0
     """Elements of a cache line, where the next panel is asked for while one is used; 0: it is not."""
+    half: bool = False
+    """Whether filters are packed transformed by rows alone, and by columns where they are used."""
 
     @override
     @classmethod
@@ -105,7 +112,10 @@ class Winograd(Schedule[CpuAttr]):
             if now(blocks) >= threads:  # as many for each: 8 of 56x56x64 take 2 threads 0.86 of what 7 do (Zen 5)
                 blocks = -(-blocks // threads) * threads
             block = -(-tiles // blocks)
-            yield cls(tile, block, mr, nr, together, lanes, panels.runs_inline(form), CACHE_LINE // 4)
+            inline, line = panels.runs_inline(form), CACHE_LINE // 4
+            yield cls(tile, block, mr, nr, together, lanes, inline, line)
+            blocks = -(-tiles // (2 * most))
+            yield cls(tile, -(-tiles // blocks), mr, nr, 1, lanes, inline, line, half=True)
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
@@ -117,9 +127,20 @@ class Winograd(Schedule[CpuAttr]):
         filters = -(-g.filters // self.lanes) * self.lanes
         products = self.coordinates * tiles * (g.channels + STARTED) * filters
         moved = self.coordinates * tiles * (g.channels + filters) * now(g.batch)
-        more = nbytes_of(type_of(root.weight)) * (self.coordinates / FILTER**2 / READ_AHEAD - 1)
+        if self.half:
+            side = self.tile + FILTER - 1
+            moved += side * (side + 1) * g.channels * filters * self._blocks(root)
         wasted = products / (g.out_height * g.out_width * g.depth * g.filters)
-        return seconds(kernel, target, wasted=wasted, more=round(MOVED * moved)) + read_seconds(round(more), target)
+        return seconds(kernel, target, wasted=wasted, more=round(MOVED * moved)) + self._waits(root, target)
+
+    def _waits(self, root: ConvOp, target: CpuAttr) -> float:
+        """How long blocks wait for filters in memory, seconds: these are read while products are made."""
+        g = conv_geometry(root)
+        nbytes = prod(self._packing.packed_shape(shape_of(root.weight))) * item_bytes(root.weight)
+        read, kept = read_seconds(nbytes, target), nbytes / target.l2.data
+        times = 0 if kept <= KEPT else 1 if kept <= KEPT_MEANWHILE else self._blocks(root)
+        products = self.coordinates * self.block * g.channels * g.filters
+        return times * max(0.0, read - HIDDEN * 2 * products / target.gflops.data * 1e-9)
 
     @property
     def coordinates(self) -> int:
@@ -135,10 +156,14 @@ class Winograd(Schedule[CpuAttr]):
             strided_operands=[operand for operand in plain if operand != packed],
             strided_results=[0],
             inplace=same_place_pairs(kernel),
-            packed={packed: WinogradPacking(self.nr, self.tile, self.panels)},
+            packed={packed: self._packing},
             per_thread=self.scratch(kernel).per_thread,
             pieces=self._blocks(form.root),
         )
+
+    @property
+    def _packing(self) -> WinogradPacking:
+        return WinogradPacking(self.nr, self.tile, self.panels, self.half)
 
     def _blocks(self, root: Operation) -> int:
         """Blocks of tiles; whoever multiplies any chunk of one transforms the tiles first."""
@@ -152,12 +177,13 @@ class Winograd(Schedule[CpuAttr]):
         """For each coordinate a block's transformed tiles of all input channels, and a chunk of their sums."""
         channels = shape_of(contraction_form(kernel).lhs)[-1]
         row = -(-channels // self.lanes) * self.lanes
-        return ScratchLayout.of(
-            [
-                ("tiles", f32, (self.coordinates, self.block * row + APART)),
-                ("sums", f32, (self.coordinates, self.block * self.panels * self.nr + APART)),
-            ]
-        )
+        parts = [
+            ("tiles", f32, (self.coordinates, self.block * row + APART)),
+            ("sums", f32, (self.coordinates, self.block * self.panels * self.nr + APART)),
+        ]
+        if self.half:
+            parts.append(("filters", f32, (self.tile + FILTER - 3, channels * self.nr + APART)))
+        return ScratchLayout.of(parts)
 
 
 def fits(root: Operation) -> bool:
