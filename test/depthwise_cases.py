@@ -23,14 +23,18 @@ def filtered(
     dilations: Pair = (1, 1),
     bias: bool = True,
     each: int = 1,
+    of: int = 1,
 ) -> SSAValue:
-    """`each` filters per channel of x [batch, height, width, channels]; half the kernel is padded unless `pads` say."""
-    channels = shape_of(x)[-1]
-    weight = m.weight(channels * each, 1, *kernel, scale=0.3)
+    """`each` filters per group of channels, `of` so many, of x [batch, height, width, channels].
+
+    Half the kernel is padded unless `pads` say otherwise.
+    """
+    groups = shape_of(x)[-1] // of
+    weight = m.weight(groups * each, of, *kernel, scale=0.3)
     around = (kernel[0] // 2, kernel[1] // 2) * 2 if pads is None else pads
-    given = m.weight(channels * each) if bias else None
+    given = m.weight(groups * each) if bias else None
     window: dict[str, Any] = {"strides": strides, "pads": around, "dilations": dilations}
-    return m(ConvOp(x, weight, given, **window, groups=channels, layout="NHWC"))
+    return m(ConvOp(x, weight, given, **window, groups=groups, layout="NHWC"))
 
 
 def depthwise(
@@ -40,10 +44,11 @@ def depthwise(
     pads: Four | None = None,
     dilations: Pair = (1, 1),
     each: int = 1,
+    of: int = 1,
 ) -> Case:
     """A depthwise convolution of an input; one without padding has no bias either."""
     bias = pads is None or any(pads)
-    return lambda m: filtered(m, m.input(*shape), kernel, strides, pads, dilations, bias, each)
+    return lambda m: filtered(m, m.input(*shape), kernel, strides, pads, dilations, bias, each, of)
 
 
 CHANNELS = (5, 37, 64)  # a part of a register, several and a part, whole ones

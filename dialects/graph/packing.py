@@ -161,7 +161,7 @@ class ConvPacking(ColumnPacking):
 
 @dataclass(frozen=True)
 class DepthwisePacking(ColumnPacking):
-    """[C, 1, kernel...] as [ceil(C / nr), kernel, nr]."""
+    """[Cout, Cin / g, kernel...] as [ceil(Cout / nr), Cin / g * kernel, nr]."""
 
     kind = "depthwise"
 
@@ -172,9 +172,8 @@ class DepthwisePacking(ColumnPacking):
 
     @override
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        good = len(shape) >= 3 and shape[1] == 1
-        require(good, f"depthwise panels hold one channel per kernel, not shape {list(shape)}")
-        return (self._panels(shape[0]), prod(shape[2:]), self.nr)
+        require(len(shape) >= 3, f"depthwise panels are of a convolution's filters, not of shape {list(shape)}")
+        return (self._panels(shape[0]), prod(shape[1:]), self.nr)
 
     @override
     def pack(self, weight: Array, out: Array | None = None) -> Array:

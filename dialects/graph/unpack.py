@@ -51,11 +51,12 @@ PACKINGS: dict[str, type[Packing]] = {
 class UnpackOp(GraphOp):
     """The plain weight that a packed one means.
 
-    "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "conv_panels": [g, ceil(Cout
-    / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "byte_panels" and "byte_conv_panels": the same with
-    the depth made up to whole groups, in which a column's bytes lie side by side; "depthwise": [ceil(C / nr), kernel,
-    nr] -> [C, 1, kernel...]; "filters": [g, kernel * Cin / g, Cout / g], or with the last two `transposed`, -> [Cout,
-    Cin / g, kernel...]; "winograd": [chunks, coordinates, panels, Cin, nr] -> [Cout, Cin, 3, 3], to within rounding.
+    "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "conv_panels": [g,
+    ceil(Cout / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "byte_panels" and "byte_conv_panels":
+    the same with the depth made up to whole groups, in which a column's bytes lie side by side; "depthwise":
+    [ceil(Cout / nr), Cin / g * kernel, nr] -> [Cout, Cin / g, kernel...]; "filters": [g, kernel * Cin / g, Cout /
+    g], or with the last two `transposed`, -> [Cout, Cin / g, kernel...]; "winograd": [chunks, coordinates, panels,
+    Cin, nr] -> [Cout, Cin, 3, 3], to within rounding.
     """
 
     name = "graph.unpack"

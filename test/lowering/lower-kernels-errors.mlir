@@ -160,7 +160,7 @@ func.func @main(%x: memref<4x6xf32>, %y: memref<4x6xf32>) {
 
 // -----
 
-// expected-error @unknown {{graph.conv: a channel's 8 filters do not fit a register of 4}}
+// expected-error @unknown {{graph.conv: a group of 1 channels and 8 filters does not fit a register of 4}}
 graph.kernel @k(%x: tensor<1x4x4x2xf32>, %p: tensor<4x9x4xf32>) -> tensor<1x2x2x16xf32> attributes {schedule = #kernel.schedule<"depthwise", {tile_rows = 1, tile_columns = 2, lanes = 4, chunks = 1, inline = 1}>, interface = #kernel.interface<packed = [1 : #kernel.packing<"depthwise", {nr = 4}>]>} {
   %w = graph.unpack %p {kind = "depthwise", shape = array<i64: 16, 1, 3, 3>} : (tensor<4x9x4xf32>) -> tensor<16x1x3x3xf32>
   %y = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 2 : i64, layout = "NHWC"} : (tensor<1x4x4x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x2x2x16xf32>

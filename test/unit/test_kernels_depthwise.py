@@ -68,7 +68,23 @@ SEVERAL = [
     line((2, 31, 15), 5, 2, (2, 1), each=3),
     line((1, 50, 9), 7, 1, (12, 0), 2, each=4),
 ]
-GROUPS = {"several": SEVERAL, "lines": LINES, "large": LARGE, "kernels": KERNELS, "borders": BORDERS, "shapes": SHAPES}
+# Groups of several channels: as many filters, fewer and more, that fill a register and that do not.
+SMALL_GROUPS = [
+    depthwise((1, 7, 30, 32), (3, 3), each=4, of=4),
+    depthwise((2, 9, 11, 40), (3, 3), (2, 2), each=2, of=2),
+    depthwise((1, 5, 9, 21), (3, 3), (1, 2), pads=(1, 0, 2, 1), each=3, of=3),
+    depthwise((1, 8, 9, 20), (3, 3), dilations=(2, 3), pads=(2, 3, 2, 3), each=2, of=4),
+    depthwise((2, 6, 17, 6), (5, 5), each=4, of=2),
+    depthwise((1, 9, 8, 12), (1, 1), (2, 2), each=4, of=2),
+]
+GROUPS = {
+    "several": SEVERAL,
+    "lines": LINES,
+    "large": LARGE,
+    "kernels": KERNELS,
+    "borders": BORDERS,
+    "shapes": SHAPES,
+}
 
 
 @pytest.mark.thinned(3)
@@ -83,6 +99,15 @@ def test_depthwise(group: str) -> None:
 def test_depthwise_on_every_target(target: Target) -> None:
     for cases in GROUPS.values():
         check(cases, target)
+
+
+@pytest.mark.thinned(3)
+def test_small_groups_of_channels() -> None:
+    """Where their filters fill half a register or less; where they fill more, and products waste less, it is panels."""
+    for run in check(SMALL_GROUPS, Target(512)):
+        assert set(run.schedules) == {"depthwise"}
+    schedules = {schedule for run in spread(SMALL_GROUPS) for schedule in run.schedules}
+    assert schedules == {"depthwise", "panels"}
 
 
 def test_channels_are_shared_by_many_threads() -> None:

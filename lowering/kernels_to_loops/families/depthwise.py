@@ -28,13 +28,15 @@ from ....dialects.graph.contraction import ConvOp
 from ....dialects.graph.values import element_type_of_value
 from ....dialects.symbolic.sizes import is_fixed
 from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
-from ....passes.kernels.schedules.cpu.depthwise import Depthwise, filters_per_channel, panel_width
+from ....passes.kernels.schedules.cpu.depthwise import Depthwise, Group
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, by_class, inner_classes, tile_classes
 from ..writing.arithmetic import Arithmetic, convert, loaded, stored
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import aligned_strides, argument_buffer
+
+CHANNELS_HELD = 4  # channels of a group whose taps of a row of 3 share 32 registers with the sums of 14 pixels
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,12 @@ def lower(k: KernelInstance) -> None:
     assert isinstance(form.root, ConvOp)
     if form.unpack is None:
         raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
-    each, lanes = filters_per_channel(conv_geometry(form.root)), k.schedule_as(Depthwise).lanes
-    if each > lanes:
-        raise CompileError(f"{describe(form.root)}: a channel's {each} filters do not fit a register of {lanes}")
+    group, lanes = Group.of(conv_geometry(form.root)), k.schedule_as(Depthwise).lanes
+    if not group.panel(lanes):
+        raise CompileError(
+            f"{describe(form.root)}: a group of {group.channels} channels and {group.filters} filters does not fit a "
+            f"register of {lanes}"
+        )
     _Writer(k, form.root, form.rhs, form.bias, FusedOps.of(k, form, k.schedule_as(Depthwise).inline), form.lhs).write()
 
 
@@ -113,8 +118,11 @@ class _Writer:
         options = k.schedule_as(Depthwise)
         self.lanes, self.chunks = options.lanes, options.chunks
         g = self.g
+        self.group = Group.of(g)
+        self.panel = self.group.panel(self.lanes)
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
-        self.loops = kh > 1 and (options.tile_rows == 1 or not is_fixed(g.out_height))  # over rows of the filter
+        several = kh > 1 or self.group.channels > 1
+        self.loops = several and (options.tile_rows == 1 or not is_fixed(g.out_height))  # over rows of the filter
         filter_rows = (kh, sh, ph, dh, g.height)
         if self.loops:
             self.rows = inner_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
@@ -124,8 +132,6 @@ class _Writer:
         self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
         self.bias = None if bias is None else argument_buffer(k, bias)
         self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}
-        self.each = filters_per_channel(g)
-        self.panel = panel_width(g, self.lanes)
         self.whole = g.filters % self.panel == 0
 
     def write(self) -> None:
@@ -184,7 +190,7 @@ class _Writer:
 
             b.loop(0, told.tiles, tile)
 
-        lanes = self.lanes, self.each, self.whole
+        lanes = self.lanes, self.group, self.whole
         key = (patch.key, g.kernel, g.stride, g.dilation, lanes, self.padding, self.epilogue.key)
         stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
         self.k.common.call(b, stem, key, told, write)
@@ -217,10 +223,10 @@ class _Patch:
     def __init__(self, of: _Writer, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
         g = of.g
         self.b, self.g, self.patch, self.epilogue = b, g, patch, of.epilogue
-        self.lanes, self.each, self.panel, self.whole = of.lanes, of.each, of.panel, of.whole
+        self.lanes, self.group, self.panel, self.whole = of.lanes, of.group, of.panel, of.whole
         self.filter_rows, self.padding = told.filter_rows, of.padding
         self.m = Arithmetic(b, VectorType(of.sums, [of.lanes]))
-        taps = g.kernel[0] * g.kernel[1]
+        taps = self.group.channels * g.kernel[0] * g.kernel[1]
         self.weight = b.view(told.filter, 0, [told.last, taps, of.panel], [taps * of.panel, of.panel, 1])
         self.filters = told.filters
         self.bias = None if told.bias is None else b.view(told.bias, 0, [told.filters], [1])
@@ -233,7 +239,7 @@ class _Patch:
             return b.view(pixels.place, at, [rows, columns, channels], [pixels.row, pixels.column, 1])
 
         size = patch.rows.rows, patch.columns.rows
-        self.source = window(told.x, b.mul(x, g.stride[1]), rows, columns, b.div(told.filters, of.each))
+        self.source = window(told.x, b.mul(x, g.stride[1]), rows, columns, self._channels(told.filters))
         self.out = window(told.out, x, *size)
         pairs = [
             (value, told.out if each is None else each)
@@ -294,7 +300,7 @@ class _Patch:
         g, patch = self.g, self.patch
         height, width = patch.rows.rows, patch.columns.rows
         sums = {(y, x): start for y in range(height) for x in range(width)}
-        filters: dict[tuple[int, int], SSAValue] = {}
+        filters: dict[tuple[int, int, int], SSAValue] = {}
         uses: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
         for y in range(height):
             for kh in range(g.kernel[0]):
@@ -309,34 +315,55 @@ class _Patch:
                             )
                             uses.setdefault(pixel, []).append((y, x, kh, kw))
         for pixel in sorted(uses):
-            value = self._pixel(pixel, block, valid)
-            for y, x, kh, kw in uses[pixel]:
-                if (kh, kw) not in filters:
-                    filters[kh, kw] = self._filter(block, kh * g.kernel[1] + kw)
-                sums[y, x] = self._fused(value, filters[kh, kw], sums[y, x])
+            for channel, value in enumerate(self._pixel(pixel, block, valid)):
+                for y, x, kh, kw in uses[pixel]:
+                    if (channel, kh, kw) not in filters:
+                        filters[channel, kh, kw] = self._filter(block, channel, kh, kw)
+                    sums[y, x] = self._fused(value, filters[channel, kh, kw], sums[y, x])
         return sums
 
-    def _filter(self, block: Index, tap: Index) -> SSAValue:
-        """A tap of each channel, which may be narrower in memory."""
+    def _filter(self, block: Index, channel: Index, kh: Index, kw: int) -> SSAValue:
+        """A tap of a channel of each group, which may be narrower in memory."""
+        b, (rows, columns) = self.b, self.g.kernel
+        tap = b.sum([b.mul(channel, rows * columns), b.mul(kh, columns), kw])
         element = memref_type(self.weight).element_type
-        there = loaded(self.b, self.b.vload(self.weight, [block, tap, 0], self.lanes, self.panel))
-        return convert(self.b, there, element, self.m.element)
+        there = loaded(b, b.vload(self.weight, [block, tap, 0], self.lanes, self.panel))
+        return convert(b, there, element, self.m.element)
 
-    def _pixel(self, at: tuple[Index, int], block: Index, valid: Index) -> SSAValue:
-        """What each filter reads of a pixel, less what the picture is padded with."""
-        b, element, channels = self.b, memref_type(self.source).element_type, self.panel // self.each
+    def _channels(self, filters: Index) -> Index:
+        """The channels that the filters of whole groups read."""
+        return self.b.mul(self.b.div(filters, self.group.filters), self.group.channels)
+
+    def _pixel(
+        self, at: tuple[Index, int], block: Index, valid: Index, first: Index = 0, count: int | None = None
+    ) -> list[SSAValue]:
+        """What each filter reads of a pixel, less what the picture is padded with.
+
+        It is one channel of each group after the other: `count` of them, all if None, from the `first` on.
+        """
+        b, element, group = self.b, memref_type(self.source).element_type, self.group
+        channels = self.panel // group.filters * group.channels
         lanes = 1 << (channels - 1).bit_length()  # others are no register's
-        there = loaded(b, b.vload(self.source, [*at, b.mul(block, channels)], lanes, b.div(valid, self.each)))
+        place = [*at, b.add(b.mul(block, channels), first)]
+        there = loaded(b, b.vload(self.source, place, lanes, b.sub(self._channels(valid), first)))
         value = convert(b, there, element, self.m.element)
-        if self.each > 1:
-            value = b.shuffle(value, value, [min(lane // self.each, lanes - 1) for lane in range(self.lanes)])
-        return self.m.sub(value, self.m.constant(self.padding)) if self.padding else value
+        if self.padding:
+            value = self.m.sub(value, self.m.constant(self.padding))
+        if group == Group(1, 1):
+            return [value]
+        start = [lane // group.filters * group.channels for lane in range(self.lanes)]
+        return [
+            b.shuffle(value, value, [min(lane + channel, lanes - 1) for lane in start])
+            for channel in range(group.channels if count is None else count)
+        ]
 
     def _all_padding(self, block: Index) -> SSAValue:
         """The sums where everything is padding: taps inside of the picture add what they have more."""
         total = self.m.constant(0)
-        for tap in range(self.g.kernel[0] * self.g.kernel[1]):
-            total = self.m.add(total, self._filter(block, tap))
+        for channel in range(self.group.channels):
+            for kh in range(self.g.kernel[0]):
+                for kw in range(self.g.kernel[1]):
+                    total = self.m.add(total, self._filter(block, channel, kh, kw))
         return self.m.mul(total, self.m.constant(self.padding))
 
     def _fused(self, pixel: SSAValue, filter: SSAValue, total: SSAValue) -> SSAValue:
@@ -344,24 +371,40 @@ class _Patch:
         return self.b.fma(pixel, filter, total) if self.m.is_float else self.m.add(total, self.m.mul(pixel, filter))
 
     def _looped_sums(self, block: Index, valid: Index, start: SSAValue) -> dict[tuple[int, int], SSAValue]:
-        """The sums of a tile of one row: in each row of the filter, each input pixel is loaded once."""
+        """The sums of a tile of one row: in each row of the filter, each input pixel is loaded once for some channels.
+
+        The taps of those channels are held in registers.
+        """
         b, g, patch = self.b, self.g, self.patch
         uses: dict[int, list[tuple[int, int]]] = {}
         for x in range(patch.columns.rows):
             for kw, (low, high) in enumerate(patch.columns.taps):
                 if low <= x < high:
                     uses.setdefault(x * g.stride[1] + kw * g.dilation[1], []).append((x, kw))
+        some = max(count for count in range(1, CHANNELS_HELD + 1) if self.group.channels % count == 0)
+
+        def channels(kh: Index, first: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            sums = list(carried)
+            filters: dict[tuple[int, int], SSAValue] = {}
+            for pixel in sorted(uses):
+                values = self._pixel((b.mul(kh, g.dilation[0]), pixel), block, valid, first, some)
+                for channel, value in enumerate(values):
+                    for x, kw in uses[pixel]:
+                        if (channel, kw) not in filters:
+                            filters[channel, kw] = self._filter(block, b.add(first, channel), kh, kw)
+                        sums[x] = self._fused(value, filters[channel, kw], sums[x])
+            return sums
 
         def filter_row(kh: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            sums = list(carried)
-            filters: dict[int, SSAValue] = {}
-            for pixel in sorted(uses):
-                value = self._pixel((b.mul(kh, g.dilation[0]), pixel), block, valid)
-                for x, kw in uses[pixel]:
-                    if kw not in filters:
-                        filters[kw] = self._filter(block, b.add(b.mul(kh, g.kernel[1]), kw))
-                    sums[x] = self._fused(value, filters[kw], sums[x])
-            return sums
+            if some == self.group.channels:
+                return channels(kh, 0, carried)
+            return b.loop(
+                0,
+                self.group.channels // some,
+                lambda part, sums: channels(kh, b.mul(part, some), sums),
+                carried=carried,
+                unrolled=False,
+            )
 
         first, last = self.filter_rows
         sums = b.loop(first, last, filter_row, carried=[start] * patch.columns.rows, unrolled=False)

@@ -8,7 +8,8 @@ loop on Zen 3. A row count that divides the picture needs fewer variants of code
 tall.
 
 A channel may have several filters, which lie side by side, all in the same register. A pixel's lanes are repeated for
-them as it is loaded, once for all taps that read it.
+them as it is loaded, once for all taps that read it. So it is with small groups of channels, whose filters fill less
+than half a register: each channel of a group in turn is repeated for the group's filters.
 """
 
 from __future__ import annotations
@@ -71,18 +72,20 @@ class Depthwise(Schedule[CpuAttr]):
         g = conv_geometry(form.root)
         taps = g.kernel[0] * g.kernel[1]
         lanes = target.lanes(32)
-        if filters_per_channel(g) > lanes:
+        group = Group.of(g)
+        if not group.panel(lanes) or (group.channels > 1 and group.filters * 2 > lanes):
             return
         registers = target.registers.data
-        several = taps <= WRITTEN_OUT
+        several = taps <= WRITTEN_OUT and group.channels == 1
         row = min(g.kernel[1], COLUMNS)  # a pixel is read by one tap of each column's row
         held = taps if several and taps < registers // 2 else row
-        columns = min(COLUMNS, g.out_width, max(1, registers - held - 2))
+        wide = COLUMNS if group.channels == 1 else 2 * COLUMNS
+        columns = min(wide, g.out_width, max(1, registers - held - 2))
         rows = max(1, min(3, g.out_height, (registers - held - 1) // columns)) if several else 1
         if g.out_height > TALL:
             rows = max(candidate for candidate in range(1, rows + 1) if g.out_height % candidate == 0)
         row_groups = g.batch * -(-g.out_height // rows)
-        blocks = -(-g.filters // panel_width(g, lanes))
+        blocks = -(-g.filters // group.panel(lanes))
         wanted = ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // row_groups))
         yield cls(rows, columns, lanes, chunks, panels.runs_inline(form))
@@ -99,9 +102,15 @@ class Depthwise(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Filters are made up to whole registers; all else is used."""
+        """Filters are made up to whole registers, and lanes are repeated for each of several channels."""
         g = geometry(kernel)
-        return seconds(kernel, target, wasted=-(-g.filters // panel_width(g, self.lanes)) * self.lanes / g.filters)
+        group = Group.of(g)
+        wasted = -(-g.filters // group.panel(self.lanes)) * self.lanes / g.filters
+        repeated = 0.0
+        if group.channels > 1:
+            read = (self.tile_columns - 1) * g.stride[1] + g.kernel[1]  # pixels, by so many times columns' taps
+            repeated = read / (self.tile_columns * g.kernel[1])
+        return seconds(kernel, target, wasted=wasted * (1 + repeated))
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:
@@ -112,17 +121,18 @@ class Depthwise(Schedule[CpuAttr]):
             strided_operands=[operand for operand in plain if operand != packed],
             strided_results=[0],
             inplace=same_place_pairs(kernel) if self.inline else [],
-            packed={packed: DepthwisePacking(panel_width(geometry(kernel), self.lanes))},
+            packed={packed: DepthwisePacking(Group.of(geometry(kernel)).panel(self.lanes))},
         )
 
 
 def fits(root: Operation) -> bool:
-    """Whether there is code for a root: f32 or bytes, channels-last of rank 1 or 2, filters of one channel each."""
-    if not isinstance(root, ConvOp) or not panels.fits(root):
+    """Whether there is code for a root: channels-last of rank 1 or 2, in f32, or bytes with a channel to a group."""
+    if not isinstance(root, ConvOp) or not panels.fits(root) or root.groups.value.data == 1:
         return False
-    if element_type_of_value(root.result) not in (f32, i32):
+    channels = shape_of(root.weight)[1]
+    if element_type_of_value(root.result) not in ((f32, i32) if channels == 1 else (f32,)):
         return False
-    return root.groups.value.data == shape_of(root.x)[-1] > 1 and shape_of(root.weight)[-1] <= MOST_COLUMNS
+    return shape_of(root.weight)[-1] * channels <= MOST_COLUMNS
 
 
 def geometry(kernel: KernelOp) -> ConvGeometry:
@@ -132,11 +142,18 @@ def geometry(kernel: KernelOp) -> ConvGeometry:
     return conv_geometry(root)
 
 
-def filters_per_channel(g: ConvGeometry) -> int:
-    """How many filters read the same channel."""
-    return g.filters // g.channels
+@dataclass(frozen=True)
+class Group:
+    """Channels that the same filters read, so many of each."""
 
+    channels: int
+    filters: int
 
-def panel_width(g: ConvGeometry, lanes: int) -> int:
-    """Filters of a panel: all those of so many channels as a register of `lanes` has room for."""
-    return lanes - lanes % filters_per_channel(g)
+    @classmethod
+    def of(cls, g: ConvGeometry) -> Self:
+        """The groups of a convolution."""
+        return cls(g.channels // g.groups, g.filters // g.groups)
+
+    def panel(self, lanes: int) -> int:
+        """Filters of whole groups for which, as for their channels, a register of `lanes` has room; perhaps none."""
+        return min(lanes // self.filters, lanes // self.channels) * self.filters
