@@ -88,6 +88,16 @@ def conv(m: Model, shape: tuple[int, ...], filters: int, kernel: int, groups: in
     return m(ConvOp(x, weight, m.weight(filters, dtype=dtype), pads=pads, groups=groups, layout="NHWC", **window))
 
 
+def three(m: Model, n: int, **window: Any) -> SSAValue:
+    """A convolution, a depthwise one and a pointwise one, of pictures that are large beside a cache of 4 KB."""
+    y = m.input(2, 44, n + 1, 3)
+    for filters, kernel, groups in ((5, 1, 1), (5, 3, 5), (6, 1, 1)):
+        weight, bias = m.weight(filters, shape_of(y)[-1] // groups, kernel, kernel), m.weight(filters)
+        more: dict[str, Any] = {"pads": (1, 1, 1, 1), **window} if groups > 1 else {}
+        y = m(ReluOp(m(ConvOp(y, weight, bias, groups=groups, layout="NHWC", **more))))
+    return y
+
+
 def small_filters(m: Model, shape: tuple[int, ...], filters: int) -> SSAValue:
     """A convolution in f32 that is done by transforms."""
     weight = m.weight(filters, shape[-1], 3, 3, scale=0.1)
@@ -129,6 +139,9 @@ def affine(m: Model, n: int) -> SSAValue:
     return m(BatchNormOp(m.input(2, 3, n, dtype=np.float64), *rest))
 
 
+CACHES = {"bands": 4096}
+"""Bytes of the second-level cache for which kernels of a schedule are formed, where it is not the least."""
+
 CASES: dict[str, dict[str, Sized]] = {
     "attention": {"heads": graph(attention)},
     "panels": {
@@ -154,6 +167,10 @@ CASES: dict[str, dict[str, Sized]] = {
         "columns": behind(lambda m, n: product(m, 7, 2 * n, depth=513)),
         "pixels": behind(lambda m, n: conv(m, (2, 2, n + 1, 1600), 18, 1)),
         "groups": behind(lambda m, n: conv(m, (1, 3, n + 1, 1200), 10, 1, groups=2)),
+    },
+    "bands": {
+        "width": behind(three, np.float32),
+        "strides": behind(lambda m, n: three(m, n, strides=(2, 1)), np.float32),
     },
     "depthwise": {
         "width": behind(lambda m, n: conv(m, (1, 3, n, 6), 6, 3, groups=6), np.float32),

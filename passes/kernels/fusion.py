@@ -9,6 +9,7 @@ A group is a root and ops that ride along:
 - So do, behind a contraction, elementwise ops that make another operand for the group alone from narrower elements.
 - Elementwise ops in front of a contraction's left-hand side join as a prologue where nobody else uses them, and a max
   pool the convolution that alone feeds it.
+- A depthwise convolution joins the one that alone feeds it, and then a pointwise one both, each with its epilogue.
 - The cast of a weight of narrower elements joins the contraction that alone reads it.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
   one value and nobody else uses them; a transpose behind it joins where the
@@ -90,6 +91,8 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
             if group.ops[0] is op and (pool := _only_pool(group, taken)) and rules.takes_pool(op, pool):
                 group.ops.append(pool)
                 group.members.add(pool)
+            elif group.ops[0] is op and isinstance(op, ConvOp):
+                _take_convolutions(group, op, rules, order, taken)
             _take_narrow_weight(group, op, rules, taken)
         taken.update(group.ops)
         groups.append(group)
@@ -238,6 +241,34 @@ def _only_pool(group: Group, taken: set[Operation]) -> MaxPoolOp | None:
     if len(users) == 1 and isinstance(pool := users[0], MaxPoolOp) and pool not in taken:
         return pool
     return None
+
+
+def _take_convolutions(
+    group: Group, root: ConvOp, rules: FusionRules, order: dict[Operation, int], taken: set[Operation]
+) -> None:
+    """A depthwise convolution of the group's result, and a pointwise one of that one's, with their epilogues."""
+
+    def take(conv: ConvOp) -> None:
+        group.ops.append(conv)
+        group.members.add(conv)
+        _take_epilogue(group, conv, order, taken)
+
+    depthwise = _only_convolution(group, taken)
+    if depthwise is not None and rules.takes_depthwise(root, depthwise):
+        group.form = "separable"
+        take(depthwise)
+        pointwise = _only_convolution(group, taken)
+        if pointwise is not None and rules.takes_pointwise(depthwise, pointwise):
+            take(pointwise)
+
+
+def _only_convolution(group: Group, taken: set[Operation]) -> ConvOp | None:
+    """A convolution that alone reads the group's result, and nothing else of the group."""
+    (result, *others) = group.results()
+    users = _readers(group.ops[-1])
+    if others or len(users) != 1 or not isinstance(conv := users[0], ConvOp) or conv in taken:
+        return None
+    return conv if [*conv.operands].count(result) == 1 and conv.x is result else None
 
 
 def _users(op: Operation, group: Group, order: dict[Operation, int]) -> list[Operation]:

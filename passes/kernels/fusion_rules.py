@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.graph.block_weight import BlockWeightOp
+from ...dialects.graph.contraction import ConvOp
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.structure import WeightOp
 from ...dialects.graph.windows import MaxPoolOp
@@ -48,3 +49,11 @@ class FusionRules(ABC):
     @abstractmethod
     def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
         """Whether a pool that alone reads what follows from `root` should be done with it."""
+
+    @abstractmethod
+    def takes_depthwise(self, root: ConvOp, depthwise: ConvOp) -> bool:
+        """Whether a convolution that alone reads what follows from `root` is a depthwise one to be done with it."""
+
+    @abstractmethod
+    def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
+        """Whether one that alone reads what follows from `depthwise` is of single pixels, to be done with both."""

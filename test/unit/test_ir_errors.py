@@ -126,7 +126,40 @@ TARGET = '#kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576
 
 NEG = "%r = graph.neg %x : tensor<4x4xf32>\n  graph.yield %r : tensor<4x4xf32>"
 
+CONV = (
+    "%{} = graph.conv %{}, %w {{strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, "
+    'groups = 1 : i64, layout = "NHWC"}} : (tensor<1x4x4xf32>, tensor<4x4x1xf32>) -> tensor<1x4x4xf32>\n'
+)
+
+
+def separable(body: str) -> str:
+    """A module with a separable kernel whose body makes %r of %x and %w."""
+    return f"""
+graph.kernel @k(%x: tensor<1x4x4xf32>, %w: tensor<4x4x1xf32>) -> tensor<1x4x4xf32> attributes {{
+  form = #kernel.form<"separable">
+}} {{
+  {body}
+  graph.yield %r : tensor<1x4x4xf32>
+}}
+"""
+
+
 PASSES = {
+    "one convolution after no other": (
+        "choose-schedule",
+        separable(CONV.format("r", "x")),
+        "graph.kernel @k: 1 convolutions, not 2 or 3",
+    ),
+    "two convolutions side by side": (
+        "choose-schedule",
+        separable(CONV.format("q", "x") + CONV.format("r", "x")),
+        "graph.conv: reads something else than the convolution in front of it makes",
+    ),
+    "an op in front of two convolutions": (
+        "choose-schedule",
+        separable("%n = graph.neg %x : tensor<1x4x4xf32>\n" + CONV.format("q", "n") + CONV.format("r", "q")),
+        "graph.neg: cannot be fused in front of a convolution",
+    ),
     "a kernel of no known form": (
         "choose-schedule",
         kernel(NEG, 'attributes {form = #kernel.form<"magic">}'),

@@ -9,16 +9,16 @@ from __future__ import annotations
 from itertools import cycle
 
 import pytest
-from kernel_cases import CASES
+from kernel_cases import CACHES, CASES
 from kernel_variants import Memory, every, on_other_memory, small_target, some
 
 from mini_infer.lowering.kernels_to_loops import lower_kernels
 from mini_infer.passes.kernels.schedules import names_of_schedules, schedule_class
 
 LARGEST = 17
-FEW = ("panels", "depthwise", "windows")
+FEW = ("bands", "panels", "depthwise", "windows")
 SPREAD = {schedule: (5, 3, 7) if schedule in FEW else (17, 11, 3, 14) for schedule in CASES}
-NEVER_IN_PLACE = {"attention", "linear_attention", "recurrence", "selection"}
+NEVER_IN_PLACE = {"attention", "bands", "linear_attention", "recurrence", "selection"}
 
 
 def test_every_schedule_has_cases_and_code() -> None:
@@ -33,7 +33,7 @@ def test_every_schedule_has_cases_and_code() -> None:
 @pytest.mark.parametrize("schedule", CASES)
 def test_some_sizes(schedule: str) -> None:
     cases = [case(size) for case, size in zip(CASES[schedule].values(), cycle(SPREAD[schedule]))]
-    calls = on_other_memory(cases, small_target(threads=3), some)
+    calls = on_other_memory(cases, small_target(l2=CACHES.get(schedule, 64), threads=3), some)
     for call in calls:
         call.check()
     mine = [call for call in calls if call.schedule == schedule]
@@ -48,7 +48,6 @@ def test_some_sizes(schedule: str) -> None:
 def test_every_size(schedule: str, name: str, threads: int) -> None:
     for first in range(1, LARGEST + 1, 6):
         sizes = range(first, min(first + 6, LARGEST + 1))
-        for call in on_other_memory(
-            [CASES[schedule][name](size) for size in sizes], small_target(threads=threads), every
-        ):
+        target = small_target(l2=CACHES.get(schedule, 64), threads=threads)
+        for call in on_other_memory([CASES[schedule][name](size) for size in sizes], target, every):
             call.check()

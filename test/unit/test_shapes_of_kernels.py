@@ -36,6 +36,13 @@ def depthwise(b: ModelBuilder) -> Sequence[str]:
     return [b.node("Conv", x, b.weight(24, 1, 5, 5), group=12, pads=[2, 2, 2, 2], strides=[2, 2])]
 
 
+def expanded(b: ModelBuilder) -> Sequence[str]:
+    """Beside a second-level cache of up to 2 MB the expanded pictures are large, so all three are one kernel."""
+    x = b.node("Relu", b.node("Conv", b.input("x", ["n", 4, 88, 88]), b.weight(40, 4, 1, 1)))
+    x = b.node("Relu", b.node("Conv", x, b.weight(40, 1, 3, 3), group=40, strides=[2, 2], pads=[1, 1, 1, 1]))
+    return [b.node("Conv", x, b.weight(8, 40, 1, 1), b.weight(8))]
+
+
 def strided(b: ModelBuilder) -> Sequence[str]:
     x = b.input("x", ["n", 3, "h", "w"])
     return [b.node("Conv", x, b.weight(12, 3, 3, 3), b.weight(12), strides=[2, 2], pads=[1, 1, 1, 1])]
@@ -110,6 +117,7 @@ CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
         PICTURES | {"h": (5, 11, 24), "w": (5, 11, 24)},
         [[n, max(h, 5), max(w, 5)] for n, h, w in SOME_PICTURES],
     ),
+    (expanded, {"n": (1, 2, 4)}, [[2], [1], [4]]),
     (lstm, SEQUENCES, SOME_SEQUENCES),
     (gru, SEQUENCES, SOME_SEQUENCES),
     (scattered, TABLES, SOME_TABLES),

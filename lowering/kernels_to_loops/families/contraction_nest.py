@@ -170,14 +170,17 @@ def conv_nest(
     root: ConvOp,
     mr: int,
     into: Access | None = None,
+    source: Access | None = None,
 ) -> Nest:
-    """The nest of a convolution, which writes to the kernel's result or, with its strides, `into` another buffer."""
+    """The nest of a convolution, which writes to the kernel's result or, with its strides, `into` another buffer.
+
+    One of single pixels may read another `source` than the kernel's operand.
+    """
     g = conv_geometry(root)
     channels, filters = g.channels // g.groups, g.filters // g.groups
-    buffer = argument_buffer(k, form.lhs)
     (sh, sw), (ph, pw), (dh, dw) = g.stride, g.pad, g.dilation
     kh, kw = map(pinned, g.kernel)
-    image, row, column = picture_strides(buffer)
+    image, row, column = (0, 0, 0) if source is not None else picture_strides(argument_buffer(k, form.lhs))
     a = [image, sh * row, sw * column]
     sizes = [g.batch, g.out_height, g.out_width]
     out = list(picture_strides(k.results[0])) if into is None else [0, 0, 0]
@@ -186,7 +189,9 @@ def conv_nest(
     aligned = [aligned_strides(k, value, rank) for value in operands]
     tables = [[t[0], t[1] if rank == 4 else 0, *t[-2:]] for t in aligned]
     pixel_strides = [a, out, *(table[:3] for table in tables)]
-    pixels, merged = collapse(sizes, pixel_strides) if g.pointwise and into is None else (sizes, pixel_strides)
+    pixels, merged = (sizes, pixel_strides)
+    if g.pointwise and into is None and source is None:
+        pixels, merged = collapse(sizes, pixel_strides)
     grouped = g.groups > 1
 
     def at(buffer: SSAValue, step: int, pixel: Sequence[int], column: int, offset: int = 0) -> Access:
@@ -206,7 +211,7 @@ def conv_nest(
         side_by_side=dw * column == channels,
         rows=FilterRows(*extents([kh, sh, ph, dh, g.height, row]), clipped=ph > 0 or last_row >= g.height),
         classes=tuple(tile_classes(k.b, pixels[-1], mr, kw, sw, pw, dw, width)),
-        a=at(buffer, channels, merged[0], 1, -pw * column - ph * row),
+        a=source or at(argument_buffer(k, form.lhs), channels, merged[0], 1, -pw * column - ph * row),
         out=at(k.results[0], filters, merged[1], 1) if into is None else into,
         operands=tuple(
             at(argument_buffer(k, value), filters * table[-1], pixel, table[-1])

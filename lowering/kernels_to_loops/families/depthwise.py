@@ -17,6 +17,7 @@ where the filters of whole channels do not fill a register, its last lanes stay 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import VectorType
@@ -27,7 +28,7 @@ from ....dialects.graph.base import describe
 from ....dialects.graph.contraction import ConvOp
 from ....dialects.graph.values import element_type_of_value
 from ....dialects.symbolic.sizes import is_fixed
-from ....passes.kernels.forms.contraction import ConvGeometry, contraction_form, conv_geometry
+from ....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.depthwise import Depthwise, Group
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
@@ -91,34 +92,40 @@ def lower(k: KernelInstance) -> None:
     """Write the kernel's loops."""
     form = contraction_form(k.kernel)
     assert isinstance(form.root, ConvOp)
-    if form.unpack is None:
-        raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
-    group, lanes = Group.of(conv_geometry(form.root)), k.schedule_as(Depthwise).lanes
-    if not group.panel(lanes):
-        raise CompileError(
-            f"{describe(form.root)}: a group of {group.channels} channels and {group.filters} filters does not fit a "
-            f"register of {lanes}"
-        )
-    _Writer(k, form.root, form.rhs, form.bias, FusedOps.of(k, form, k.schedule_as(Depthwise).inline), form.lhs).write()
+    DepthwiseRows(k, form, Pictures(argument_buffer(k, form.lhs)), Pictures(k.results[0])).write()
 
 
-class _Writer:
-    def __init__(
-        self,
-        k: KernelInstance,
-        root: ConvOp,
-        weight: SSAValue,
-        bias: SSAValue | None,
-        epilogue: FusedOps,
-        x: SSAValue,
-    ) -> None:
-        self.k, self.b, self.epilogue = k, k.b, epilogue
+@dataclass(frozen=True)
+class Pictures:
+    """A buffer of all pictures, or of one at a time, of which row `top` is the buffer's first one."""
+
+    buffer: SSAValue
+    alone: bool = False
+    top: Index = 0
+
+
+class DepthwiseRows:
+    """Rows of a depthwise convolution of the kernel, whose schedule says how it is cut into tiles."""
+
+    def __init__(self, k: KernelInstance, form: ContractionForm, x: Pictures, out: Pictures) -> None:
+        root = form.root
+        assert isinstance(root, ConvOp)
+        if form.unpack is None:
+            raise CompileError(f"{describe(root)}: its weight is not packed; run pack-weights first")
+        group, lanes = Group.of(conv_geometry(root)), k.schedule_as(Depthwise).lanes
+        if not group.panel(lanes):
+            raise CompileError(
+                f"{describe(root)}: a group of {group.channels} channels and {group.filters} filters does not fit a "
+                f"register of {lanes}"
+            )
+        self.k, self.b, self.epilogue = k, k.b, FusedOps.of(k, form, k.schedule_as(Depthwise).inline)
+        self.x, self.out = x, out
         self.sums, self.padding = element_type_of_value(root.result), root.padding
         self.g: ConvGeometry = conv_geometry(root)
         options = k.schedule_as(Depthwise)
         self.lanes, self.chunks = options.lanes, options.chunks
         g = self.g
-        self.group = Group.of(g)
+        self.group = group
         self.panel = self.group.panel(self.lanes)
         (kh, kw), (sh, sw), (ph, pw), (dh, dw) = g.kernel, g.stride, g.pad, g.dilation
         several = kh > 1 or self.group.channels > 1
@@ -129,12 +136,13 @@ class _Writer:
         else:
             self.rows = tile_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
         self.columns = tile_classes(k.b, g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
-        self.x, self.weight = argument_buffer(k, x), argument_buffer(k, weight)
-        self.bias = None if bias is None else argument_buffer(k, bias)
-        self.operands = {value: argument_buffer(k, value) for value in epilogue.operands}
+        self.weight = argument_buffer(k, form.rhs)
+        self.bias = None if form.bias is None else argument_buffer(k, form.bias)
+        self.operands = {value: argument_buffer(k, value) for value in self.epilogue.operands}
         self.whole = g.filters % self.panel == 0
 
     def write(self) -> None:
+        """All of this share."""
         b, g = self.b, self.g
         blocks = -(-g.filters // self.panel)
         chunks = min(self.chunks, blocks)
@@ -144,22 +152,34 @@ class _Writer:
             image, row, chunk = b.delinearize(i, sizes)
             low = b.div(b.mul(chunk, blocks), chunks)
             high = b.div(b.mul(b.add(chunk, 1), blocks), chunks)
-
-            def tiles(rows: TileClass) -> None:
-                for columns in self.columns:
-                    patch = Patch(rows, columns, self.loops and rows.rows == 1)
-
-                    def call(patch: Patch = patch) -> None:
-                        self._call(patch, image, row, low, high)
-
-                    if isinstance(columns.count, int):
-                        call()
-                    else:
-                        b.when(b.compare("sgt", columns.count, 0), call)
-
-            by_class(b, self.rows, row, tiles)
+            self._row(image, row, low, high)
 
         self.k.items(b.product(sizes), item)
+
+    def write_rows(self, image: Index, first: Index, last: Index, x: Pictures, out: Pictures) -> None:
+        """Rows of tiles [first, last) of an image, from `x` to `out`: the same buffers, at other rows."""
+        there = copy(self)
+        there.x, there.out = x, out
+        blocks = -(-self.g.filters // self.panel)
+        self.b.loop(first, last, lambda row, _: there._row(image, row, 0, blocks))
+
+    def _row(self, image: Index, row: Index, low: Index, high: Index) -> None:
+        """Row `row` of tiles of an image, of the registers of filters from `low` to before `high`."""
+        b = self.b
+
+        def tiles(rows: TileClass) -> None:
+            for columns in self.columns:
+                patch = Patch(rows, columns, self.loops and rows.rows == 1)
+
+                def call(patch: Patch = patch) -> None:
+                    self._call(patch, image, row, low, high)
+
+                if isinstance(columns.count, int):
+                    call()
+                else:
+                    b.when(b.compare("sgt", columns.count, 0), call)
+
+        by_class(b, self.rows, row, tiles)
 
     def _call(self, patch: Patch, image: Index, row: Index, low: Index, high: Index) -> None:
         b, g = self.b, self.g
@@ -168,10 +188,10 @@ class _Writer:
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
         told = _Told(
-            x=self._pixels(self.x, [image, top, left]),
-            out=self._pixels(self.k.results[0], [image, y, x]),
+            x=self._pixels(self.x.buffer, self._at(self.x, image, top, left)),
+            out=self._pixels(self.out.buffer, self._at(self.out, image, y, x)),
             operand=tuple(
-                None if buffer is self.k.results[0] else self._pixels(buffer, [image, y, x], value)
+                None if buffer is self.out.buffer else self._pixels(buffer, [image, y, x], value)
                 for value, buffer in self.operands.items()
             ),
             filter=b.place(self.weight, 0),
@@ -207,6 +227,9 @@ class _Writer:
         last = b.min(reached(b.add(above, g.height)), g.kernel[0])
         return b.index(reached(above)), b.index(last)
 
+    def _at(self, pictures: Pictures, image: Index, row: Index, column: Index) -> Sequence[Index]:
+        return [0 if pictures.alone else image, self.b.sub(row, pictures.top), column]
+
     def _pixels(self, buffer: SSAValue, at: Sequence[Index], value: SSAValue | None = None) -> _Pixels:
         """The pixels from `at` (image, row, column) on of a buffer of pictures, or of a value broadcast to one."""
         rank = len(memref_type(self.k.results[0]).get_shape())
@@ -220,7 +243,7 @@ class _Writer:
 class _Patch:
     """A tile being written: so many tiles to the right of the first."""
 
-    def __init__(self, of: _Writer, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
+    def __init__(self, of: DepthwiseRows, b: LoopBuilder, patch: Patch, told: _Told, number: Index) -> None:
         g = of.g
         self.b, self.g, self.patch, self.epilogue = b, g, patch, of.epilogue
         self.lanes, self.group, self.panel, self.whole = of.lanes, of.group, of.panel, of.whole

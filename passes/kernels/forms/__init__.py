@@ -14,11 +14,12 @@ from ....dialects.graph.sampling import SampleOp
 from ....dialects.graph.selection import TopKOp
 from ....dialects.graph.windows import LrnOp, PoolOp
 
-FORMS = ("attention", "contraction", "linear_attention", "map", "recurrence", "rows", "selection", "windows")
-
 
 def form_of(op: Operation) -> str:
-    """The form of a kernel whose root `op` is; `map` where every element stands for itself."""
+    """The form of a kernel whose root `op` is; `map` where every element stands for itself.
+
+    A convolution that another one is done with is `separable`, which is told by both.
+    """
     match op:
         case MatmulOp() | ConvOp():
             return "contraction"

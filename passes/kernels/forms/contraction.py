@@ -7,6 +7,7 @@ pack-weights and the code generator read kernels through this one form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -51,11 +52,15 @@ class ContractionForm:
 def contraction_form(kernel: KernelOp) -> ContractionForm:
     """The form of a contraction kernel; CompileError where the body has another."""
     ops = [op for op in kernel.body.block.ops if not isinstance(op, YieldOp)]
-    roots = [op for op in ops if isinstance(op, MatmulOp | ConvOp)]
-    if len(roots) != 1:
-        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {len(roots)} roots in one contraction")
-    root = roots[0]
-    after = ops[ops.index(root) + 1 :]
+    if (roots := sum(isinstance(op, MatmulOp | ConvOp) for op in ops)) != 1:
+        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {roots} roots in one contraction")
+    return contraction_of(ops)
+
+
+def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
+    """The form of ops in order, of which one is a root; CompileError where they have another."""
+    root = next(op for op in ops if isinstance(op, MatmulOp | ConvOp))
+    after = [*ops[ops.index(root) + 1 :]]
     before = ops[: ops.index(root)]
     weight = root.rhs if isinstance(root, MatmulOp) else root.weight
     cast = weight.owner if isinstance(weight.owner, CastOp) and weight.owner.parent is root.parent else None

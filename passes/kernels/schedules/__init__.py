@@ -36,6 +36,7 @@ SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
         "recurrence": ("recurrence:Recurrence",),
         "rows": ("rows:Rows", "direct:Direct"),
         "selection": ("selection:Selection",),
+        "separable": ("bands:Bands",),
         "windows": ("lrn:Lrn", "windows:Windows"),
     },
     "cuda": {

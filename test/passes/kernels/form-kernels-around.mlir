@@ -2,7 +2,7 @@
 
 // With 32 KiB of second-level cache a picture of 64 KiB is better not made at all.
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 32768, threads = 1>} {
-  func.func @main(%x: tensor<1x64x64x4xf32> {graph.name = "x"}, %q: tensor<1x6x24xf32> {graph.name = "q"}, %a: tensor<8x16xf32> {graph.name = "a"}) -> (tensor<1x32x32x4xf32> {graph.name = "p"}, tensor<1x6x2x4xf32> {graph.name = "o"}, tensor<8x9xf32> {graph.name = "m"}, tensor<8x8xf32> {graph.name = "g"}) {
+  func.func @main(%x: tensor<1x64x64x4xf32> {graph.name = "x"}, %q: tensor<1x6x24xf32> {graph.name = "q"}, %a: tensor<8x16xf32> {graph.name = "a"}, %i: tensor<1x32x8x4xf32> {graph.name = "i"}) -> (tensor<1x32x32x4xf32> {graph.name = "p"}, tensor<1x6x2x4xf32> {graph.name = "o"}, tensor<8x9xf32> {graph.name = "m"}, tensor<8x8xf32> {graph.name = "g"}, tensor<1x16x4x4xf32> {graph.name = "j"}) {
     // The convolution's elementwise ops and its pool join it.
     // CHECK: graph.call @conv_max_pool_0(%x, %{{.*}})
     %w = graph.weight #graph.blob<"", 0, 576, "a"> : tensor<4x4x3x3xf32>
@@ -35,7 +35,18 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     // CHECK-NEXT: graph.call @matmul_1(%a) : (tensor<8x16xf32>) -> tensor<8x8xf32>
     %b = graph.transpose %a {permutation = array<i64: 1, 0>} : (tensor<8x16xf32>) -> tensor<16x8xf32>
     %g = graph.matmul %a, %b : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
-    func.return %p, %o, %m, %g : tensor<1x32x32x4xf32>, tensor<1x6x2x4xf32>, tensor<8x9xf32>, tensor<8x8xf32>
+
+    // So do a depthwise convolution of a large picture and a pointwise one behind it, with what follows each.
+    // CHECK: graph.call @conv_conv_0(%i, %{{.*}}, %{{.*}}, %{{.*}}) : (tensor<1x32x8x4xf32>,
+    %x1 = graph.weight #graph.blob<"", 1152, 640, "c"> : tensor<40x4x1x1xf32>
+    %x2 = graph.weight #graph.blob<"", 1792, 1440, "d"> : tensor<40x1x3x3xf32>
+    %x3 = graph.weight #graph.blob<"", 3232, 640, "e"> : tensor<4x40x1x1xf32>
+    %j1 = graph.conv %i, %x1 {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x32x8x4xf32>, tensor<40x4x1x1xf32>) -> tensor<1x32x8x40xf32>
+    %j2 = graph.relu %j1 : tensor<1x32x8x40xf32>
+    %j3 = graph.conv %j2, %x2 {strides = array<i64: 2, 2>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 40 : i64, layout = "NHWC"} : (tensor<1x32x8x40xf32>, tensor<40x1x3x3xf32>) -> tensor<1x16x4x40xf32>
+    %j4 = graph.relu %j3 : tensor<1x16x4x40xf32>
+    %j = graph.conv %j4, %x3 {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x16x4x40xf32>, tensor<4x40x1x1xf32>) -> tensor<1x16x4x4xf32>
+    func.return %p, %o, %m, %g, %j : tensor<1x32x32x4xf32>, tensor<1x6x2x4xf32>, tensor<8x9xf32>, tensor<8x8xf32>, tensor<1x16x4x4xf32>
   }
 }
 
@@ -46,3 +57,11 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // CHECK:      graph.kernel @matmul_0
 // CHECK-NEXT:   graph.tanh
 // CHECK-NEXT:   graph.matmul
+// CHECK:      graph.kernel @conv_conv_0
+// CHECK-SAME:   form = #kernel.form<"separable">
+// CHECK-NEXT:   graph.conv
+// CHECK-NEXT:   graph.relu
+// CHECK-NEXT:   graph.conv
+// CHECK-NEXT:   graph.relu
+// CHECK-NEXT:   graph.conv
+// CHECK-NEXT:   graph.yield

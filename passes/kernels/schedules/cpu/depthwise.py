@@ -30,7 +30,7 @@ from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
-from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
+from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, plain_operands
 from ..schedule import Schedule, TileSize
 from . import panels
@@ -66,15 +66,21 @@ class Depthwise(Schedule[CpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """The tile that fits the target's registers, and how finely channels are cut for the threads."""
-        form = contraction_form(kernel)
+        found = cls.of_form(contraction_form(kernel), target)
+        if found is not None:
+            yield found
+
+    @classmethod
+    def of_form(cls, form: ContractionForm, target: CpuAttr) -> Self | None:
+        """The same for a contraction, None where there is no code for it."""
         if not isinstance(form.root, ConvOp) or not fits(form.root) or form.prologue or form.pool is not None:
-            return
+            return None
         g = conv_geometry(form.root)
         taps = g.kernel[0] * g.kernel[1]
         lanes = target.lanes(32)
         group = Group.of(g)
         if not group.panel(lanes) or (group.channels > 1 and group.filters * 2 > lanes):
-            return
+            return None
         registers = target.registers.data
         several = taps <= WRITTEN_OUT and group.channels == 1
         row = min(g.kernel[1], COLUMNS)  # a pixel is read by one tap of each column's row
@@ -88,7 +94,7 @@ class Depthwise(Schedule[CpuAttr]):
         blocks = -(-g.filters // group.panel(lanes))
         wanted = ITEMS_PER_THREAD * target.threads.data
         chunks = 1 if target.threads.data == 1 else min(blocks, -(-wanted // row_groups))
-        yield cls(rows, columns, lanes, chunks, panels.runs_inline(form))
+        return cls(rows, columns, lanes, chunks, panels.runs_inline(form))
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:

@@ -19,19 +19,19 @@ from .....dialects.symbolic.sizes import now
 from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules, weight_of
-from . import depthwise, lrn, panels, winograd
+from . import bands, depthwise, lrn, panels, winograd
 
 
 def rules(target: CpuAttr) -> FusionRules:
     """The rules for a target."""
-    return CpuFusionRules(target.l2.data // 2)
+    return CpuFusionRules(target.l2.data)
 
 
 class CpuFusionRules(FusionRules):
-    """`cache` is how many bytes of weights, or of a picture, are expected to stay in the second-level cache."""
+    """For a second-level cache of `l2` bytes, half of which weights, or a picture, are expected to have."""
 
-    def __init__(self, cache: int) -> None:
-        self._cache = cache
+    def __init__(self, l2: int) -> None:
+        self._l2, self._cache = l2, l2 // 2
 
     @override
     def reads_views(self, root: Operation) -> bool:
@@ -77,6 +77,14 @@ class CpuFusionRules(FusionRules):
         has_code = pool.layout.data == "NHWC" and len(shape_of(pool.x)) == 4 and set(ints(pool.dilations)) == {1}
         same = element_type_of_value(pool.x) == element_type_of_value(root.result)
         return has_code and same and now(nbytes_of(type_of(pool.x))) > self._cache  # right at all shapes
+
+    @override
+    def takes_depthwise(self, root: ConvOp, depthwise: ConvOp) -> bool:
+        return bands.takes_depthwise(root, depthwise, self._l2)
+
+    @override
+    def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
+        return bands.takes_pointwise(pointwise, self._l2)
 
 
 def _weight_bytes(root: Operation) -> float:

@@ -103,9 +103,15 @@ class Panels(Schedule[CpuAttr]):
     @classmethod
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tile sizes from the target's registers."""
-        form = contraction_form(kernel)
+        found = cls.of_form(kernel, contraction_form(kernel), target)
+        if found is not None:
+            yield found
+
+    @classmethod
+    def of_form(cls, kernel: KernelOp, form: ContractionForm, target: CpuAttr) -> Self | None:
+        """The same for one contraction of a kernel, None where there is no code for it."""
         if not fits(form.root):
-            return
+            return None
         size = item_bytes(form.root.results[0])
         lanes = target.lanes(8 * size)
         nr = 2 * lanes
@@ -119,7 +125,7 @@ class Panels(Schedule[CpuAttr]):
         tiles = prod(shape_of(form.root.results[0])[:-1]) // mr
         many = target.threads.data > 1 and now(tiles) >= TILES_PER_THREAD * target.threads.data
         by_rows = many and not block and not band and _splits_rows(kernel, form, nr)
-        yield cls(mr, nr, lanes, runs_inline(form), prefetch, block, band, by_rows)
+        return cls(mr, nr, lanes, runs_inline(form), prefetch, block, band, by_rows)
 
     @override
     def neighbours(self, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:

@@ -45,3 +45,11 @@ class CudaFusionRules(FusionRules):
     @override
     def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
         return False  # the rows between two blocks would be computed twice
+
+    @override
+    def takes_depthwise(self, root: ConvOp, depthwise: ConvOp) -> bool:
+        return False  # so would the pixels between two blocks
+
+    @override
+    def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
+        return False

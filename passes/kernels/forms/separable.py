@@ -1,0 +1,60 @@
+"""The shape of a separable kernel's body: a convolution, a depthwise one of its result, and perhaps a pointwise one.
+
+Each comes with elementwise ops of its shape behind it. What the first two make is read in the kernel alone. This is
+the inverted residual of MobileNet-v2 (Sandler et al., 2018): expand, depthwise, project.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from xdsl.ir import Operation
+
+from ....dialects.errors import CompileError
+from ....dialects.graph.base import describe
+from ....dialects.graph.contraction import ConvOp
+from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
+from ....dialects.graph.unpack import UnpackOp
+from .contraction import ContractionForm, ConvGeometry, contraction_of, conv_geometry
+
+
+@dataclass(frozen=True)
+class SeparableForm:
+    """The convolutions, each with what follows it; `project` is None where the depthwise one is the last."""
+
+    expand: ContractionForm
+    depthwise: ContractionForm
+    project: ContractionForm | None
+
+    @property
+    def stages(self) -> tuple[ContractionForm, ...]:
+        """In order."""
+        return (self.expand, self.depthwise, *([] if self.project is None else [self.project]))
+
+
+def separable_form(kernel: KernelOp) -> SeparableForm:
+    """The form of a separable kernel; CompileError where the body has another."""
+    stages: list[list[Operation]] = []
+    for op in kernel.body.block.ops:
+        if isinstance(op, ConvOp):
+            stages.append([op])
+        elif stages and not isinstance(op, YieldOp):
+            stages[-1].append(op)
+        elif not isinstance(op, YieldOp | UnpackOp | ConstantOp):
+            raise CompileError(f"{describe(op)}: cannot be fused in front of a convolution")
+    if not 2 <= len(stages) <= 3:
+        raise CompileError(f"{describe(kernel)} @{kernel.sym_name.data}: {len(stages)} convolutions, not 2 or 3")
+    forms = [contraction_of(ops) for ops in stages]
+    for before, after in pairwise(forms):
+        if after.lhs is not before.stored:
+            raise CompileError(
+                f"{describe(after.root)}: reads something else than the convolution in front of it makes"
+            )
+    return SeparableForm(forms[0], forms[1], forms[2] if len(forms) == 3 else None)
+
+
+def geometry_of(form: ContractionForm) -> ConvGeometry:
+    """The sizes of a stage."""
+    assert isinstance(form.root, ConvOp)
+    return conv_geometry(form.root)
