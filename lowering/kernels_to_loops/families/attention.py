@@ -27,7 +27,7 @@ from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.values import element_type_of_value, is_bool
 from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
 from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
-from ....passes.kernels.kernel_facts import the_root
+from ....passes.kernels.kernel_facts import item_bytes, the_root
 from ....passes.kernels.schedules.cpu.attention import Attention
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps, TimesFactor
@@ -55,6 +55,7 @@ class _Writer:
         options = k.schedule_as(Attention)
         self.mr, self.nr, self.lanes, self.few = options.mr, options.nr, options.lanes, options.few
         self.panels = -(-self.sizes.keys // self.nr)
+        self.score_row = options.row_of_scores(self.panels * self.nr, item_bytes(root.result))
         self.query, self.key, self.value = (operand_window(k, v) for v in (root.query, root.key, root.value))
         self.mask = None if root.mask is None else mask_window(k, root.mask)
         self.out = result_window(k, root)
@@ -124,7 +125,7 @@ class _Writer:
                 a=MemoryRows(b.place(query.buffer, at), query.strides[2]),
                 panel=b.place(panels, b.mul(first, s.depth * self.nr)),
                 panel_row=self.nr,
-                out=MemoryRows(b.place(scores, b.mul(first, self.nr)), self.panels * self.nr),
+                out=MemoryRows(b.place(scores, b.mul(first, self.nr)), self.score_row),
                 a_step=query.strides[3],
                 next_panel=s.depth * self.nr,
                 next_result=self.nr,
@@ -166,7 +167,7 @@ class _Writer:
             strip = Strip(
                 tiles=count,
                 depth=end,
-                a=MemoryRows(b.place(scores, 0), self.panels * self.nr),
+                a=MemoryRows(b.place(scores, 0), self.score_row),
                 panel=b.place(self.value.buffer, at),
                 panel_row=self.value.strides[2],
                 out=MemoryRows(b.place(self.out.buffer, out_at), self.out.strides[axis]),
@@ -209,7 +210,7 @@ class _Writer:
     def _weights_of_row(self, scores: SSAValue, factors: SSAValue) -> Callable[[Sequence[Index], Index], None]:
         """What makes one row of scores, at a (batch, head, query), weights."""
         functions: list[func.FuncOp] = []
-        length = self.panels * self.nr
+        length = self.score_row
 
         def row(index: Sequence[Index], number: Index) -> None:
             own = self.b.view(scores, self.b.mul(number, length), [1, length], [length, 1])

@@ -20,7 +20,7 @@ from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.symbolic.sizes import bounds_of
+from .....dialects.symbolic.sizes import bounds_of, is_fixed
 from .....dialects.targets import CpuAttr
 from ....geometry.strided_views import strided_view
 from ....work import seconds
@@ -28,7 +28,7 @@ from ...forms.attention import attention_sizes, check_attention, direct_operands
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, Schedule, TileSize
 from ..scratch import ScratchLayout
-from .panels import beside_float_sums
+from .panels import CACHE_PAGE, beside_float_sums
 
 FEW = 4
 """Queries for which panels are not worth it, for moving a key takes as long as some products with it; chosen."""
@@ -72,6 +72,13 @@ class Attention(Schedule[CpuAttr]):
             strided_operands=direct_operands(kernel), strided_results=[0], per_thread=self.scratch(kernel).per_thread
         )
 
+    def row_of_scores(self, keys: int, size: int) -> int:
+        """Elements from a row of scores, of elements of `size` bytes, to the next one.
+
+        Rows a multiple of CACHE_PAGE apart would push each other out of the first-level cache.
+        """
+        return keys + (self.lanes if is_fixed(keys) and keys * size % CACHE_PAGE == 0 else 0)
+
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
         """One head's keys in panels, and a tile's rows of scores with a factor each."""
@@ -80,7 +87,7 @@ class Attention(Schedule[CpuAttr]):
         panels = -(-sizes.keys // self.nr)
         rows = max(self.mr, LARGEST_GROUP if self.few else 0)
         rows_of_scores: list[tuple[str, Attribute, Sequence[int]]] = [
-            ("scores", element, (rows, panels * self.nr)),
+            ("scores", element, (rows, self.row_of_scores(panels * self.nr, item_bytes(root.result)))),
             ("factors", element, (rows,)),
         ]
         if bounds_of(sizes.queries)[1] <= self.few:
