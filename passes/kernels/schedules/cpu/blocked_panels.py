@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 from .....dialects.graph.contraction import ConvOp, is_byte
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.symbolic.sizes import is_fixed, now
+from .....dialects.symbolic.sizes import bounds_of, is_fixed, now
 from .....dialects.targets import CpuAttr
 from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import item_bytes
@@ -66,12 +66,12 @@ class BlockedPanels(Panels):
             return
         if isinstance(root, ConvOp) and not conv_geometry(root).pointwise:
             return
-        rows = _rows_of(root)
+        rows, most_rows = _rows_of(root)
         for schedule in super().candidates(kernel, target):
             if rows <= max(schedule.mr, 3) or not packed_operands(kernel, form, schedule.nr):
                 continue
             tile = schedule.mr * min(depth, PART) * item_bytes(root.results[0])
-            tiles, most = -(-rows // schedule.mr), max(1, min(MOST_TILES, target.l2.data // 2 // tile))
+            tiles, most = -(-most_rows // schedule.mr), max(1, min(MOST_TILES, target.l2.data // 2 // tile))
             tall = -(-tiles // -(-tiles // most))  # blocks alike: a short one would read all panels for few rows
             panels = -(-now(shape_of(root.results[0])[-1]) // schedule.nr)
             group = panels
@@ -84,11 +84,11 @@ class BlockedPanels(Panels):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Pays where a panel or the rows take much of the second-level cache; else it is as fast as `panels`."""
+        """Pays where a panel or the most rows take much of the second-level cache; else it is as fast as `panels`."""
         root = contraction_form(kernel).root
         size, columns = item_bytes(root.results[0]), now(shape_of(root.results[0])[-1])
         panel = depth_of(root) * self.nr * size
-        read_again = _rows_of(root) * depth_of(root) * size if columns > self.nr else 0
+        read_again = _rows_of(root)[1] * depth_of(root) * size if columns > self.nr else 0
         pays = panel > PANEL_SHARE * target.l2.data or read_again > ROWS_SHARE * target.l2.data
         return super().cost(kernel, target) * (0.95 if pays else 1.01)
 
@@ -102,6 +102,7 @@ class BlockedPanels(Panels):
         return ScratchLayout.of([("sums", element, (self.tall * self.mr, self.group * self.nr))])
 
 
-def _rows_of(root: Operation) -> int:
-    """How many rows a product has, by now where that is known at run time."""
-    return now(prod(shape_of(root.results[0])[:-1]))
+def _rows_of(root: Operation) -> tuple[int, int]:
+    """How many rows a product has now, and how many it may have at run time."""
+    rows = prod(shape_of(root.results[0])[:-1])
+    return now(rows), bounds_of(rows)[1]
