@@ -48,9 +48,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is there before the first test stays: no need to look through it for garbage again and again."""
+    """What is there before the first test stays: no need to look through it for garbage again and again.
+
+    IR is garbage soon: with a fifth of this threshold a collection found more of it alive, and took half as long again.
+    """
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
+    gc.set_threshold(100_000, 20, 50)
 
 
 @pytest.fixture(autouse=True)

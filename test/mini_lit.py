@@ -9,6 +9,7 @@ The test's folder is the working directory, and %t lies below .lit/.
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import re
@@ -212,6 +213,8 @@ def import_tools() -> None:
     host_target()
     with contextlib.suppress(Exception):  # where it fails, its own test tells
         call(mini_opt, [str(COMPILED_FIRST), "-t", "check"], b"", merged=False)
+    gc.freeze()  # or each forked process looks through all of it for garbage, and so copies it
+    gc.set_threshold(100_000, 20, 50)
 
 
 def _substitute(line: str, source: Path, scratch: Path) -> str:
