@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import AttributeDef, EqIntConstraint, IRDLOperation, OpDef, OptionalDef, PropertyDef, operations
 from xdsl.irdl.constraints import RangeLengthConstraint, VerificationContext
-from xdsl.parser import AttrParser
+from xdsl.parser import AttrParser, attribute_parser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.mlir_lexer import MLIRLexer
@@ -48,6 +48,9 @@ def repair_text() -> None:
     Block.is_default_block_name = staticmethod(_is_no_name)
     # It compares values: 0.0 and -0.0 are printed as one number then, and NaN and NaN are two.
     DenseIntOrFPElementsAttr.is_splat = _is_splat
+    # It makes the constraint that the type of `dense<...>` must meet anew for each, which took longer than
+    # the numbers in it.
+    _PARSING.base = _constraint_of
 
 
 def repair_sizes() -> None:
@@ -100,6 +103,8 @@ def repair_construction() -> None:
     Attribute.__post_init__ = _verify
     # It looks its base class up for every operand that is read.
     SSAValues.__getitem__ = _item_of
+    # It asks of every operand, result and region whether it is a sequence, which takes long where it is none.
+    _RULES.irdl_build_arg_list = _list_of
 
 
 def repair_verification() -> None:
@@ -113,9 +118,12 @@ def repair_verification() -> None:
     _RULES.verify_variadic_size = _verify_number
 
 
+_PARSING: Any = attribute_parser
+_constraint_of = cache(vars(attribute_parser)["base"])
 _RULES: Any = operations
-_values_in_words, _regions_in_words, _number_in_words = (
-    vars(operations)[name] for name in ("irdl_op_verify_arg_list", "irdl_op_verify_regions", "verify_variadic_size")
+_list_in_words, _values_in_words, _regions_in_words, _number_in_words = (
+    vars(operations)[name]
+    for name in ("irdl_build_arg_list", "irdl_op_verify_arg_list", "irdl_op_verify_regions", "verify_variadic_size")
 )
 
 
@@ -193,6 +201,20 @@ def _construct(
     for region in regions:
         self.add_region(region)
     self.__post_init__()
+
+
+def _list_of(
+    construct: Any, args: Sequence[Any], arg_defs: Sequence[Any], error_prefix: str = ""
+) -> tuple[list[Any], list[int]]:
+    """What an operation is given, and how much for each definition; asks xDSL itself where that is not one for each."""
+    if len(args) == len(arg_defs) and all(map(_is_one, map(type, args))):
+        return list(args), [1] * len(args)
+    return _list_in_words(construct, args, arg_defs, error_prefix)
+
+
+@cache
+def _is_one(kind: type[Any]) -> bool:
+    return kind is not type(None) and not issubclass(kind, Sequence)
 
 
 def _fill_defaults(self: IRDLOperation) -> None:
