@@ -11,13 +11,14 @@ imported here. A file that can't be understood counts as none, with a warning th
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import re
 import warnings
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -99,17 +100,26 @@ class TuningStore:
 
     def add(self, found: Mapping[str, Decision]) -> None:
         """Keeps decisions beside those that are there, whole or not at all. Raises MiniInferError where it can't."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what can't be understood is written anew
-            kernels = {**self.load(), **found}
+        with self._alone():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what can't be understood is written anew
+                kernels = {**self.load(), **found}
+            told: dict[str, Any] = {"format": FORMAT, "made_by": self.made_by}
+            told["kernels"] = {key: asdict(each) for key, each in sorted(kernels.items())}
+            with whole_file(self.file) as stream:
+                stream.write(json.dumps(told, indent=1).encode())
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Waits until no other process writes, or what it adds between our reading and writing would be lost."""
         try:
             make_private(self.file.parent)
+            lock = self.file.with_suffix(".lock").open("wb")
         except OSError as error:
             raise MiniInferError(f"{self.file}: can't be written: {error.strerror}") from None
-        told: dict[str, Any] = {"format": FORMAT, "made_by": self.made_by}
-        told["kernels"] = {key: asdict(each) for key, each in sorted(kernels.items())}
-        with whole_file(self.file) as stream:
-            stream.write(json.dumps(told, indent=1).encode())
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def digest(self) -> str:
         """What the file holds in short: another one as soon as anything is decided otherwise; "" without a file."""
@@ -137,8 +147,8 @@ def _decision(told: Any) -> Decision:
     return Decision(str(told["kernel"]), taken, tried)
 
 
-def check_seconds(seconds: object) -> float:
-    """How long to tune; raises ConfigError for what is no number of seconds."""
+def check_seconds(seconds: object, option: str = "tune") -> float:
+    """How long to tune; raises ConfigError, naming the option, for what is no number of seconds."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
-        raise ConfigError(f"tune is {seconds!r}; it must be a number of seconds")
+        raise ConfigError(f"{option} is {seconds!r}; it must be a number of seconds")
     return float(seconds)

@@ -77,7 +77,7 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
             inputs = load_inputs(given.files, each.specs, given.seed)
             yield Subject(options, inputs, each.text, _work(text, fixed))
         return
-    files = _beside(model, given.beside)
+    files: Mapping[str, Array] = {} if given.beside is None else _beside(model, given.beside)
     named = {name.removeprefix(INPUT): array for name, array in files.items() if name.startswith(INPUT)}
     references = {name.removeprefix(REFERENCE): array for name, array in files.items() if name.startswith(REFERENCE)}
     shapes = {**{name: array.shape for name, array in named.items()}, **config.shapes}
@@ -91,10 +91,16 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
     yield Subject(options, {**inputs, **named}, "", _work(text, config), references)
 
 
-def _beside(model: Path, name: str | None) -> Mapping[str, Array]:
+def check_beside(models: Sequence[Path], name: str) -> None:
+    """Raises ConfigError where no model has a file of that name beside it: then it is a mistake."""
+    if not any(each.with_name(name).exists() for each in models):
+        raise ConfigError(f"--beside {name}: no model has such a file in its folder")
+
+
+def _beside(model: Path, name: str) -> Mapping[str, Array]:
     """The arrays of a file in the model's folder; none where there is no such file."""
-    none: dict[str, Array] = {}
-    return none if name is None or not model.with_name(name).exists() else load_named(str(model.with_name(name)))
+    file, none = model.with_name(name), dict[str, Array]()
+    return load_named(str(file)) if file.exists() else none
 
 
 def _work(model: str, config: EngineConfig) -> Work | None:

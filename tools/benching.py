@@ -26,7 +26,7 @@ from ..runtime.config import EngineConfig
 from ..runtime.device import device_named
 from ..runtime.machine_limits import cpu_title, pinned_cores
 from .bench_chart import check_chart, write_chart
-from .bench_models import Given, Subject, found_models, names_of, subjects
+from .bench_models import Given, Subject, check_beside, found_models, names_of, subjects
 from .bench_profile import profile, profile_table
 from .bench_report import Benchmark, Measured, ModelResult
 from .bench_turns import OURS, Alternation, Amount, Outcome
@@ -63,6 +63,8 @@ def bench(
     if wanted.chart is not None:
         check_chart(wanted.chart)
     files = found_models(models)
+    if given.beside is not None:
+        check_beside(files, given.beside)
     if given.files and len(files) > 1:
         raise ConfigError(f"--input is for one model, and there are {len(files)}: see --beside")
     device.open()

@@ -14,7 +14,7 @@ from ..runtime.config import EngineConfig
 from ..runtime.kept.cpus import host_cpu
 from ..runtime.machine_limits import cpu_title
 from ..runtime.tuning import TuningReport, tune
-from ..runtime.tuning_store import TuningStore
+from ..runtime.tuning_store import TuningStore, check_seconds
 from .progress import working
 
 
@@ -22,6 +22,7 @@ def show_tuning(
     model: str, options: Mapping[str, Any], seconds: float, again: bool, file: str | None, console: Console
 ) -> None:
     """Tunes a model and prints what was measured, now or before; writes it to a file of JSON, or - instead."""
+    check_seconds(seconds, "--seconds")
     store = TuningStore.of(host_cpu().model)
     with working(console, "tuning") as now:
         report = tune(model, EngineConfig.of(**options), seconds, again=again, store=store, now=now)

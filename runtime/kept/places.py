@@ -72,7 +72,15 @@ def cache_folder(cache: Cache = None) -> CacheFolder | None:
         told = os.environ.get(VARIABLE, "")
         if told == "off" and cache is None:
             return None
-        return CacheFolder(user_cache() if told in ("", "off") else Path(told).absolute())
+        return CacheFolder(user_cache() if told in ("", "off") else _folder(told))
     if not isinstance(cast("object", cache), str | os.PathLike) or os.fspath(cache) == "":
         raise ConfigError(f"cache is {cache!r}; it must be True, False or a folder")
-    return CacheFolder(Path(cache).absolute())
+    return CacheFolder(_folder(cache))
+
+
+def _folder(path: str | os.PathLike[str]) -> Path:
+    """A folder as a shell means it: `~` is the user's own. Raises ConfigError for a user that there isn't."""
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError as error:
+        raise ConfigError(f"{os.fspath(path)}: {error}") from None

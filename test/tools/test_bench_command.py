@@ -76,6 +76,10 @@ def test_bench_needs_models(tmp_path: Path) -> None:
     assert picture == "--chart chart.txt: there are pictures as .png, .svg, .pdf"
 
 
+def test_a_file_beside_no_model_is_a_mistake(model: Path) -> None:
+    assert complaint("bench", model, "--beside", "oi.npz") == "--beside oi.npz: no model has such a file in its folder"
+
+
 def test_bench_writes_json_and_a_picture(model: Path, tmp_path: Path) -> None:
     file, chart = tmp_path / "found.json", tmp_path / "chart.svg"
     beside = tmp_path / "io.npz"

@@ -38,3 +38,6 @@ def test_compiles_say_what_was_measured(model: Path) -> None:
 
 def test_what_cannot_be_tuned_is_said(tmp_path: Path) -> None:
     assert "none.onnx" in complaint("tune", tmp_path / "none.onnx")
+    for seconds in ("inf", "nan", "-1.0", "0.0"):
+        told_of = complaint("tune", tmp_path / "none.onnx", f"--seconds={seconds}")
+        assert told_of == f"--seconds is {seconds}; it must be a number of seconds"

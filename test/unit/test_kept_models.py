@@ -318,6 +318,11 @@ def test_where_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv("MINI_INFER_CACHE", str(tmp_path / "x"))
     assert cache_folder() == cache_folder(True) == CacheFolder(tmp_path / "x")
     assert cache_folder(tmp_path / "y") == CacheFolder(tmp_path / "y") and cache_folder(False) is None
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("MINI_INFER_CACHE", "~/x")
+    assert cache_folder() == CacheFolder(tmp_path / "x") and cache_folder("~/y") == CacheFolder(tmp_path / "y")
+    with pytest.raises(mi.ConfigError, match="~nobody-of-that-name/x: "):
+        cache_folder("~nobody-of-that-name/x")
     with pytest.raises(mi.ConfigError, match="cache is 3; it must be True, False or a folder"):
         mi.compile(mlp(), cache=3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(mi.ConfigError, match="cache is ''; it must be True, False or a folder"):

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -211,6 +212,25 @@ def test_decisions_come_back(tmp_path: Path) -> None:
     assert store.load() == {"key": DECISION, "other": DECISION}
     assert store.file.name == "a-cpu-znver5.json" and store.digest() not in ("", first)
     assert TuningStore(store.file, "another version").load() == {}
+
+
+def test_decisions_of_others_who_write_at_once_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second writer begins while the first one has read and not yet written: it waits."""
+    store, load = TuningStore(tmp_path / "cpu.json", "M"), TuningStore.load
+    others: list[Thread] = []
+
+    def slow(self: TuningStore) -> dict[str, Decision]:
+        found = load(self)
+        if not others:
+            others.append(Thread(target=lambda: store.add({"other": DECISION})))
+            others[0].start()
+            others[0].join(0.2)
+        return found
+
+    monkeypatch.setattr(TuningStore, "load", slow)
+    store.add({"key": DECISION})
+    others[0].join()
+    assert load(store) == {"key": DECISION, "other": DECISION}
 
 
 @pytest.mark.parametrize(
