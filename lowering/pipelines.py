@@ -98,9 +98,11 @@ def phases(
     arena = {"strategy": strategy, "alignment": alignment, "capacity": capacity, "width": beam_width}
     bytes_taken = {"alignment": alignment}
     disabled = {"disable": ",".join(disable_inplace) or None}
+    forbidden = "winograd" if winograd == "off" and device == "cpu" else None
     options = {
+        "form-kernels": {"forbid": forbidden},
         "choose-schedule": {
-            "forbid": "winograd" if winograd == "off" and device == "cpu" else None,
+            "forbid": forbidden,
             "compact": "true" if winograd == "compact" else None,
         },
         "order-kernels": disabled | bytes_taken,

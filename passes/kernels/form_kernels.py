@@ -55,6 +55,8 @@ class FormKernels(ModulePass):
 
     name = "form-kernels"
     fuse: bool = True
+    forbid: tuple[str, ...] = ()
+    """Schedules that are not to be taken, so that nothing is fused for their sake."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -66,7 +68,7 @@ class FormKernels(ModulePass):
         _constants_to_weights(ctx, main)
         kernels: dict[str, KernelOp] = {}
         counts: dict[str, int] = {}
-        rules = fusion_rules(target_of(op)) if self.fuse else None
+        rules = fusion_rules(target_of(op), self.forbid) if self.fuse else None
         for block in blocks:
             for group in form_groups(block, rules):
                 _outline(op, group, kernels, counts)

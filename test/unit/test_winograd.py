@@ -23,6 +23,7 @@ from mini_infer.dialects.graph.structure import KernelOp
 from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp
 from mini_infer.dialects.graph.unpack import UnpackOp
 from mini_infer.dialects.graph.values import shape_of
+from mini_infer.dialects.graph.windows import MaxPoolOp
 from mini_infer.dialects.graph.winograd import POINTS, WinogradPacking
 from mini_infer.dialects.kernel_attributes import ScheduleAttr
 from mini_infer.dialects.targets import cpu_of
@@ -69,6 +70,19 @@ def long(m: Model) -> SSAValue:
     return m(MulOp(m(GeluOp(y)), m(SigmoidOp(y))))
 
 
+def pooled(shape: tuple[int, ...], filters: int, activation: type[Any] = ReluOp) -> Case:
+    """Tiles hold whole windows of the pool; a row or column that no window has is computed for nothing."""
+    return lambda m: m(
+        MaxPoolOp(m(activation(conv(m, m.input(*shape), filters))), (2, 2), strides=(2, 2), layout="NHWC")
+    )
+
+
+def pooled_residual(m: Model) -> SSAValue:
+    """The epilogue reads an operand of more pixels than are stored."""
+    y = m(AddOp(conv(m, m.input(2, 9, 10, 20), 36), m(ReluOp(m.input(2, 9, 10, 36)))))
+    return m(MaxPoolOp(y, (2, 2), strides=(2, 2), layout="NHWC"))
+
+
 def of_itself(m: Model) -> SSAValue:
     """What the convolution reads may not be written over."""
     x = m(ReluOp(m.input(1, 12, 12, 16)))
@@ -85,7 +99,8 @@ def sizes() -> Iterator[Case]:
                 yield plain((batch, height, width, channels), filters, pads, bias=batch == 1)
 
 
-CASES = [*sizes(), residual, broadcast, long, of_itself, plain((1, 5, 6, 1100), 8), plain((1, 2, 2, 64), 48)]
+POOLED = [pooled((2, 13, 8, 16), 20), pooled((1, 5, 7, 20), 64), pooled((1, 4, 6, 16), 16, GeluOp), pooled_residual]
+CASES = [*sizes(), residual, broadcast, long, of_itself, plain((1, 5, 6, 1100), 8), plain((1, 2, 2, 64), 48), *POOLED]
 
 
 WAYS = [*product(sorted(POINTS), (False, True))]
@@ -109,6 +124,12 @@ def test_every_size_border_and_epilogue(tile: int, part: int) -> None:
     for run in check(CASES[part::4], TARGETS[part], TARGETS[part - 1], bound=1e-5):
         assert "winograd" in run.schedules
         assert set(run.schedules) <= {"winograd", "map"}
+
+
+def test_a_pool_of_whole_windows_is_done_with_it(tile: int) -> None:
+    del tile
+    for run in check(POOLED, Target(512, 1), bound=1e-5):
+        assert not [name for name in run.names if name.startswith("max_pool")]
 
 
 def fits_none(_: object) -> bool:

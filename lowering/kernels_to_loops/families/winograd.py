@@ -5,7 +5,7 @@
         for each chunk:
             for each coordinate, panel of the chunk: strips of register tiles over the block's tiles, into scratch
                 (filters that are packed half transformed: by rows of coordinates, each of which is made first)
-            each tile's sums, transformed back, with bias and epilogue, into the result
+            each tile's sums, transformed back, with bias and epilogue, and pooled, into the result
 
 Where tiles lie at the border of the picture, the transforms are told how many rows and columns of them lie inside; no
 padded copy is made. The register tiles are those of panels: see tiles/microkernel.py. A share that begins within a
@@ -86,7 +86,7 @@ class Sizes:
     pad: tuple[Index, Index]
     height: Index
     width: Index
-    out_height: Index
+    out_height: Index  # of what is stored, perhaps of a pool
     out_width: Index
     channels: Index
     filters: Index
@@ -118,6 +118,12 @@ class Code:
     kinds: tuple[PixelKind | None, ...]
     chains: int
     parts: Parts
+    pooled: bool  # whether of each 2x2 results the largest is stored
+
+    @property
+    def stored(self) -> int:
+        """Rows and columns of what is stored of a tile."""
+        return self.options.tile // 2 if self.pooled else self.options.tile
 
 
 def lower(k: KernelInstance) -> None:
@@ -165,8 +171,8 @@ def _sizes_of(
         pad=(Extent(g.pad[0]), Extent(g.pad[1])),
         height=Extent(g.height),
         width=Extent(g.width),
-        out_height=Extent(g.out_height),
-        out_width=Extent(g.out_width),
+        out_height=Extent(memref_type(result).get_shape()[1]),
+        out_width=Extent(memref_type(result).get_shape()[2]),
         channels=Extent(g.channels),
         filters=Extent(g.filters),
         chunks=Extent(-(-g.filters // (options.panels * options.nr))),
@@ -188,7 +194,8 @@ def _sizes_of(
     out = k.buffers.index(result)
     kinds = tuple(None if each.buffer == out else _kind(k, each) for each in operands)
     tail = -(-((g.filters - 1) % options.nr + 1) // lanes) * lanes
-    code = Code(options, g.channels % lanes == 0, g.filters % lanes == 0, tail, kinds, chains, parts)
+    pooled = form.pool is not None
+    code = Code(options, g.channels % lanes == 0, g.filters % lanes == 0, tail, kinds, chains, parts, pooled)
     return sizes, code
 
 
@@ -398,17 +405,20 @@ class _Writer:
         b, s = self.b, self.sizes
         image, row, column = self._tile(group, start, number)
         y, x, channel = b.mul(row, self.tile), b.mul(column, self.tile), b.mul(chunk, self.chunk)
+        stored = self.code.stored
+        to_y, to_x = b.mul(row, stored), b.mul(column, stored)
         told = OutputTile(
             sums=Matrices(b.place(s.sums, b.mul(number, self.chunk)), b.index(s.sums_next)),
-            out=self._pixels(s.out, image, y, x, channel),
+            out=self._pixels(s.out, image, to_y, to_x, channel),
             operands=tuple(
                 None if kind is None else self._pixels(each, image, y, x, channel)
                 for each, kind in zip(s.operands, self.code.kinds, strict=True)
             ),
             bias=None if s.bias is None else b.place(self.k.places[s.bias], channel),
-            rows=b.index(b.min(b.sub(s.out_height, y), self.tile)),
-            columns=b.index(b.min(b.sub(s.out_width, x), self.tile)),
+            rows=b.index(b.min(b.sub(s.out_height, to_y), stored)),
+            columns=b.index(b.min(b.sub(s.out_width, to_x), stored)),
             channels=b.index(b.min(b.sub(s.filters, channel), self.chunk)),
         )
-        shape = OutputShape(self.tile, self.options.lanes, self.code.whole_filters, self.code.kinds)
+        code = self.code
+        shape = OutputShape(self.tile, self.options.lanes, code.whole_filters, code.kinds, code.pooled)
         transform_output(self.k.common, b, shape, self.epilogue, told)

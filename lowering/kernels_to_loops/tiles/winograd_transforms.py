@@ -7,6 +7,7 @@
     transform_output: for each register of channels:
         for each row of coordinates: its columns by A, into the square
         for each column of results: its rows by A^T, then bias and epilogue, into the picture
+        (with a pool: for each two columns, of which the largest of each two rows go there)
 
     transform_filters: the columns of a row of filters by G: 3 matrices become one for each coordinate of the row
 
@@ -80,7 +81,7 @@ class InputTile:
 
 @dataclass(frozen=True)
 class OutputTile:
-    """Sums of a tile, and where its results go, of which so many rows and columns lie in the picture."""
+    """Sums of a tile, and where its results go, of which so many rows and columns lie in the picture, or its pool."""
 
     sums: Matrices
     out: Pixels
@@ -119,6 +120,12 @@ class OutputShape:
     lanes: int
     whole: bool
     operands: tuple[PixelKind | None, ...]  # None: the result's own bytes
+    pooled: bool = False  # whether of each 2x2 results the largest is stored
+
+    @property
+    def stored(self) -> int:
+        """Rows and columns of what is stored of a tile."""
+        return self.tile // 2 if self.pooled else self.tile
 
 
 class _Terms:
@@ -266,7 +273,8 @@ def transform_output(
         _OutputWriter(b, shape, epilogue, told).write()
 
     key: Hashable = (shape, epilogue.key)
-    common.call(b, f"winograd_{shape.tile}_out{epilogue.stem}", key, told, write)
+    stem = f"winograd_{shape.tile}_out{epilogue.stem}{'_max_pool' if shape.pooled else ''}"
+    common.call(b, stem, key, told, write)
 
 
 def _varies(operand: PixelKind | None) -> bool:
@@ -282,7 +290,7 @@ class _OutputWriter:
         tile, self.lanes, self.side = shape.tile, shape.lanes, shape.tile + FILTER - 1
         self.terms = _Terms(b, self.lanes)
         self.sums = told.sums.window(b, tile, told.channels)
-        self.out = told.out.window(b, tile, tile, told.channels)
+        self.out = told.out.window(b, shape.stored, shape.stored, told.channels)
         self.bias = None if told.bias is None else b.view(told.bias, 0, [told.channels], [1])
         self.operands = {
             value: self.out if pixels is None else pixels.window(b, tile, tile, told.channels)
@@ -292,7 +300,8 @@ class _OutputWriter:
         self.ahead = [self.out, *varied]
         self.kinds = dict(zip(epilogue.operands, shape.operands, strict=True))
         self.square = b.alloca(f32, [self.side, tile, self.lanes])
-        self.waiting = None if epilogue.inline else b.alloca(f32, [tile, tile, self.lanes])
+        inline = epilogue.inline or shape.pooled
+        self.waiting = None if inline else b.alloca(f32, [tile, tile, self.lanes])
 
     def write(self) -> None:
         _registers(self.b, self.told.channels, self.lanes, self.shape.whole, self._register)
@@ -306,13 +315,19 @@ class _OutputWriter:
             for column, value in enumerate(terms.to_results(tile, s)):
                 b.vstore(value, self.square, [row, column, 0])
 
-        def by_column(x: Index, _: Sequence[SSAValue]) -> None:
+        def column(x: Index) -> list[SSAValue]:
             s = [b.vload(self.square, [row, x, 0], lanes) for row in range(side)]
-            for y in range(tile):  # of the tile to the right
+            sums = terms.to_results(tile, s)
+            return sums if bias is None else [terms.m.add(value, bias) for value in sums]
+
+        def by_column(x: Index, _: Sequence[SSAValue]) -> None:
+            for y in range(self.shape.stored):  # of the tile to the right
                 for window in self.ahead:
-                    b.prefetch(window, [y, b.add(x, tile), channel])
-            for y, value in enumerate(terms.to_results(tile, s)):
-                result = value if bias is None else terms.m.add(value, bias)
+                    b.prefetch(window, [y, b.add(x, self.shape.stored), channel])
+            if self.shape.pooled:
+                self._pool(column, x, channel, valid)
+                return
+            for y, result in enumerate(column(x)):
                 if self.waiting is not None:
                     b.vstore(result, self.waiting, [y, x, 0])
                 else:
@@ -331,8 +346,26 @@ class _OutputWriter:
         if self.waiting is not None:
             b.loop(0, self.told.rows, second_pass, unrolled=False)
 
+    def _pool(self, column: Callable[[Index], list[SSAValue]], x: Index, channel: Index, valid: Index | None) -> None:
+        """The largest of each two rows of columns 2 x and 2 x + 1."""
+        b, m = self.b, self.terms.m
+        best: list[SSAValue] = []
+        for at in (b.mul(x, 2), b.add(b.mul(x, 2), 1)):
+            found = [self._finished(sums, y, at, channel, valid) for y, sums in enumerate(column(at))]
+            largest = [m.max(one, other) for one, other in zip(found[::2], found[1::2], strict=True)]
+            best = [m.max(one, other) for one, other in zip(best, largest, strict=True)] if best else largest
+
+        for y, result in enumerate(best):
+            there = b.compare("slt", y, self.told.rows)
+            b.when(there, lambda y=y, result=result: b.vstore(result, self.out, [y, x, channel], valid))
+
     def _store(self, value: SSAValue, y: Index, x: Index, channel: Index, valid: Index | None) -> None:
         """The epilogue of one pixel's sums, and its result."""
+        result = self._finished(value, y, x, channel, valid)
+        self.b.vstore(stored(self.b, result, memref_type(self.out).element_type), self.out, [y, x, channel], valid)
+
+    def _finished(self, value: SSAValue, y: Index, x: Index, channel: Index, valid: Index | None) -> SSAValue:
+        """The epilogue of one pixel's sums."""
         b, lanes = self.b, self.lanes
 
         def load(operand: SSAValue) -> SSAValue:
@@ -342,5 +375,4 @@ class _OutputWriter:
                 return loaded(b, b.vload(window, [*at, channel], lanes, valid))
             return b.splat(loaded(b, b.load(window, [*at, 0])), lanes)
 
-        result = self.epilogue.emit(b, value, lanes, load)
-        b.vstore(stored(b, result, memref_type(self.out).element_type), self.out, [y, x, channel], valid)
+        return self.epilogue.emit(b, value, lanes, load)

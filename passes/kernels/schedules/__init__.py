@@ -5,6 +5,7 @@ The code family of the same name in lowering/kernels_to_loops/families/ carries 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias, cast
@@ -87,10 +88,10 @@ def schedule_class(device: str, name: str) -> type[AnySchedule]:
     return schedules_for(device, form)[name]
 
 
-def fusion_rules(target: Target) -> FusionRules:
-    """What the target's device says of fusion."""
+def fusion_rules(target: Target, forbid: Sequence[str] = ()) -> FusionRules:
+    """What the target's device says of fusion, where some schedules are not to be taken."""
     module = import_module(f".{target.device}.fusion_rules", __package__)
-    return cast("FusionRules", module.rules(target))
+    return cast("FusionRules", module.rules(target, forbid))
 
 
 def schedule_of(kernel: KernelOp, device: str) -> AnySchedule:

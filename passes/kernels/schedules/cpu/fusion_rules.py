@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from typing_extensions import override
@@ -22,16 +23,16 @@ from ...fusion_rules import FusionRules, weight_of
 from . import bands, depthwise, lrn, panels, winograd
 
 
-def rules(target: CpuAttr) -> FusionRules:
+def rules(target: CpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
     """The rules for a target."""
-    return CpuFusionRules(target.l2.data)
+    return CpuFusionRules(target.l2.data, transforms="winograd" not in forbid)
 
 
 class CpuFusionRules(FusionRules):
-    """For a second-level cache of `l2` bytes, half of which weights, or a picture, are expected to have."""
+    """`l2` is how many bytes the second-level cache holds; `transforms` says whether Winograd's may be taken."""
 
-    def __init__(self, l2: int) -> None:
-        self._l2, self._cache = l2, l2 // 2
+    def __init__(self, l2: int, transforms: bool = True) -> None:
+        self._l2, self._cache, self._transforms = l2, l2 // 2, transforms
 
     @override
     def reads_views(self, root: Operation) -> bool:
@@ -72,7 +73,11 @@ class CpuFusionRules(FusionRules):
 
     @override
     def takes_pool(self, root: Operation, pool: MaxPoolOp) -> bool:
-        if not isinstance(root, ConvOp) or _weight_bytes(root) > self._cache or winograd.pays(root):
+        if not isinstance(root, ConvOp) or _weight_bytes(root) == inf:
+            return False
+        if self._transforms and winograd.pays(root):
+            return winograd.pools(pool)
+        if _weight_bytes(root) > self._cache:
             return False
         has_code = pool.layout.data == "NHWC" and len(shape_of(pool.x)) == 4 and set(ints(pool.dilations)) == {1}
         same = element_type_of_value(pool.x) == element_type_of_value(root.result)

@@ -20,7 +20,8 @@ from xdsl.ir import Operation
 from .....dialects.errors import CompileError
 from .....dialects.graph.contraction import ConvOp
 from .....dialects.graph.structure import KernelOp
-from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.graph.values import element_type_of_value, ints, shape_of
+from .....dialects.graph.windows import MaxPoolOp
 from .....dialects.graph.winograd import FILTER, POINTS, WinogradPacking
 from .....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from .....dialects.symbolic.sizes import is_fixed, now
@@ -75,7 +76,7 @@ class Winograd(Schedule[CpuAttr]):
     lanes: TileSize
     """Channels of one register."""
     inline: bool
-    """Whether the epilogue runs on results in registers, not in a second pass over the finished tile."""
+    """Whether the epilogue runs on results in registers, as it does with a pool, not in a second pass over the tile."""
     prefetch: Count = 0
     """Elements of a cache line, where the next panel is asked for while one is used; 0: it is not."""
     half: bool = False
@@ -94,7 +95,9 @@ class Winograd(Schedule[CpuAttr]):
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tiles of 4 and of 2, in nearly equal blocks."""
         form = contraction_form(kernel)
-        if not fits(form.root) or form.prologue or form.pool is not None or form.blocks is not None:
+        if not fits(form.root) or form.prologue or form.blocks is not None:
+            return
+        if form.pool is not None and not pools(form.pool):
             return
         assert isinstance(form.root, ConvOp)
         if element_type_of_value(form.rhs) != f32 or argument_index(kernel, form.rhs) not in constant_operands(kernel):
@@ -201,8 +204,18 @@ def fits(root: Operation) -> bool:
 
 
 def pays(root: Operation) -> bool:
-    """Whether transforms save more of a root with such channels than a pool fused to it: it takes none."""
+    """Whether transforms save more of a root with such channels than a pool fused to it that tiles don't hold."""
     return fits(root) and isinstance(root, ConvOp) and min(shape_of(root.weight)[:2]) >= FEW
+
+
+def pools(pool: MaxPoolOp) -> bool:
+    """Whether tiles hold whole windows of a pool: of 2x2 results each, all of them in the picture."""
+    _, height, width, _ = shape_of(pool.result)
+    given = [*ints(pool.kernel), *ints(pool.strides), *ints(pool.dilations), *ints(pool.pads)]
+    plain = pool.layout.data == "NHWC" and element_type_of_value(pool.x) == f32
+    if not plain or given != [2, 2, 2, 2, 1, 1, 0, 0, 0, 0]:
+        return False
+    return 2 * height <= shape_of(pool.x)[1] and 2 * width <= shape_of(pool.x)[2]
 
 
 def tiles_together(g: ConvGeometry, tile: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from typing_extensions import override
 from xdsl.ir import Operation
 
@@ -13,9 +15,9 @@ from .....dialects.targets import GpuAttr
 from ...fusion_rules import FusionRules
 
 
-def rules(target: GpuAttr) -> FusionRules:
+def rules(target: GpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
     """The rules for a target."""
-    del target
+    del target, forbid
     return CudaFusionRules()
 
 
