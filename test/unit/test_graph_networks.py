@@ -150,7 +150,8 @@ def test_depthwise_panels() -> None:
         ("panels", (5, 4), (5, 4), "[5, 4] is no packed shape"),
         ("conv_panels", (2, 1, 9, 4), (5, 1, 3, 3), "5 output channels in 2 groups"),
         ("conv_panels", (2, 1, 9, 4), (6, 9), "conv_panels hold a convolution's weight, not shape [6, 9]"),
-        ("depthwise", (2, 9, 4), (8, 2, 3, 3), "depthwise panels hold one channel per kernel"),
+        ("depthwise", (2, 9, 4), (8, 2, 3, 3), "packed shape [2, 9, 4] instead of [2, 18, 4]"),
+        ("depthwise", (2, 9, 4), (8, 9), "depthwise panels are of a convolution's filters, not of shape [8, 9]"),
         (
             "pears",
             (2, 5, 4),

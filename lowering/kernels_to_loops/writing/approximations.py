@@ -28,10 +28,20 @@ _TAIL = [
     7.838587379183082e-08,
     -1.5055185986767583e-09,
 ]
+# exp(r) where |r| <= log(2) / 2, fitted like fits.EXP2: relative error 9.2e-8.
+_EXP = [
+    1.0,
+    0.9999997019767761,
+    0.4999915063381195,
+    0.16667647659778595,
+    0.041897840797901154,
+    0.008289716206490993,
+]
 # Added to a float32 of magnitude below 2^22 it leaves the nearest integer in the low bits.
 _ROUND_MAGIC = 12582912.0
 _EXPONENT_BIAS, _MANTISSA_BITS = 127, 23
-_LOG2_E = 1.4426950408889634
+_LOG2_E, _LN2 = 1.4426950408889634, 0.6931471805599453
+_MOST_SCALE = 1024.0  # whose fifth power, or that of its inverse, is in a polynomial's coefficients
 _LEAST_EXPONENT = -87.3365  # exp of it is the smallest normal number
 
 
@@ -74,7 +84,10 @@ def shifted_exp(m: Arithmetic, x: SSAValue, peak: SSAValue, scale: float = 1.0) 
     below = replace(m, contract=False).sub(x, peak)
     if m.element != f32:
         return m.unary("exp", below if scale == 1.0 else m.mul(below, m.constant(scale)))
-    exponent = m.mul(below, m.constant(_LOG2_E * scale))
-    shifted, whole = _rounded(m, exponent)
-    power = _times_power_of_two(m, m.polynomial(EXP2, m.sub(exponent, whole)), shifted)
+    if not 1 / _MOST_SCALE <= scale <= _MOST_SCALE:
+        below, scale = m.mul(below, m.constant(scale)), 1.0
+    shifted, whole = _rounded(m, m.mul(below, m.constant(_LOG2_E * scale)))
+    rest = m.sub(below, m.mul(whole, m.constant(_LN2 / scale)))
+    scaled = [coefficient * scale**power for power, coefficient in enumerate(_EXP)]
+    power = _times_power_of_two(m, m.polynomial(scaled, rest), shifted)
     return m.select(m.compare("lt", below, m.constant(_LEAST_EXPONENT / scale)), m.constant(0), power)
