@@ -138,7 +138,7 @@ def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(mi.InvalidModelError, match=r"none\.mi: can't be read: No such file"):
         mi.load(tmp_path / "none.mi")
     with pytest.raises(mi.InvalidModelError, match=r"load takes the path of a \.mi file, not NoneType"):
-        mi.load(None)  # pyright: ignore[reportArgumentType]
+        mi.load(None)  # pyright: ignore[reportArgumentType]  -- the mistake that the error is about
 
 
 def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mi.ConfigError, match="at does nothing without a profile or dynamic shapes"):
         mi.build(mlp(), tmp_path / "model.mi", at=[{"x": (1, 64)}])
     with pytest.raises(mi.ConfigError, match="path is None; it must be that of a file"):
-        mi.build(mlp(), None)  # pyright: ignore[reportArgumentType]
+        mi.build(mlp(), None)  # pyright: ignore[reportArgumentType]  -- the mistake that the error is about
     with pytest.raises(mi.MiniInferError, match="can't be written"):
         mi.build(mlp(), tmp_path, 1, cpus=["native"])
     assert not list(tmp_path.iterdir())
