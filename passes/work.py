@@ -1,7 +1,7 @@
 """How long a kernel takes on one core, roughly: what it is worth to share it among threads hangs on that.
 
-An estimate from shapes and the speed that the target states. It has not
-been compared with profiles yet, and need only tell work far below the grains from work far above them.
+An estimate from shapes and the speed that the target states: it need only tell
+work far below the grains from work far above them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from ..dialects.graph.windows import PoolOp
 from ..dialects.symbolic.sizes import now
 from ..dialects.targets import CpuAttr
 
-STAGE_GRAIN = 2000
+STAGE_GRAIN = 1000
 """Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is
 awake is expected to take (a few cache lines between two cores). Chosen, not tuned."""
 
-CHUNK_GRAIN = 20_000
+CHUNK_GRAIN = 10_000
 """Nanoseconds of a share of a stage, where a thread takes several: far above what taking one costs, two atomic
 operations and what a kernel computes before its loops, together 0.1 to 0.5 us."""
 
@@ -42,7 +42,7 @@ MOST_CHUNKS = 8
 PIECES = 4
 """Pieces of a share, at least, where it has several for each thread and does something over again for a part of one."""
 
-MODEL_GRAIN = 50_000
+MODEL_GRAIN = 25_000
 """Nanoseconds of a model that are worth a thread of their own: about what a system takes to wake one that sleeps, so
 that below it an inference is over before help has come. Chosen, not tuned."""
 

@@ -289,7 +289,7 @@ def test_a_plan_is_judged_and_gets_its_barriers_before_it_is_run(model: Path, tm
 def test_a_module_for_another_cpu_runs_on_this_one(level: str, model: Path, tmp_path: Path) -> None:
     """Its schedules stay as they are; no instruction is used that this machine may lack."""
     target = '#kernel.cpu<"sapphirerapids" has ["round"], vector_bits = 512, registers = 32, l2 = 2097152, '
-    target += "threads = 1, gflops = 128, gbytes = 15>"
+    target += "threads = 1, gflops = 256, gbytes = 30>"
     model.write_text(f"builtin.module attributes {{kernel.target = {target}}} {{{model.read_text()}}}")
     stopped = tmp_path / "stopped.mlir"
     assert main([str(model), "--to", level, "-o", str(stopped)]) == 0

@@ -1,7 +1,7 @@
 // RUN: mini-opt %s -p share-threads | filecheck %s
 // RUN: mini-opt %s -p 'share-threads{grain=0}' | filecheck %s --check-prefix EACH
 // RUN: mini-opt %s -p 'share-threads{grain=0 apart=true}' | filecheck %s --check-prefix APART
-// RUN: mini-opt %s -p 'share-threads{chunk=1000}' | filecheck %s --check-prefix CHUNKS
+// RUN: mini-opt %s -p 'share-threads{chunk=500}' | filecheck %s --check-prefix CHUNKS
 // RUN: mini-opt %s -p 'share-threads{watched=true}' | filecheck %s --check-prefix WATCHED
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 16>} {
@@ -14,8 +14,8 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     graph.yield %r : tensor<64x64xf32>
   }
 
-  // 2 * 64 * 64 * 64 operations at 32 a nanosecond and 49152 bytes at 15 are 20 microseconds, a relu 3: the stage of both
-  // is for eleven threads, a share of 2 each. That of a relu is for one, so main does it alone.
+  // 2 * 64 * 64 * 64 operations at 64 a nanosecond and 49152 bytes at 30 are 10 microseconds, a relu 1.5: the stage of both
+  // is for eleven threads, a share of 1 each. That of a relu is for one, so main does it alone.
   // CHECK-LABEL: func.func @main
   // CHECK-SAME:    %[[TEAM:[0-9a-z]+]]: memref<2xi64> {graph.role = "team"}
   // CHECK-DAG:     %[[ELEVEN:.*]] = arith.constant 11 : index
@@ -24,7 +24,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // CHECK-NEXT:    kernel.barrier
   // CHECK-NEXT:    kernel.call @relu ins(%[[A]] : {{.*}}) outs(%y
 
-  // Two shares of one microsecond for each of the eleven.
+  // Two shares of half a microsecond for each of the eleven.
   // CHUNKS-LABEL: func.func @main
   // CHUNKS-DAG:    %[[SEATS:.*]] = arith.constant 11 : index
   // CHUNKS-DAG:    %[[SHARES:.*]] = arith.constant 22 : index
