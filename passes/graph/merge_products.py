@@ -1,18 +1,20 @@
-"""merge-products: on a GPU, products of one left-hand side by several weights become one product by all of them.
+"""merge-products: products of one left-hand side by several weights become one product by all of them.
 
 before:  %q = graph.matmul %x, %wq   %k = graph.matmul %x, %wk                  weights [256, 64]
          %1 = graph.add %q, %bq      %2 = graph.add %k, %bk
 after:   %0 = graph.matmul %x, concat(%wq, %wk)       %3 = graph.add %0, concat(%bq, %bk)
          %1 = graph.slice %3 [.., 0:64]               %2 = graph.slice %3 [.., 64:128]
 
-Queries, keys and values of attention: one launch instead of three, and blocks for more multiprocessors. Only where what
-follows the bias are views, which read parts of the one result where they lie; elementwise ops would rather be done with
-a product of their own. fold-constants makes one weight of the concatenation. On CPUs, where one product follows the
-other without a launch, nothing is changed.
+Queries, keys and values of attention: one launch instead of three, and blocks for more multiprocessors; on a CPU
+threads wait for each other once instead of three times (BERT base takes 47.7 ms on two threads instead of 48.6, as
+much on one, Zen 5). Only where what follows the bias are views, which read parts of the one result where they lie;
+elementwise ops would rather be done with a product of their own. On a CPU attention alone must follow the views: other
+code there would want its part by itself. fold-constants makes one weight of the concatenation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -23,6 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
+from ...dialects.graph.attention import AttentionOp
 from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.elementwise import AddOp
 from ...dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
@@ -56,7 +59,7 @@ class _Product:
 
 
 def _product(op: Operation) -> _Product | None:
-    """An op as a product whose result is only looked at in parts."""
+    """An op as a product by a weight."""
     if not isinstance(op, MatmulOp) or op.transpose_a is not None or not _is_weight(op.rhs, rank=2):
         return None
     found = _Product(op, None)
@@ -66,25 +69,46 @@ def _product(op: Operation) -> _Product | None:
         columns = shape_of(op.result)[-1:]
         if _is_weight(bias, rank=1) and shape_of(bias) == columns and shape_of(add.result) == shape_of(op.result):
             found = _Product(op, bias)
-    readers = [use.operation for use in found.last.uses]
-    return found if readers and all(isinstance(each, _VIEWS) for each in readers) else None
+    return found
 
 
 def _is_weight(value: SSAValue, rank: int) -> bool:
     return isinstance(value.owner, WeightOp) and len(shape_of(value)) == rank
 
 
+def _views(value: SSAValue) -> bool:
+    """Whether a value is only looked at."""
+    readers = [use.operation for use in value.uses]
+    return bool(readers) and all(isinstance(each, _VIEWS) for each in readers)
+
+
+def _views_for_attention(value: SSAValue) -> bool:
+    """Whether a value is only looked at, and that by attention."""
+    left = [value]
+    while left:
+        viewed = left.pop()
+        readers = [use.operation for use in viewed.uses]
+        if not all(
+            isinstance(each, _VIEWS) or (isinstance(each, AttentionOp) and viewed is not value) for each in readers
+        ):
+            return False
+        left += [result for each in readers if isinstance(each, _VIEWS) for result in each.results]
+    return _views(value)
+
+
 class MergeProductsOfOneLeftSide(GraphPattern):
-    """matmul(x, a), matmul(x, b) -> parts of matmul(x, concat(a, b))"""
+    """matmul(x, a), matmul(x, b) -> parts of matmul(x, concat(a, b)), where those are only looked at"""
+
+    may_be_part: Callable[[SSAValue], bool] = staticmethod(_views)
 
     @rewrites
     @override
     def match_and_rewrite(self, op: MatmulOp, rewriter: PatternRewriter, /) -> None:
         first = _product(op)
-        if first is None:
+        if first is None or not self.may_be_part(first.last):
             return
         found = [_product(use.operation) for use in op.lhs.uses if use.index == 0 and use.operation.parent is op.parent]
-        alike = [each for each in found if each is not None and each.like(first)]
+        alike = [each for each in found if each is not None and each.like(first) and self.may_be_part(each.last)]
         block = op.parent
         assert block is not None
         order = {each: number for number, each in enumerate(block.ops)} if len(alike) > 1 else {}
@@ -122,13 +146,19 @@ def _again(value: SSAValue, rewriter: PatternRewriter) -> SSAValue:
     return weight.result
 
 
+class MergeProductsForAttention(MergeProductsOfOneLeftSide):
+    """The same, where attention looks at them"""
+
+    may_be_part = staticmethod(_views_for_attention)
+
+
 @dataclass(frozen=True)
 class MergeProducts(ModulePass):
-    """On a GPU, products of one left-hand side by several weights become one product by all of them."""
+    """Products of one left-hand side by several weights become one product by all of them."""
 
     name = "merge-products"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if isinstance(target_of(op), GpuAttr):
-            apply_patterns(ctx, op, self.name, [MergeProductsOfOneLeftSide])
+        on_gpu = isinstance(target_of(op), GpuAttr)
+        apply_patterns(ctx, op, self.name, [MergeProductsOfOneLeftSide if on_gpu else MergeProductsForAttention])

@@ -50,22 +50,28 @@ builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
 
 // -----
 
-// A CPU does one after the other at no cost.
+// On a CPU attention must be what reads the parts: the product that is only looked at otherwise stays by itself.
 // CHECK-LABEL: @on_a_cpu
-// CHECK-NOT:   graph.slice
-// CHECK:       func.return
+// CHECK:       %[[P:.*]] = graph.matmul %x, %{{.*}} : (tensor<3x8xf32>, tensor<8x14xf32>) -> tensor<3x14xf32>
+// CHECK-NEXT:  %[[Q:.*]] = graph.slice %[[P]] {starts = array<i64: 0, 0>, stops = array<i64: 3, 4>
+// CHECK:       %[[K:.*]] = graph.slice %[[P]] {starts = array<i64: 0, 4>, stops = array<i64: 3, 8>
+// CHECK:       %[[V:.*]] = graph.slice %[[P]] {starts = array<i64: 0, 8>, stops = array<i64: 3, 14>
+// CHECK:       %[[U:.*]] = graph.matmul %x, %wu
 builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
-  func.func @on_a_cpu(%x: tensor<2x3x8xf32>) -> (tensor<6x4xf32>, tensor<6x6xf32>) {
+  func.func @on_a_cpu(%x: tensor<3x8xf32>) -> (tensor<1x1x3x6xf32>, tensor<4x3xf32>) {
     %wq = graph.weight #graph.blob<"", 0, 128, "a"> : tensor<8x4xf32>
-    %bq = graph.weight #graph.blob<"", 128, 16, "b"> : tensor<4xf32>
-    %q = graph.matmul %x, %wq : (tensor<2x3x8xf32>, tensor<8x4xf32>) -> tensor<2x3x4xf32>
-    %1 = graph.add %q, %bq : (tensor<2x3x4xf32>, tensor<4xf32>) -> tensor<2x3x4xf32>
-    %y = graph.reshape %1 {shape = array<i64: 6, 4>} : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
-    %wk = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
-    %bk = graph.weight #graph.blob<"", 192, 24, "d"> : tensor<6xf32>
-    %k = graph.matmul %x, %wk : (tensor<2x3x8xf32>, tensor<8x6xf32>) -> tensor<2x3x6xf32>
-    %2 = graph.add %k, %bk : (tensor<2x3x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
-    %z = graph.reshape %2 {shape = array<i64: 6, 6>} : (tensor<2x3x6xf32>) -> tensor<6x6xf32>
-    func.return %y, %z : tensor<6x4xf32>, tensor<6x6xf32>
+    %q = graph.matmul %x, %wq : (tensor<3x8xf32>, tensor<8x4xf32>) -> tensor<3x4xf32>
+    %1 = graph.reshape %q {shape = array<i64: 1, 1, 3, 4>} : (tensor<3x4xf32>) -> tensor<1x1x3x4xf32>
+    %wk = graph.weight #graph.blob<"", 0, 128, "b"> : tensor<8x4xf32>
+    %k = graph.matmul %x, %wk : (tensor<3x8xf32>, tensor<8x4xf32>) -> tensor<3x4xf32>
+    %2 = graph.reshape %k {shape = array<i64: 1, 1, 3, 4>} : (tensor<3x4xf32>) -> tensor<1x1x3x4xf32>
+    %wv = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
+    %v = graph.matmul %x, %wv : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %3 = graph.reshape %v {shape = array<i64: 1, 1, 3, 6>} : (tensor<3x6xf32>) -> tensor<1x1x3x6xf32>
+    %4 = graph.attention %1, %2, %3 {scale = 1.000000e+00 : f64} : (tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32>, tensor<1x1x3x6xf32>) -> tensor<1x1x3x6xf32>
+    %wu = graph.weight #graph.blob<"", 0, 128, "d"> : tensor<8x4xf32>
+    %u = graph.matmul %x, %wu : (tensor<3x8xf32>, tensor<8x4xf32>) -> tensor<3x4xf32>
+    %5 = graph.transpose %u {permutation = array<i64: 1, 0>} : (tensor<3x4xf32>) -> tensor<4x3xf32>
+    func.return %4, %5 : tensor<1x1x3x6xf32>, tensor<4x3xf32>
   }
 }
