@@ -4,7 +4,7 @@
         pack the head's keys, transposed, into panels in scratch
         for each block of query rows:
             scores = q k^T            register tiles, a panel of keys at a time, into scratch
-            softmax of each row       scale, mask, maximum, exp, sum
+            softmax of each row       scale, mask, maximum, exp, sum; the next head's rows are asked for
             out = scores v / sum      register tiles over the value rows as they lie
 
 Few queries read keys as they lie, and the heads that share keys are the rows (attention_few.py).
@@ -54,6 +54,7 @@ class _Writer:
         self.element = element_type_of_value(root.result)
         options = k.schedule_as(Attention)
         self.mr, self.nr, self.lanes, self.few = options.mr, options.nr, options.lanes, options.few
+        self.ahead = options.ahead
         self.panels = -(-self.sizes.keys // self.nr)
         self.score_row = options.row_of_scores(self.panels * self.nr, item_bytes(root.result))
         self.query, self.key, self.value = (operand_window(k, v) for v in (root.query, root.key, root.value))
@@ -101,12 +102,27 @@ class _Writer:
                     at = [batch, index, row]
                     end = b.min(s.keys, b.add(row, block.rows)) if self.causal else s.keys
                     self._scores(block, at, end, panels, scores)
-                    self._softmax(softmax, block, at, end, scores, factors)
+                    self._softmax(softmax, block, at, end, scores, factors, self._ahead(item, row))
                     self._product(block.rows, 2, at, group, end, scores, factors)
 
                 b.loop(0, block.count, rows)
 
         k.items(s.batch * s.heads, head)
+
+    def _ahead(self, item: Index, row: Index) -> list[SSAValue]:
+        """The next head's queries, keys and values from a row on, where these are asked for.
+
+        Behind the last head there is nothing to be had, which does no harm: asking is not reading.
+        """
+        if not self.ahead:
+            return []
+        s, b = self.sizes, self.b
+        batch, head = b.delinearize(b.add(item, 1), [s.batch, s.heads])
+        group = b.div(head, s.group)
+        windows = ((self.query, head, s.depth), (self.key, group, s.depth), (self.value, group, s.width))
+        return [
+            each.at(b, [batch, index, row], [self.mr, size]) for each, index, size in windows if each.strides[3] == 1
+        ]
 
     def _scores(self, block: TileClass, index: Sequence[Index], end: Index, panels: SSAValue, scores: SSAValue) -> None:
         """scores[rows, keys before `end`] = q k^T, a panel of keys at a time."""
@@ -199,13 +215,14 @@ class _Writer:
         end: Index,
         scores: SSAValue,
         factors: SSAValue,
+        ahead: Sequence[SSAValue],
     ) -> None:
-        """Scores become weights, row by row."""
+        """Scores become weights, row by row, and rows `ahead` are asked for."""
         mask = self._mask_rows(index, self.mr)
         if "softmax" not in functions:
-            functions["softmax"] = self._softmax_function("softmax", scores.type, factors.type, mask)
+            functions["softmax"] = self._softmax_function("softmax", scores.type, factors.type, mask, ahead)
         given = [scores, factors, block.rows, index[2], *([end] if self.causal else [])]
-        self.k.call_helper(functions["softmax"], [*given, *([mask] if mask is not None else [])])
+        self.k.call_helper(functions["softmax"], [*given, *([mask] if mask is not None else []), *ahead])
 
     def _weights_of_row(self, scores: SSAValue, factors: SSAValue) -> Callable[[Sequence[Index], Index], None]:
         """What makes one row of scores, at a (batch, head, query), weights."""
@@ -231,14 +248,21 @@ class _Writer:
         return self.b.view(self.mask.buffer, at, [rows, self.sizes.keys], self.mask.strides[2:])
 
     def _softmax_function(
-        self, name: str, scores_type: Attribute, factors_type: Attribute, mask: SSAValue | None
+        self,
+        name: str,
+        scores_type: Attribute,
+        factors_type: Attribute,
+        mask: SSAValue | None,
+        ahead: Sequence[SSAValue] = (),
     ) -> func.FuncOp:
-        """(scores, factors, rows, the first row's query, the end of keys where rows are causal, mask)"""
+        """(scores, factors, rows, the first row's query, the end of keys where rows are causal, mask, rows ahead)"""
         given: list[Attribute] = [scores_type, factors_type, INDEX, INDEX, *([INDEX] if self.causal else [])]
-        given += [mask.type] if mask is not None else []
+        given += [] if mask is None else [mask.type]
+        given += [each.type for each in ahead]
         function, inner = self.k.helper(name, given)
         scores, factors, rows, first, *others = function.body.block.args
         end: Index = others.pop(0) if self.causal else self.sizes.keys
+        masks = others.pop(0) if mask is not None else None
         ScoreRows(
             b=inner,
             scores=scores,
@@ -249,8 +273,9 @@ class _Writer:
             softcap=None if self.root.softcap is None else self.root.softcap.value.data,
             causal=self.causal,
             nan_rows=self.root.nan_rows is not None,
-            mask=others[0] if mask is not None else None,
+            mask=masks,
             mask_is_bool=self.root.mask is not None and is_bool(element_type_of_value(self.root.mask)),
+            ahead=others[: len(ahead)],
         ).write(rows, first, end)
         inner.ret()
         return function

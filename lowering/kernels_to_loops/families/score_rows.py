@@ -17,8 +17,9 @@ from math import inf
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
+from ....passes.kernels.schedules.scratch import CACHE_LINE
 from ..writing.approximations import shifted_exp
-from ..writing.arithmetic import Arithmetic, lanes_of
+from ..writing.arithmetic import Arithmetic, bits_of, lanes_of
 from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from ..writing.reductions import Reduction
 
@@ -32,7 +33,7 @@ WIDE = 4
 class ScoreRows:
     """Writes weights that times a factor are softmax(scale * scores + mask), row by row, in place.
 
-    With `softcap` scores are capped.
+    With `softcap` scores are capped. Beside each row, one of every window `ahead` is asked for.
 
     Rows have room for whole registers of `lanes`; keys behind `keys`, those the mask rejects and, when causal, those
     behind the row's own position get weight 0. A row that keeps no key becomes zeros, with `nan_rows` NaN.
@@ -49,6 +50,7 @@ class ScoreRows:
     nan_rows: bool
     mask: SSAValue | None  # [rows, keys]
     mask_is_bool: bool
+    ahead: Sequence[SSAValue] = ()  # [rows, any] each
 
     def write(self, rows: Index, first: Index, end: Index) -> None:
         """`rows` rows, the first of which is query `first`; weights for the keys before `end`."""
@@ -63,6 +65,8 @@ class ScoreRows:
         def row(i: Index, _: Sequence[SSAValue]) -> None:
             limit: Index = b.min(end, b.add(b.add(first, i), 1)) if self.causal else end
 
+            for window in self.ahead:
+                self._ask(window, i)
             whole = b.mul(b.div(limit, self.lanes), self.lanes)
 
             def score(at: Index, lanes: int, again: bool, past: bool) -> SSAValue:
@@ -92,6 +96,13 @@ class ScoreRows:
             b.store(narrow.div(narrow.constant(1.0), total), self.factors, [i])
 
         b.loop(0, rows, row)
+
+    def _ask(self, window: SSAValue, row: Index) -> None:
+        """Ask for a row of what is read later."""
+        type = memref_type(window)
+        line = 8 * CACHE_LINE // bits_of(type.element_type)
+        for column in range(0, type.get_shape()[1], line):
+            self.b.prefetch(window, [row, column], near=True)
 
     def _sweep(self, whole: Index, end: Index, reduction: Reduction, body: Body) -> SSAValue:
         """What `body(at, lanes, found, past)` finds in a row; registers from `whole` on may reach past its limit."""
