@@ -30,7 +30,7 @@ GRAPH = (
     "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,widen-halves,"
     "fold-batch-norm,split-conv-transpose,split-conv-depth,group-pixels,channels-last,canonicalize-graph,merge-products,fold-constants,pad-conv,flip-signs,widen-products,recompose-block-weight,split-concat,cse,dce"
 )
-KERNELS = "form-kernels,limit-threads,choose-schedule,pack-weights"
+KERNELS = "split-means,form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
 LOOPS = "check-indices,place-weights,share-threads,lower-kernels"

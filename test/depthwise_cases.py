@@ -8,6 +8,9 @@ from graph_runs import Case, Model
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.contraction import ConvOp
+from mini_infer.dialects.graph.elementwise import MulOp
+from mini_infer.dialects.graph.reduction import ReduceMeanOp
+from mini_infer.dialects.graph.unary import ReluOp, SiluOp
 from mini_infer.dialects.graph.values import shape_of
 
 Pair = tuple[int, int]
@@ -49,6 +52,19 @@ def depthwise(
     """A depthwise convolution of an input; one without padding has no bias either."""
     bias = pads is None or any(pads)
     return lambda m: filtered(m, m.input(*shape), kernel, strides, pads, dilations, bias, each, of)
+
+
+def excited(case: Case, *behind: type[ReluOp] | type[SiluOp]) -> Case:
+    """Pictures times their means."""
+
+    def make(m: Model) -> SSAValue:
+        y = case(m)
+        assert isinstance(y, SSAValue)
+        for kind in behind:
+            y = m(kind(y))
+        return m(MulOp(y, m(ReduceMeanOp(y, (1, 2), keepdims=True))))
+
+    return make
 
 
 CHANNELS = (5, 37, 64)  # a part of a register, several and a part, whole ones

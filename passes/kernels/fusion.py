@@ -10,6 +10,7 @@ A group is a root and ops that ride along:
 - Elementwise ops in front of a contraction's left-hand side join as a prologue where nobody else uses them, and a max
   pool the convolution that alone feeds it.
 - A depthwise convolution joins the one that alone feeds it, and then a pointwise one both, each with its epilogue.
+- The means of the rows of pictures join the depthwise convolution that makes these: a second result.
 - The cast of a weight of narrower elements joins the contraction that alone reads it.
 - Views (reshape, transpose, slice) in front of a root's operands join where they are strided windows on
   one value and nobody else uses them; a transpose behind it joins where the
@@ -33,8 +34,9 @@ from ...dialects.graph.contraction import ConvOp, MatmulOp
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.host_code import users_in
 from ...dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.reduction import ReduceMeanOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
-from ...dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
+from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
 from ...dialects.graph.windows import MaxPoolOp
 from ..geometry.strided_views import strided_view
 from .forms import form_of
@@ -93,6 +95,7 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
                 group.members.add(pool)
             elif group.ops[0] is op and isinstance(op, ConvOp):
                 _take_convolutions(group, op, rules, order, taken)
+                _take_means(group, rules, order, taken)
             _take_narrow_weight(group, op, rules, taken)
         taken.update(group.ops)
         groups.append(group)
@@ -260,6 +263,19 @@ def _take_convolutions(
         pointwise = _only_convolution(group, taken)
         if pointwise is not None and rules.takes_pointwise(depthwise, pointwise):
             take(pointwise)
+
+
+def _take_means(group: Group, rules: FusionRules, order: dict[Operation, int], taken: set[Operation]) -> None:
+    """Means of the rows of pictures that the group's last convolution makes, which are first to read them."""
+    last = [op for op in group.ops if isinstance(op, ConvOp)][-1]
+    readers = _readers(group.ops[-1])
+    means = min(readers, key=order.__getitem__, default=None)
+    if not isinstance(means, ReduceMeanOp) or means in taken or len(readers) == 1 or not rules.makes_means(last):
+        return
+    same = element_type_of_value(means.x) == element_type_of_value(last.result)
+    if same and means.keepdims is not None and ints(means.axes) == (2,) and len(group.results()) == 1:
+        group.ops.append(means)
+        group.members.add(means)
 
 
 def _only_convolution(group: Group, taken: set[Operation]) -> ConvOp | None:

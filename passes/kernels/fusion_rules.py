@@ -55,5 +55,9 @@ class FusionRules(ABC):
         """Whether a convolution that alone reads what follows from `root` is a depthwise one to be done with it."""
 
     @abstractmethod
+    def makes_means(self, root: ConvOp) -> bool:
+        """Whether the means of the rows of pictures that follow from `root` should be made with them."""
+
+    @abstractmethod
     def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
         """Whether one that alone reads what follows from `depthwise` is of single pixels, to be done with both."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from depthwise_cases import Four, Pair, filtered
+from depthwise_cases import Four, Pair, excited, filtered
 from graph_runs import EVERY, THREE, Case, Model, Target, build, check, compiled, schedule_of
 from xdsl.ir import SSAValue
 
@@ -121,6 +121,14 @@ def test_sums_have_the_same_order(target: Target) -> None:
     assert len(whole.calls) == len(cases) < len(parts.calls)
     for one, other in zip(*(plan.create_execution_context().run(m.inputs) for plan in (whole, parts)), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("target", [Target(512, 1, L2), Target(128, 3, L2)], ids=str)
+def test_means_of_pictures(target: Target) -> None:
+    """Those of rows are made with a depthwise convolution that is the last."""
+    (run,) = check([excited(chain((2, 20, 20, 4), 24)), excited(chain((1, 21, 19, 4), 37, strides=(2, 2)))], target)
+    assert run.schedules == ["bands", "rows", "map"] * 2
+    assert run.names[0] == "conv_reduce_mean_0"
 
 
 def test_bands_get_shorter_for_threads() -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from depthwise_cases import BORDERS, KERNELS, SHAPES, depthwise, filtered
+from depthwise_cases import BORDERS, KERNELS, SHAPES, depthwise, excited, filtered
 from graph_runs import EVERY, Case, Model, Target, build, check, schedule_of, spread
 from xdsl.ir import SSAValue
 
@@ -14,7 +14,7 @@ from mini_infer.dialects.graph.contraction import ConvOp
 from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.movement import ConcatOp, SliceOp
 from mini_infer.dialects.graph.reduction import ReduceSumOp, SoftmaxOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp
+from mini_infer.dialects.graph.unary import ExpOp, ReluOp, SiluOp
 from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
@@ -158,6 +158,27 @@ def test_residuals_in_place() -> None:
         (run,) = check([case], Target())
         (call,) = [call for call in run.calls() if call.callee.string_value() == "conv_add_0"]
         assert (call.outs[0] in call.ins) == in_place
+
+
+# Tiles of several rows and of one, epilogues in registers and behind tiles, lanes that are left over, borders only, and
+# pictures of several widths whose tiles run the same code.
+EXCITED = [
+    excited(depthwise((2, 9, 15, 37), (3, 3)), ReluOp),
+    excited(depthwise((1, 10, 29, 37), (3, 3)), ReluOp),
+    excited(depthwise((1, 12, 21, 16), (5, 5), (2, 2)), SiluOp),
+    excited(depthwise((1, 12, 9, 16), (5, 5), (2, 2)), SiluOp),
+    excited(depthwise((2, 6, 14, 20), (3, 3), (2, 1)), SiluOp),
+    excited(depthwise((1, 5, 4, 7), (3, 3), each=2)),
+    excited(depthwise((1, 3, 2, 5 * 16), (3, 3))),
+    excited(depthwise((1, 8, 9, 5), (3, 3), pads=(5, 5, 5, 5))),
+]
+
+
+@pytest.mark.parametrize("target", [Target(512), Target(256, 2), Target(128, 5)], ids=str)
+def test_means_of_pictures(target: Target) -> None:
+    """Those of rows are made with them."""
+    (run,) = check(EXCITED, target)
+    assert [name.rpartition("_")[0] for name in run.names] == ["conv_reduce_mean", "reduce_mean", "mul"] * len(EXCITED)
 
 
 @pytest.mark.parametrize("each", [5, 7, 16, 17])

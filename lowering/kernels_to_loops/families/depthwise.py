@@ -12,13 +12,16 @@ filter row by row, in a loop over those rows that lie inside the picture: one co
 picture whose height is known at run time only has such tiles above and below those of several rows. Bytes are widened
 to 32 bits as they are loaded. Where a channel has several filters, a pixel's lanes are repeated as they are loaded;
 where the filters of whole channels do not fill a register, its last lanes stay empty.
+
+Where the means of rows are a result too, each tile adds what its pixels are worth to those of its rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import reduce
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
@@ -73,6 +76,14 @@ class _Pixels:
 
 
 @dataclass(frozen=True)
+class _Means:
+    """The means of rows of pixels, and the share that a pixel has in one."""
+
+    rows: _Pixels
+    share: SSAValue
+
+
+@dataclass(frozen=True)
 class _Told:
     """What a patch's function is told of the tiles that it does: where the first is, and how many follow it."""
 
@@ -81,6 +92,7 @@ class _Told:
     operand: tuple[_Pixels | None, ...]  # None: the result's own bytes
     filter: SSAValue
     bias: SSAValue | None
+    means: _Means | None
     first: Index  # of the registers of filters
     last: Index
     filters: Index
@@ -136,6 +148,7 @@ class DepthwiseRows:
         else:
             self.rows = tile_classes(k.b, g.out_height, options.tile_rows, *filter_rows)
         self.columns = tile_classes(k.b, g.out_width, options.tile_columns, kw, sw, pw, dw, g.width)
+        self.means = None if form.means is None else k.results[1]
         self.weight = argument_buffer(k, form.rhs)
         self.bias = None if form.bias is None else argument_buffer(k, form.bias)
         self.operands = {value: argument_buffer(k, value) for value in self.epilogue.operands}
@@ -168,6 +181,9 @@ class DepthwiseRows:
         b = self.b
 
         def tiles(rows: TileClass) -> None:
+            if self.means is not None:
+                y = self._first_row(rows, row)
+                b.loop(y, b.add(y, rows.rows), lambda y, _: self._clear(image, y, low, high))
             for columns in self.columns:
                 patch = Patch(rows, columns, self.loops and rows.rows == 1)
 
@@ -183,7 +199,7 @@ class DepthwiseRows:
 
     def _call(self, patch: Patch, image: Index, row: Index, low: Index, high: Index) -> None:
         b, g = self.b, self.g
-        y = b.add(b.mul(b.sub(row, patch.rows.first), patch.rows.rows), patch.rows.start)
+        y = self._first_row(patch.rows, row)
         x = patch.columns.start
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
@@ -196,6 +212,7 @@ class DepthwiseRows:
             ),
             filter=b.place(self.weight, 0),
             bias=None if self.bias is None else b.place(self.bias, 0),
+            means=self._means(image, y),
             first=b.index(low),
             last=b.index(high),
             filters=b.index(g.filters),
@@ -214,6 +231,30 @@ class DepthwiseRows:
         key = (patch.key, g.kernel, g.stride, g.dilation, lanes, self.padding, self.epilogue.key)
         stem = f"patch_{patch.rows.rows}x{patch.columns.rows}{self.epilogue.stem}"
         self.k.common.call(b, stem, key, told, write)
+
+    def _first_row(self, rows: TileClass, row: Index) -> Index:
+        """The first row of pixels of row `row` of tiles, which is of a class."""
+        b = self.b
+        return b.add(b.mul(b.sub(row, rows.first), rows.rows), rows.start)
+
+    def _means(self, image: Index, y: Index) -> _Means | None:
+        """Those of an image's rows from y on."""
+        if self.means is None:
+            return None
+        return _Means(self._pixels(self.means, [image, y, 0]), self.b.constant(1 / self.g.out_width, self.sums))
+
+    def _clear(self, image: Index, y: Index, low: Index, high: Index) -> None:
+        """The means of row y of an image, of the registers of filters from `low` to before `high`, are 0."""
+        b, panel, filters = self.b, self.panel, self.g.filters
+        assert self.means is not None
+        means, zero = self.means, Arithmetic(b, VectorType(self.sums, [self.lanes])).constant(0)
+
+        def clear(block: Index, _: Sequence[SSAValue]) -> None:
+            channel = b.mul(block, panel)
+            valid = panel if self.whole else b.min(b.sub(filters, channel), panel)
+            b.vstore(zero, means, [image, y, 0, channel], valid)
+
+        b.loop(low, high, clear)
 
     def _filter_rows(self, y: Index) -> tuple[SSAValue, SSAValue]:
         """[first, last): rows of the filter that lie inside the picture for the output row y."""
@@ -270,6 +311,8 @@ class _Patch:
         ]
         self.windows = {value: self.out if each is told.out else window(each, x, *size) for value, each in pairs}
         self.kinds = {value: each.kind for value, each in pairs}
+        self.means = None if told.means is None else window(told.means.rows, 0, patch.rows.rows, 1)
+        self.share = None if told.means is None else b.splat(told.means.share, of.lanes)
 
     def write(self, block: Index) -> None:
         """One register of filters."""
@@ -300,12 +343,13 @@ class _Patch:
 
         element = memref_type(out).element_type
 
-        def store(value: SSAValue, y: Index, x: Index) -> None:
-            b.vstore(stored(b, emit(value, y, x), element), out, [y, x, channel], valid)
+        def store(value: SSAValue, y: Index, x: Index) -> SSAValue:
+            result = emit(value, y, x)
+            b.vstore(stored(b, result, element), out, [y, x, channel], valid)
+            return result
 
         if self.epilogue.inline:
-            for (y, x), value in sums.items():
-                store(value, y, x)
+            self._add_to_means(channel, valid, {place: store(value, *place) for place, value in sums.items()})
             return
         # Sums wait for the second pass where the result goes, unless they are of another type.
         size = [patch.rows.rows, patch.columns.rows]
@@ -317,6 +361,19 @@ class _Patch:
             store(b.vload(there, [*position, at], lanes, valid), *position)
 
         b.nest(size, second_pass)
+        if self.means is not None:
+            positions = [(y, x) for y in range(patch.rows.rows) for x in range(patch.columns.rows)]
+            self._add_to_means(channel, valid, {at: b.vload(out, [*at, channel], lanes, valid) for at in positions})
+
+    def _add_to_means(self, channel: Index, valid: Index, results: Mapping[tuple[int, int], SSAValue]) -> None:
+        """What the tile's pixels are worth, to the means of their rows."""
+        b = self.b
+        if self.means is None or self.share is None:
+            return
+        for y in range(self.patch.rows.rows):
+            total = reduce(self.m.add, [results[y, x] for x in range(self.patch.columns.rows)])
+            mean = b.vload(self.means, [y, 0, channel], self.lanes, valid)
+            b.vstore(b.fma(total, self.share, mean), self.means, [y, 0, channel], valid)
 
     def _sums(self, block: Index, valid: Index, start: SSAValue) -> dict[tuple[int, int], SSAValue]:
         """The tile's sums, each input pixel loaded once."""

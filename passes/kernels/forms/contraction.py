@@ -1,8 +1,8 @@
 """The shape of a contraction kernel's body: a matrix product or a channels-last convolution with what is fused to it.
 
 The body is, in order: views of the operands, elementwise ops that make the left-hand side, an unpack of a packed
-weight and a cast of it, the root, elementwise ops of the root's shape, and perhaps a max pool. choose-schedule,
-pack-weights and the code generator read kernels through this one form.
+weight and a cast of it, the root, elementwise ops of the root's shape, and perhaps a max pool or means of rows.
+choose-schedule, pack-weights and the code generator read kernels through this one form.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ....dialects.graph.base import ElementwiseOp, describe
 from ....dialects.graph.block_weight import BlockWeightOp
 from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.conversion import CastOp
+from ....dialects.graph.reduction import ReduceMeanOp
 from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
 from ....dialects.graph.unpack import UnpackOp
 from ....dialects.graph.values import ints, shape_of
@@ -26,11 +27,12 @@ from ....dialects.graph.windows import MaxPoolOp
 @dataclass(frozen=True)
 class ContractionForm:
     """A kernel's root and what surrounds it: elementwise ops in front of the left-hand side and behind the sums, and a
-    pool at the end.
+    pool or means at the end.
 
     `rhs` is the convolution's weight or the right-hand side, perhaps a view; where `unpack` is not None, the kernel
     argument that holds its panels. Its elements may be narrower than the root's, for which the body casts them. `bias`
-    is the convolution's bias. `blocks` makes the right-hand side of few bits, a panel at a time.
+    is the convolution's bias. `blocks` makes the right-hand side of few bits, a panel at a time. `means` are those of
+    the rows of pixels of `stored`, which is a result as well.
     """
 
     root: MatmulOp | ConvOp
@@ -42,6 +44,7 @@ class ContractionForm:
     epilogue: tuple[Operation, ...]
     pool: MaxPoolOp | None
     blocks: BlockWeightOp | None = None
+    means: ReduceMeanOp | None = None
 
     @property
     def stored(self) -> SSAValue:
@@ -67,6 +70,7 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
     if cast is not None:
         weight = cast.operands[0]
     prologue = tuple(op for op in before if isinstance(op, ElementwiseOp) and op is not cast)
+    means = after.pop() if after and isinstance(after[-1], ReduceMeanOp) else None
     pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
     epilogue = tuple(op for op in after if not isinstance(op, ConstantOp))
     for op in epilogue:
@@ -77,8 +81,9 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
     bias = root.bias if isinstance(root, ConvOp) else None
     rhs = unpack.packed if unpack is not None else weight
     pooled = pool if isinstance(pool, MaxPoolOp) else None
+    means = means if isinstance(means, ReduceMeanOp) else None
     blocks = rhs.owner if isinstance(rhs.owner, BlockWeightOp) and rhs.owner.parent is root.parent else None
-    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks)
+    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks, means)
 
 
 @dataclass(frozen=True)

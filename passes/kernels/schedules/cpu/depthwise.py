@@ -27,6 +27,7 @@ from .....dialects.graph.packing import DepthwisePacking
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.symbolic.sizes import is_fixed
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
@@ -126,7 +127,7 @@ class Depthwise(Schedule[CpuAttr]):
         return InterfaceAttr.of(
             strided_operands=[operand for operand in plain if operand != packed],
             strided_results=[0],
-            inplace=same_place_pairs(kernel) if self.inline else [],
+            inplace=same_place_pairs(kernel) if self.inline and form.means is None else [],
             packed={packed: DepthwisePacking(Group.of(geometry(kernel)).panel(self.lanes))},
         )
 
@@ -139,6 +140,14 @@ def fits(root: Operation) -> bool:
     if element_type_of_value(root.result) not in ((f32, i32) if channels == 1 else (f32,)):
         return False
     return shape_of(root.weight)[-1] * channels <= MOST_COLUMNS
+
+
+def makes_means(root: ConvOp) -> bool:
+    """Whether there is code for the means of rows of its pictures, and no other schedule might be taken for it."""
+    if not fits(root) or len(shape_of(root.result)) != 4 or element_type_of_value(root.result) != f32:
+        return False
+    g = conv_geometry(root)
+    return g.groups == g.channels and is_fixed(g.out_width) and g.out_width > 1
 
 
 def geometry(kernel: KernelOp) -> ConvGeometry:

@@ -88,6 +88,10 @@ class CpuFusionRules(FusionRules):
         return bands.takes_depthwise(root, depthwise, self._l2)
 
     @override
+    def makes_means(self, root: ConvOp) -> bool:
+        return depthwise.makes_means(root)
+
+    @override
     def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
         return bands.takes_pointwise(pointwise, self._l2)
 

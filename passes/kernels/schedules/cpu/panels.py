@@ -110,7 +110,7 @@ class Panels(Schedule[CpuAttr]):
     @classmethod
     def of_form(cls, kernel: KernelOp, form: ContractionForm, target: CpuAttr) -> Self | None:
         """The same for one contraction of a kernel, None where there is no code for it."""
-        if not fits(form.root):
+        if not fits(form.root) or form.means is not None:
             return None
         size = item_bytes(form.root.results[0])
         lanes = target.lanes(8 * size)

@@ -96,7 +96,7 @@ class Winograd(Schedule[CpuAttr]):
     def candidates(cls, kernel: KernelOp, target: CpuAttr) -> Iterator[Self]:
         """Tiles of 4 and of 2, in nearly equal blocks."""
         form = contraction_form(kernel)
-        if not fits(form.root) or form.prologue or form.blocks is not None:
+        if not fits(form.root) or form.prologue or form.blocks is not None or form.means is not None:
             return
         if form.pool is not None and not pools(form.pool):
             return

@@ -90,7 +90,7 @@ def code_for(kernel: KernelOp) -> tuple[ContractionForm, ConvOp] | None:
     """The form and the root of a kernel that there is code for."""
     form = contraction_form(kernel)
     root = form.root
-    if not isinstance(root, ConvOp) or root.layout.data != "NHWC" or form.prologue or form.pool is not None:
+    if not isinstance(root, ConvOp) or root.layout.data != "NHWC" or form.prologue or form.pool or form.means:
         return None
     x, weight = shape_of(root.x), shape_of(root.weight)
     plain = form.rhs in kernel.arguments and isinstance(element_type_of_value(root.x), AnyFloat)

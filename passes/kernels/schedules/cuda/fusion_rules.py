@@ -53,5 +53,9 @@ class CudaFusionRules(FusionRules):
         return False  # so would the pixels between two blocks
 
     @override
+    def makes_means(self, root: ConvOp) -> bool:
+        return False  # two kernels would be launched for the means of pictures instead of one
+
+    @override
     def takes_pointwise(self, depthwise: ConvOp, pointwise: ConvOp) -> bool:
         return False
