@@ -20,7 +20,7 @@ from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.elementwise import AddOp, MinOp, MulOp, SubOp
 from mini_infer.dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from mini_infer.dialects.graph.linear_attention import LinearAttentionOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
 from mini_infer.dialects.graph.recurrence import LstmOp
 from mini_infer.dialects.graph.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
@@ -77,6 +77,16 @@ def product(
 ) -> SSAValue:
     rhs = (m.weight if weight else m.input)(depth, columns, dtype=np.float64)
     return m(MatmulOp(lhs or m.input(rows, depth, dtype=np.float64), rhs))
+
+
+def gated(
+    m: Model, rows: int, columns: int, gate: type[ReluOp] | type[ExpOp] = ReluOp, depth: int = 3, relu: bool = False
+) -> SSAValue:
+    """Halves of a product, one of which is the other's factor."""
+    x = m.input(rows, depth, dtype=np.float64)
+    both = product(m, rows, 2 * columns, lhs=m(ReluOp(x)) if relu else x, depth=depth)
+    halves = [m(SliceOp(both, (0, start), (rows, start + columns))) for start in (columns, 0)]
+    return m(MulOp(m(gate(halves[0])), halves[1]))
 
 
 def conv(m: Model, shape: tuple[int, ...], filters: int, kernel: int, groups: int = 1, **window: Any) -> SSAValue:
@@ -154,6 +164,10 @@ CASES: dict[str, dict[str, Sized]] = {
             lambda m, n: m(MatmulOp(m.input(2, n, 3, dtype=np.float64), m.input(2, 3, 5, dtype=np.float64)))
         ),
         "prologue": behind(lambda m, n: product(m, n, 5, lhs=m(ReluOp(m.input(n, 3, dtype=np.float64))))),
+        "gates": behind(lambda m, n: gated(m, 5, n)),
+        "gates of one row": behind(lambda m, n: gated(m, 1, n, ExpOp)),
+        "gates, rows": behind(lambda m, n: gated(m, n, 3, ExpOp)),
+        "gates, prologue": behind(lambda m, n: gated(m, 5, n, ExpOp, relu=True)),
         "pixels": behind(lambda m, n: conv(m, (2, 2, n, 3), 5, 1)),
         "windows": behind(lambda m, n: conv(m, (1, 3, n, 2), 5, 3)),
         "filters": behind(lambda m, n: conv(m, (1, 2, 5, 2), n, 3, strides=(1, 2))),
@@ -165,6 +179,7 @@ CASES: dict[str, dict[str, Sized]] = {
     "blocked_panels": {
         "rows": behind(lambda m, n: product(m, 3 * n + 3, 5, depth=1100)),
         "columns": behind(lambda m, n: product(m, 7, 2 * n, depth=513)),
+        "gates": behind(lambda m, n: gated(m, 7, n, depth=513)),
         "pixels": behind(lambda m, n: conv(m, (2, 2, n + 1, 1600), 18, 1)),
         "groups": behind(lambda m, n: conv(m, (1, 3, n + 1, 1200), 10, 1, groups=2)),
     },

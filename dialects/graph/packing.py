@@ -118,6 +118,53 @@ class PanelPacking(ColumnPacking):
 
 
 @dataclass(frozen=True)
+class PairedPanelPacking(PanelPacking):
+    """The same of matrices [..., K, 2 N], where a panel has nr / 2 columns of each half: [..., ceil(2 N / nr), K, nr].
+
+    What is done to columns j and N + j finds both in one panel.
+    """
+
+    kind = "paired_panels"
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        columns = self._turned(shape)[-1]
+        require(columns % 2 == 0 and self.nr % 2 == 0, f"{columns} columns have no halves for panels of {self.nr}")
+        return super().packed_shape(shape)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
+        columns, half = np.swapaxes(weight, -1, -2) if self.transposed else weight, self.nr // 2
+        for number, each in enumerate(np.split(columns, 2, axis=-1)):
+            packed[..., number * half : (number + 1) * half] = _columns_to_panels(each, weight.ndim - 2, half, None)
+        return packed
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        columns = self._turned(shape)[-1] // 2
+        plain = np.concatenate([_panels_to_columns(each, columns) for each in np.split(packed, 2, axis=-1)], axis=-1)
+        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps, half = Steps(value), self.nr // 2
+        steps.transpose(self._turned(range(len(steps.shape))))
+        *leading, depth, columns = steps.shape
+        panels, rank = -(-columns // self.nr), len(leading)
+        steps.reshape((*leading, depth, 2, columns // 2))
+        steps.pad_last(panels * half - columns // 2)
+        steps.reshape((*leading, depth, 2, panels, half))
+        steps.transpose((*range(rank), rank + 2, rank, rank + 1, rank + 3))
+        steps.reshape((*leading, panels, depth, self.nr))
+        return steps.ops
+
+    @override
+    def rows(self, shape: Sequence[int]) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
 class ConvPacking(ColumnPacking):
     """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], channels last in k."""
 

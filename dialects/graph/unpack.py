@@ -17,6 +17,7 @@ from .packing import (
     DepthwisePacking,
     FilterPacking,
     Packing,
+    PairedPanelPacking,
     PanelPacking,
 )
 from .values import (
@@ -36,6 +37,7 @@ PACKINGS: dict[str, type[Packing]] = {
     each.kind: each
     for each in (
         PanelPacking,
+        PairedPanelPacking,
         ConvPacking,
         DepthwisePacking,
         FilterPacking,
@@ -51,8 +53,9 @@ PACKINGS: dict[str, type[Packing]] = {
 class UnpackOp(GraphOp):
     """The plain weight that a packed one means.
 
-    "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "conv_panels": [g,
-    ceil(Cout / g / nr), kernel * Cin / g, nr] -> [Cout, Cin / g, kernel...]; "byte_panels" and "byte_conv_panels":
+    "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "paired_panels": the
+    same, where each panel has nr / 2 columns of each half; "conv_panels": [g, ceil(Cout / g / nr), kernel * Cin / g,
+    nr] -> [Cout, Cin / g, kernel...]; "byte_panels" and "byte_conv_panels":
     the same with the depth made up to whole groups, in which a column's bytes lie side by side; "depthwise":
     [ceil(Cout / nr), Cin / g * kernel, nr] -> [Cout, Cin / g, kernel...]; "filters": [g, kernel * Cin / g, Cout /
     g], or with the last two `transposed`, -> [Cout, Cin / g, kernel...]; "winograd": [chunks, coordinates, panels,

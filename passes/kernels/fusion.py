@@ -6,6 +6,7 @@ A group is a root and ops that ride along:
 - Elementwise users join as an epilogue while the group keeps one value that is used outside and the shape stays the
   root's. Every other operand is computed before the last op of the group, where the kernel is called, and nothing
   in between uses a value of the group: so `main` stays acyclic, and nothing is computed twice.
+- So do those of the halves of a product's columns, where nothing else is read of it.
 - So do, behind a contraction, elementwise ops that make another operand for the group alone from narrower elements.
 - Elementwise ops in front of a contraction's left-hand side join as a prologue where nobody else uses them, and a max
   pool the convolution that alone feeds it.
@@ -38,6 +39,7 @@ from ...dialects.graph.reduction import ReduceMeanOp
 from ...dialects.graph.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
 from ...dialects.graph.windows import MaxPoolOp
+from ..geometry.halves import halves_of
 from ..geometry.strided_views import strided_view
 from .forms import form_of
 from .fusion_rules import FusionRules, weight_of
@@ -86,6 +88,8 @@ def form_groups(block: Block, rules: FusionRules | None) -> list[Group]:
                 _take_views(group, op, taken)
             if rules.takes_epilogue(op):
                 _take_epilogue(group, op, order, taken)
+            if group.ops[-1] is op and isinstance(op, MatmulOp) and rules.takes_halves(op):
+                _take_halves(group, op, order, taken)
             if rules.writes_transposed(op):
                 _take_output_view(group, taken)
             if group.ops[0] is op and rules.takes_prologue(op):
@@ -137,17 +141,37 @@ def _take_views(group: Group, root: Operation, taken: set[Operation]) -> None:
 
 def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], taken: set[Operation]) -> None:
     """Elementwise users of the root's shape, as long as one value leaves the group."""
-    if len(root.results) != 1:
+    if len(root.results) == 1:
+        _take_elementwise(group, root, [root], order, taken)
+
+
+def _take_halves(group: Group, root: MatmulOp, order: dict[Operation, int], taken: set[Operation]) -> None:
+    """Elementwise ops that make one value of the two halves of a product's columns, which nobody else reads."""
+    halves = _users(root, group, order)
+    if len(halves) != 2 or not halves_of(root.result, halves) or taken.intersection(halves):
         return
-    shape = shape_of(root.results[0])
+    size = len(group.ops)
+    group.ops += halves
+    group.members.update(halves)
+    _take_elementwise(group, root, halves, order, taken)
+    if group.ops[size:] == halves:
+        group.members.difference_update(halves)
+        del group.ops[size:]
+
+
+def _take_elementwise(
+    group: Group, root: Operation, read: Sequence[Operation], order: dict[Operation, int], taken: set[Operation]
+) -> None:
+    """Elementwise users of what ops that are `read` make, in its shape, as long as one value leaves the group."""
+    shape = shape_of(read[0].results[0])
     best = len(group.ops)
-    frontier = _users(root, group, order)
-    leaving = set(root.results)  # values of the group that are used outside of it
+    frontier = sorted({user for op in read for user in _users(op, group, order)}, key=order.__getitem__)
+    leaving = {op.results[0] for op in read}  # values of the group that are used outside of it
     while frontier and len(group.ops) < min(best + LONGEST_CHAIN, MOST_OPS):
         op = frontier[0]
         if not isinstance(op, ElementwiseOp) or op in taken or shape_of(op.results[0]) != shape:
             break
-        beside = _widened_beside(group, op, root, taken)
+        beside = _widened_beside(group, op, root, shape, taken)
         group.ops += [*beside, op]
         group.members.update((*beside, op))
         leaving = {value for value in (*leaving, *op.results) if group.is_used_outside(value)}
@@ -159,7 +183,9 @@ def _take_epilogue(group: Group, root: Operation, order: dict[Operation, int], t
     del group.ops[best:]
 
 
-def _widened_beside(group: Group, op: Operation, root: Operation, taken: set[Operation]) -> list[Operation]:
+def _widened_beside(
+    group: Group, op: Operation, root: Operation, shape: tuple[int, ...], taken: set[Operation]
+) -> list[Operation]:
     """Elementwise ops, in order, that make other operands of `op` for the group alone from narrower elements.
 
     Made by themselves they would be written and read again as wide as they are needed only for a moment.
@@ -176,7 +202,7 @@ def _widened_beside(group: Group, op: Operation, root: Operation, taken: set[Ope
             and owner not in taken
             and owner not in group.members
             and value.has_one_use()
-            and shape_of(owner.operands[0]) == shape_of(value) == shape_of(root.results[0])
+            and shape_of(owner.operands[0]) == shape_of(value) == shape
             and len(chain) < LONGEST_CHAIN
         ):
             chain.append(owner)

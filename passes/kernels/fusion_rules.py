@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.graph.block_weight import BlockWeightOp
-from ...dialects.graph.contraction import ConvOp
+from ...dialects.graph.contraction import ConvOp, MatmulOp
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.structure import WeightOp
 from ...dialects.graph.windows import MaxPoolOp
@@ -41,6 +41,10 @@ class FusionRules(ABC):
     @abstractmethod
     def takes_epilogue(self, root: Operation) -> bool:
         """Whether elementwise ops behind `root` can be done with it."""
+
+    @abstractmethod
+    def takes_halves(self, root: MatmulOp) -> bool:
+        """Whether elementwise ops that join the two halves of `root`'s columns can be done with it."""
 
     @abstractmethod
     def takes_prologue(self, root: Operation) -> bool:

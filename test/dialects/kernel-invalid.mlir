@@ -112,7 +112,7 @@ graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #ker
 
 // -----
 
-// expected-error @below {{there is no packing 'magic'; there are panels, conv_panels, depthwise}}
+// expected-error @below {{there is no packing 'magic'; there are panels, paired_panels, conv_panels, depthwise}}
 graph.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> attributes {interface = #kernel.interface<packed = [0 : #kernel.packing<"magic", {nr = 8}>]>} {
   graph.yield %x : tensor<4xf32>
 }

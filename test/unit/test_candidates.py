@@ -15,7 +15,17 @@ from mini_infer.dialects.kernel_attributes import FormAttr, InterfaceAttr
 from mini_infer.passes.kernels.schedules import schedules_for
 
 WAYS = tuple(schedules_for("cpu", "contraction"))
-PACKED = ("columns", "rows", "one row", "pixels", "windows", "filters", "groups")  # cases with weights alone
+PACKED = (
+    "columns",
+    "rows",
+    "one row",
+    "gates",
+    "gates, rows",
+    "pixels",
+    "windows",
+    "filters",
+    "groups",
+)  # cases with weights alone
 TOLERANCE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-14}
 
 

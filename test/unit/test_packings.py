@@ -14,6 +14,7 @@ from mini_infer.dialects.graph.packing import (
     DepthwisePacking,
     FilterPacking,
     Packing,
+    PairedPanelPacking,
     PanelPacking,
 )
 from mini_infer.dialects.graph.unpack import PACKINGS, UnpackOp
@@ -27,6 +28,9 @@ CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (PanelPacking(8, transposed=True), (7, 5)),
     (PanelPacking(2, transposed=True), (3, 7, 5)),
     (PanelPacking(4), (4, 4)),
+    (PairedPanelPacking(4), (5, 6)),
+    (PairedPanelPacking(4), (2, 5, 8)),
+    (PairedPanelPacking(8, transposed=True), (10, 5)),
     (ConvPacking(4), (6, 3, 2, 5)),
     (ConvPacking(2, groups=3), (6, 2, 3)),
     (DepthwisePacking(4), (9, 1, 3, 2)),

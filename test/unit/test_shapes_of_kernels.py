@@ -100,6 +100,13 @@ def products(b: ModelBuilder) -> Sequence[str]:
     return [z, b.node("MatMul", z, b.node("Transpose", z, perm=[0, 2, 1]))]
 
 
+def gated(b: ModelBuilder) -> Sequence[str]:
+    """Halves of one product, of as many rows as will be seen."""
+    x = b.input("x", ["a", 7])
+    gate, up = b.node("MatMul", x, b.weight(7, 21)), b.node("MatMul", x, b.weight(7, 21))
+    return [b.node("Mul", b.node("Sigmoid", gate), up)]
+
+
 def along_rows(b: ModelBuilder) -> Sequence[str]:
     x = b.input("x", ["a", "b"])
     return [b.node("Softmax", x), b.node("ReduceSum", x, b.ints(1)), b.node("Softmax", x, axis=0)]
@@ -130,6 +137,7 @@ CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
         {"n": (1, 2, 3), "a": (1, 5, 40), "b": (1, 9, 40)},
         [[2, 5, 9], [1, 1, 1], [3, 40, 8], [2, 17, 33], [1, 1, 40]],
     ),
+    (gated, {"a": (1, 5, 40)}, [[5], [1], [40], [2], [33]]),
     (along_rows, {"a": (1, 5, 30), "b": (1, 33, 70)}, [[5, 33], [1, 1], [30, 70], [7, 64], [8, 65], [3, 8]]),
     (moved, PICTURES, SOME_PICTURES[:5]),
     (of_pictures, PICTURES, SOME_PICTURES[:5]),

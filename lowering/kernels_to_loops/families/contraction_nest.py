@@ -114,7 +114,7 @@ def access(
 def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, root: MatmulOp, mr: int) -> Nest:
     """The nest of a matrix product."""
     out_shape = shape_of(root.results[0])
-    rank, columns = len(out_shape), out_shape[-1]
+    rank = len(out_shape)
     view = k.window(form.lhs)
     strides = [0 if size == 1 else stride for size, stride in zip(view.sizes, view.strides, strict=True)]
     depth_axis = -2 if root.transpose_a is not None else -1
@@ -138,7 +138,7 @@ def matmul_nest(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, ro
     return Nest(
         outer=extents([out_shape[axis] for axis in outer]),
         pixels=extents(pixels),
-        columns=Extent(columns),
+        columns=Extent(shape_of(form.stored)[-1]),
         depth=Extent(depth),
         run=Extent(depth),
         taps=1,

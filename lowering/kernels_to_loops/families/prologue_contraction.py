@@ -109,7 +109,7 @@ def _blocks_of(k: KernelInstance, form: ContractionForm, epilogue: FusedOps, pro
     nest = Nest(
         outer=(),
         pixels=extents(pixels),
-        columns=Extent(shape_of(form.root.results[0])[-1]),
+        columns=Extent(shape_of(form.stored)[-1]),
         depth=Extent(depth),
         run=Extent(depth),
         taps=1,

@@ -33,9 +33,10 @@ from .contraction_nest import Access, Nest
 
 @dataclass(frozen=True)
 class Tiling:
-    """A contraction cut into tiles: rows of pixels by panels of `nr` columns, of which the last has `tail`.
+    """A contraction cut into tiles: rows of pixels by panels of `nr` columns.
 
-    A panel has `depth` elements of each column, and `run` of them for each tap: whole steps.
+    A panel has `depth` elements of each column, and `run` of them for each tap: whole steps. A tile stores `columns`
+    of them, half as many as there are where the epilogue joins those of two halves; the last panel's stores `tail`.
     """
 
     nest: Nest
@@ -46,6 +47,7 @@ class Tiling:
     panels: Index
     tail: Index
     nr: int
+    columns: int
     lanes: int  # of a vector register
     chains: int
     parts: Parts
@@ -57,8 +59,9 @@ class Tiling:
         """The panels that the kernel's schedule asks for."""
         options = k.schedule_as(Panels)
         nr = options.nr
+        columns = nr // 2 if form.halves else nr
         assert isinstance(nest.columns, int) and isinstance(nest.run, int) and isinstance(nest.depth, int)
-        panels = -(-nest.columns // nr)
+        panels = -(-nest.columns // columns)
         step = _step_of(form)
         run = -(-nest.run // step.depth) * step.depth
         chains = chains_of(_rows(form), nest.run)
@@ -72,8 +75,9 @@ class Tiling:
             Extent(nest.depth // nest.run * run),
             pinned(nest.run % step.depth),
             Extent(panels),
-            nest.columns - (panels - 1) * nr,
+            nest.columns - (panels - 1) * columns,
             nr,
+            columns,
             options.lanes,
             chains,
             parts,
@@ -128,7 +132,7 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Width:
-    """`valid` of the `lanes` columns of a tile exist; 0: as many as the last panel has, which is known at run time."""
+    """`valid` columns of a tile of `lanes` are stored; 0: as many as the last panel has, which is known at run time."""
 
     lanes: int
     valid: int
@@ -158,24 +162,24 @@ class TileCalls:
     def by_width(self, panel: Index, body: Callable[[_Width], None]) -> None:
         """Run `body` with the number of columns that the panel really has: fewer in the last one."""
         b, tiling = self.b, self.tiling
-        nr, tail, lanes = tiling.nr, tiling.tail, tiling.lanes
+        nr, tail, lanes, columns = tiling.nr, tiling.tail, tiling.lanes, tiling.columns
         if isinstance(tail, int) and is_fixed(tail):
-            last = _Width(-(-tail // lanes) * lanes, tail)
-            if tail == nr or tiling.panels == 1:
+            last = _Width(-(-tail // lanes) * lanes if columns == nr else nr, tail)
+            if tail == columns or tiling.panels == 1:
                 body(last)
             else:
                 is_last = b.compare("eq", panel, b.sub(tiling.panels, 1))
-                b.when(is_last, lambda: body(last), lambda: body(_Width(nr, nr)))
+                b.when(is_last, lambda: body(last), lambda: body(_Width(nr, columns)))
             return
 
         def some() -> None:
-            if lanes < nr:
+            if lanes < nr == columns:
                 b.when(b.compare("sle", tail, lanes), lambda: body(_Width(lanes, 0)), lambda: body(_Width(nr, 0)))
             else:
                 body(_Width(nr, 0))
 
         is_last = b.compare("eq", panel, b.sub(tiling.panels, 1))
-        b.when(b.conjunction(is_last, b.compare("slt", tail, nr)), some, lambda: body(_Width(nr, nr)))
+        b.when(b.conjunction(is_last, b.compare("slt", tail, columns)), some, lambda: body(_Width(nr, columns)))
 
     def _by_class(
         self, nest: Nest, row: _Row, first: Index, last: Index, width: _Width, part: DepthPart | None
@@ -199,7 +203,7 @@ class TileCalls:
         low, visited, behind = self._filter_rows(nest, site.row)
         a_filter_row = b.mul(rows.dilation, rows.row)
         panel_size = b.mul(b.mul(self.tiling.run, nest.taps), nr)  # of one filter row
-        column = b.mul(site.panel, nr)
+        column = b.mul(site.panel, self.tiling.columns)
 
         def start(access: Access, column: Index) -> Index:
             at = b.linear(site.rhs, access.outer, access.offset)
@@ -244,6 +248,7 @@ class TileCalls:
             rows=shape.rows,
             lanes=width.lanes,
             valid=width.valid,
+            halves=tiling.columns < tiling.nr,
             taps=((0, shape.rows),) if merged else taps,
             result=self.result,
             operands=tuple(self._operand(nest, each) for each in nest.operands),

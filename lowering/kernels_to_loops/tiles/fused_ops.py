@@ -40,7 +40,7 @@ class Epilogue(Protocol):
         ...
 
     def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
-        """The vector to store for `sums`; `load` gives an operand's vector at the same place."""
+        """The vector of `lanes` to store for `sums`; `load` gives an operand's vector at the same place."""
         ...
 
 
@@ -67,7 +67,8 @@ class TimesFactor:
 class FusedOps:
     """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read.
 
-    `inline` says whether an epilogue runs on the sums in registers or in a second pass over the stored tile.
+    `inline` says whether an epilogue runs on the sums in registers or in a second pass over the stored tile. Where it
+    begins with the `halves` of the root's columns, sums are of as many columns of the one as of the other.
     """
 
     root: SSAValue
@@ -75,19 +76,20 @@ class FusedOps:
     ops: tuple[Operation, ...]
     operands: tuple[SSAValue, ...]
     inline: bool
+    halves: tuple[SSAValue, ...] = ()
 
     @property
     def key(self) -> Hashable:
         """Equal where the same code is written, whichever kernel's ops they are."""
-        number: dict[SSAValue, int] = {self.root: -1}
-        number |= {operand: -2 - index for index, operand in enumerate(self.operands)}
+        given = (self.root, *self.halves, *self.operands)
+        number: dict[SSAValue, int] = {value: -1 - index for index, value in enumerate(given)}
         ops: list[Hashable] = []
         for op in self.ops:
             read = [number[value] if value in number else _constant(value) for value in op.operands]
             result = op.results[0]
             ops.append((op.name, *read, *op.properties.items(), element_type_of_value(result)))
             number[result] = len(number)
-        return (*ops, number[self.result], element_type_of_value(self.root), self.inline)
+        return (*ops, number[self.result], element_type_of_value(self.root), self.inline, len(self.halves))
 
     @property
     def stem(self) -> str:
@@ -98,11 +100,13 @@ class FusedOps:
     def of(cls, k: KernelInstance, form: ContractionForm, inline: bool) -> FusedOps:
         """The epilogue of a kernel."""
         operands = arguments_of(k, form.epilogue)
-        return cls(form.root.results[0], form.stored, form.epilogue, operands, inline)
+        return cls(form.root.results[0], form.stored, form.epilogue, operands, inline, form.halves)
 
     def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
         """The vector to store for `sums`, the root's; `load` gives an operand's vector at the same place."""
         known: dict[SSAValue, SSAValue] = {self.root: sums}
+        for index, half in enumerate(self.halves):
+            known[half] = b.shuffle(sums, sums, range(index * lanes, (index + 1) * lanes))
 
         def operand(value: SSAValue) -> SSAValue:
             if value not in known:

@@ -57,7 +57,7 @@ class TileOperand:
 class Tile:
     """The shape of a register tile: everything that its code is written for.
 
-    `taps` are [low, high) rows for each tap of a filter row. `valid` of the `lanes` columns exist; 0: as many
+    `taps` are [low, high) rows for each tap of a filter row. `valid` of the `stored` columns exist; 0: as many
     as the strip is told.
     """
 
@@ -80,6 +80,12 @@ class Tile:
     padding: int = 0  # what pixels outside of the picture hold
     resumes: bool = False  # whether it goes on with sums of an earlier part of the inner sum, which wait in scratch
     waits: bool = False  # whether its own sums wait there for a later part
+    halves: bool = False  # whether the epilogue joins the two halves of the columns
+
+    @property
+    def stored(self) -> int:
+        """Columns that it stores."""
+        return self.lanes // 2 if self.halves else self.lanes
 
     @property
     def read(self) -> int:
@@ -102,9 +108,10 @@ class Tile:
         clip = "_" + "_".join(f"{low}to{high}" for low, high in self.taps) if self.clipped else ""
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
         kind = "bytes" if isinstance(self.step, ByteDot) else "tile"
-        columns = self.valid or f"upto{self.lanes}"
+        columns = self.valid or f"upto{self.stored}"
         part = ("_resuming" if self.resumes else "") + ("_waiting" if self.waits else "")
-        return f"{kind}_{self.rows}x{columns}{taps}{clip}{part}"
+        pairs = "_pairs" if self.halves else ""
+        return f"{kind}_{self.rows}x{columns}{pairs}{taps}{clip}{part}"
 
 
 @dataclass(frozen=True)
@@ -239,7 +246,7 @@ class _TileWriter:
 
     def _window(self, rows: MemoryRows, first: Index, column: Index) -> SSAValue:
         at = self.b.add(self.b.mul(first, rows.stride), column)
-        return self.b.view(rows.place, at, [self.tile.rows, self.tile.lanes], [rows.stride, 1])
+        return self.b.view(rows.place, at, [self.tile.rows, self.tile.stored], [rows.stride, 1])
 
     def write(self) -> None:
         b, tile, strip = self.b, self.tile, self.strip
@@ -264,13 +271,14 @@ class _TileWriter:
             for row in range(tile.rows):
                 store(sums[row], row)
             return
-        # Sums wait for the second pass where the result goes, unless they are of another type.
-        waiting = self.out if tile.step.sums == element else b.alloca(tile.step.sums, [tile.rows, tile.lanes])
+        # Sums wait for the second pass where the result goes, unless they are of another type or twice as many.
+        fit = tile.step.sums == element and not tile.halves
+        waiting, valid = (self.out, self.valid) if fit else (b.alloca(tile.step.sums, [tile.rows, tile.lanes]), None)
         for row in range(tile.rows):
-            b.vstore(sums[row], waiting, [row, 0], self.valid)
+            b.vstore(sums[row], waiting, [row, 0], valid)
 
         def second_pass(row: Index, _: Sequence[SSAValue]) -> None:
-            store(b.vload(waiting, [row, 0], tile.lanes, self.valid), row)
+            store(b.vload(waiting, [row, 0], tile.lanes, valid), row)
 
         b.loop(0, tile.rows, second_pass)
 
@@ -417,7 +425,7 @@ class _TileWriter:
         row = b.div(b.mul(i, self.pace), 1 << _PACE_BITS)
         row = b.add(row, self.tile.rows // _AHEAD)
         for window, line in self.asked.items():
-            for lane in range(0, self.tile.lanes, line):
+            for lane in range(0, self.tile.stored, line):
                 b.prefetch(window, [row, lane], near=True)
 
     def _loop(
@@ -445,7 +453,7 @@ class _TileWriter:
         return b.loop(whole, end, multiply, step=step, carried=parts)
 
     def _load(self, value: SSAValue, row: Index) -> SSAValue:
-        window, lanes = self.windows[value], self.tile.lanes
+        window, lanes = self.windows[value], self.tile.stored
         if not self.operands[value].by_column:
             return self.b.splat(loaded(self.b, self.b.load(window, [row, 0])), lanes)
         return loaded(self.b, self.b.vload(window, [row, 0], lanes, self.valid))
@@ -456,4 +464,4 @@ class _TileWriter:
         def load(value: SSAValue) -> SSAValue:
             return self.fixed[value] if value in self.fixed else self._load(value, row)
 
-        return self.epilogue.emit(self.b, sums, self.tile.lanes, load)
+        return self.epilogue.emit(self.b, sums, self.tile.stored, load)

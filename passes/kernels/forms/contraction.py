@@ -1,8 +1,9 @@
 """The shape of a contraction kernel's body: a matrix product or a channels-last convolution with what is fused to it.
 
 The body is, in order: views of the operands, elementwise ops that make the left-hand side, an unpack of a packed
-weight and a cast of it, the root, elementwise ops of the root's shape, and perhaps a max pool or means of rows.
-choose-schedule, pack-weights and the code generator read kernels through this one form.
+weight and a cast of it, the root, elementwise ops of the root's shape, or slices that are the halves of its columns and
+elementwise ops of their shape, and perhaps a max pool or means of rows. choose-schedule, pack-weights and the code
+generator read kernels through this one form.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
 from ....dialects.graph.unpack import UnpackOp
 from ....dialects.graph.values import ints, shape_of
 from ....dialects.graph.windows import MaxPoolOp
+from ...geometry.halves import halves_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,8 @@ class ContractionForm:
     `rhs` is the convolution's weight or the right-hand side, perhaps a view; where `unpack` is not None, the kernel
     argument that holds its panels. Its elements may be narrower than the root's, for which the body casts them. `bias`
     is the convolution's bias. `blocks` makes the right-hand side of few bits, a panel at a time. `means` are those of
-    the rows of pixels of `stored`, which is a result as well.
+    the rows of pixels of `stored`, which is a result as well. `halves` are those of the root's columns, where the
+    epilogue begins with them: then what is stored has half as many.
     """
 
     root: MatmulOp | ConvOp
@@ -45,6 +48,7 @@ class ContractionForm:
     pool: MaxPoolOp | None
     blocks: BlockWeightOp | None = None
     means: ReduceMeanOp | None = None
+    halves: tuple[SSAValue, ...] = ()
 
     @property
     def stored(self) -> SSAValue:
@@ -72,9 +76,11 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
     prologue = tuple(op for op in before if isinstance(op, ElementwiseOp) and op is not cast)
     means = after.pop() if after and isinstance(after[-1], ReduceMeanOp) else None
     pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
-    epilogue = tuple(op for op in after if not isinstance(op, ConstantOp))
+    halves = halves_of(root.result, after)
+    epilogue = tuple(op for op in after if not isinstance(op, ConstantOp) and op.results[0] not in halves)
+    shape = shape_of(halves[0] if halves else root.results[0])
     for op in epilogue:
-        if not isinstance(op, ElementwiseOp) or shape_of(op.results[0]) != shape_of(root.results[0]):
+        if not isinstance(op, ElementwiseOp) or shape_of(op.results[0]) != shape:
             raise CompileError(f"{describe(op)}: cannot be fused into a contraction")
     unpack = weight.owner if isinstance(weight.owner, UnpackOp) else None
     lhs = root.lhs if isinstance(root, MatmulOp) else root.x
@@ -83,7 +89,7 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
     pooled = pool if isinstance(pool, MaxPoolOp) else None
     means = means if isinstance(means, ReduceMeanOp) else None
     blocks = rhs.owner if isinstance(rhs.owner, BlockWeightOp) and rhs.owner.parent is root.parent else None
-    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks, means)
+    return ContractionForm(root, lhs, rhs, unpack, bias, prologue, epilogue, pooled, blocks, means, halves)
 
 
 @dataclass(frozen=True)

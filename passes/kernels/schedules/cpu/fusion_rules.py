@@ -14,6 +14,7 @@ from .....dialects.graph.base import ElementwiseOp, ReductionOp
 from .....dialects.graph.block_weight import BlockWeightOp
 from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.recurrence import RecurrenceOp
+from .....dialects.graph.structure import WeightOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
 from .....dialects.graph.windows import LrnOp, MaxPoolOp
 from .....dialects.symbolic.sizes import now
@@ -58,6 +59,10 @@ class CpuFusionRules(FusionRules):
                 return not lrn.fits(root)
             case _:
                 return isinstance(root, ReductionOp | ElementwiseOp | RecurrenceOp)
+
+    @override
+    def takes_halves(self, root: MatmulOp) -> bool:
+        return panels.pairs(root) and isinstance(root.rhs.owner, WeightOp)
 
     @override
     def takes_prologue(self, root: Operation) -> bool:

@@ -30,6 +30,7 @@ from .....dialects.graph.packing import (
     BytePanelPacking,
     ConvPacking,
     Packing,
+    PairedPanelPacking,
     PanelPacking,
     whole_groups,
 )
@@ -115,6 +116,8 @@ class Panels(Schedule[CpuAttr]):
         size = item_bytes(form.root.results[0])
         lanes = target.lanes(8 * size)
         nr = 2 * lanes
+        if form.halves and not (pairs(form.root) and packed_operands(kernel, form, nr)):
+            return None
         mr = max(1, (target.registers.data - _beside_sums(form.root, target)) // 2)
         if _row_bytes(form) % CACHE_PAGE == 0:
             mr = min(mr, CACHE_WAYS)
@@ -204,6 +207,13 @@ def fits(root: Operation) -> bool:
     if any(0 in shape_of(value) for value in (*root.operands, *root.results)):
         return False
     return isinstance(root, MatmulOp) or (root.layout.data == "NHWC" and len(shape_of(root.result)) in (3, 4))
+
+
+def pairs(root: Operation) -> bool:
+    """Whether there is code for a product's columns j and N + j in one tile, where its right-hand side is a weight."""
+    if not isinstance(root, MatmulOp) or not fits(root) or isinstance(root.rhs.owner, BlockWeightOp):
+        return False
+    return len(shape_of(root.rhs)) == 2 and element_type_of_value(root.rhs) in (f32, f64)
 
 
 def _line(kernel: KernelOp, form: ContractionForm, nr: int) -> int:
@@ -320,7 +330,7 @@ def packed_operands(kernel: KernelOp, form: ContractionForm, nr: int) -> dict[in
     weights = [kernel.arguments[position] for position in constant_operands(kernel)]
     if len(shape_of(root.rhs)) != 2 or form.rhs not in weights:
         return {}
-    panels = BytePanelPacking if bytes else PanelPacking
+    panels = BytePanelPacking if bytes else PairedPanelPacking if form.halves else PanelPacking
     return {argument_index(kernel, form.rhs): panels(nr, root.transpose_b is not None)}
 
 

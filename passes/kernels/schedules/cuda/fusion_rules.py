@@ -41,6 +41,10 @@ class CudaFusionRules(FusionRules):
         return isinstance(root, MatmulOp | ConvOp | ReductionOp | ElementwiseOp)
 
     @override
+    def takes_halves(self, root: MatmulOp) -> bool:
+        return False  # blocks have columns that lie side by side
+
+    @override
     def takes_prologue(self, root: Operation) -> bool:
         return False  # each element of the left-hand side would be computed by every block that reads it
 

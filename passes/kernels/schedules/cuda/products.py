@@ -45,7 +45,7 @@ def code_for(kernel: KernelOp) -> ContractionForm | None:
     convolutions channels-last of rank 1 or 2."""
     form = contraction_form(kernel)
     root, values = form.root, (*form.root.operands, *form.root.results)
-    if form.prologue or form.pool is not None or len(kernel.terminator.operands) != 1:
+    if form.prologue or form.halves or form.pool is not None or len(kernel.terminator.operands) != 1:
         return None
     if any(0 in shape_of(value) for value in values):
         return None

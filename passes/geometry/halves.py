@@ -1,0 +1,25 @@
+"""A value that is taken apart into the two halves of its last axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.graph.movement import SliceOp
+from ...dialects.graph.values import ints, shape_of
+from ...dialects.symbolic.sizes import is_fixed
+
+
+def halves_of(value: SSAValue, readers: Sequence[Operation]) -> tuple[SSAValue, ...]:
+    """The halves of a value's last axis, in order, where one of its readers takes each; else none."""
+    *rows, columns = shape_of(value) or (0,)
+    if not is_fixed(columns) or columns % 2:
+        return ()
+    found = {
+        (ints(op.starts), ints(op.stops)): op.result
+        for op in readers
+        if isinstance(op, SliceOp) and op.x is value and set(ints(op.steps)) == {1}
+    }
+    windows = [((*[0] * len(rows), first), (*rows, first + columns // 2)) for first in (0, columns // 2)]
+    return tuple(found[window] for window in windows if window in found) if {*windows} <= {*found} else ()

@@ -1,0 +1,102 @@
+// RUN: mini-opt %s -p pair-gates --split-input-file | filecheck %s
+
+// A gate and what it is the factor of are halves of one product. Biases stay where they are.
+// CHECK-LABEL: @gate
+// CHECK:       %[[W:.*]] = graph.concat %{{.*}}, %{{.*}} {axis = 1 : i64} : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x12xf32>
+// CHECK-NEXT:  %[[P:.*]] = graph.matmul %x, %[[W]] : (tensor<2x3x8xf32>, tensor<8x12xf32>) -> tensor<2x3x12xf32>
+// CHECK-NEXT:  %[[G:.*]] = graph.slice %[[P]] {starts = array<i64: 0, 0, 0>, stops = array<i64: 2, 3, 6>
+// CHECK-NEXT:  %[[U:.*]] = graph.slice %[[P]] {starts = array<i64: 0, 0, 6>, stops = array<i64: 2, 3, 12>
+// CHECK:       %[[B:.*]] = graph.add %[[G]]
+// CHECK:       %[[S:.*]] = graph.silu %[[B]]
+// CHECK:       graph.mul %[[S]], %[[U]]
+builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
+  func.func @gate(%x: tensor<2x3x8xf32>) -> tensor<2x3x6xf32> {
+    %wg = graph.weight #graph.blob<"", 0, 192, "a"> : tensor<8x6xf32>
+    %bg = graph.weight #graph.blob<"", 192, 24, "b"> : tensor<6xf32>
+    %g = graph.matmul %x, %wg : (tensor<2x3x8xf32>, tensor<8x6xf32>) -> tensor<2x3x6xf32>
+    %1 = graph.add %g, %bg : (tensor<2x3x6xf32>, tensor<6xf32>) -> tensor<2x3x6xf32>
+    %2 = graph.silu %1 : tensor<2x3x6xf32>
+    %wu = graph.weight #graph.blob<"", 0, 192, "c"> : tensor<8x6xf32>
+    %u = graph.matmul %x, %wu : (tensor<2x3x8xf32>, tensor<8x6xf32>) -> tensor<2x3x6xf32>
+    %y = graph.mul %2, %u : tensor<2x3x6xf32>
+    func.return %y : tensor<2x3x6xf32>
+  }
+}
+
+// -----
+
+// Halves of a product with a bias get theirs each.
+// CHECK-LABEL: @merged
+// CHECK:       %[[P:.*]] = graph.matmul
+// CHECK:       %[[G:.*]] = graph.slice %[[P]] {starts = array<i64: 0, 0>, stops = array<i64: 3, 6>
+// CHECK:       %[[BG:.*]] = graph.slice %b {starts = array<i64: 0>, stops = array<i64: 6>
+// CHECK:       %[[G1:.*]] = graph.add %[[G]], %[[BG]]
+// CHECK:       %[[U:.*]] = graph.slice %[[P]] {starts = array<i64: 0, 6>, stops = array<i64: 3, 12>
+// CHECK:       %[[BU:.*]] = graph.slice %b {starts = array<i64: 6>, stops = array<i64: 12>
+// CHECK:       %[[U1:.*]] = graph.add %[[U]], %[[BU]]
+// CHECK:       %[[S:.*]] = graph.sigmoid %[[G1]]
+// CHECK:       graph.mul %[[S]], %[[U1]]
+builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
+  func.func @merged(%x: tensor<3x8xf32>) -> tensor<3x6xf32> {
+    %w = graph.weight #graph.blob<"", 0, 384, "a"> : tensor<8x12xf32>
+    %b = graph.weight #graph.blob<"", 384, 48, "b"> : tensor<12xf32>
+    %p = graph.matmul %x, %w : (tensor<3x8xf32>, tensor<8x12xf32>) -> tensor<3x12xf32>
+    %1 = graph.add %p, %b : (tensor<3x12xf32>, tensor<12xf32>) -> tensor<3x12xf32>
+    %g = graph.slice %1 {starts = array<i64: 0, 0>, stops = array<i64: 3, 6>, steps = array<i64: 1, 1>} : (tensor<3x12xf32>) -> tensor<3x6xf32>
+    %u = graph.slice %1 {starts = array<i64: 0, 6>, stops = array<i64: 3, 12>, steps = array<i64: 1, 1>} : (tensor<3x12xf32>) -> tensor<3x6xf32>
+    %s = graph.sigmoid %g : tensor<3x6xf32>
+    %y = graph.mul %s, %u : tensor<3x6xf32>
+    func.return %y : tensor<3x6xf32>
+  }
+}
+
+// -----
+
+// A product that somebody else reads, too, has to be stored anyway.
+// CHECK-LABEL: @stored_anyway
+// CHECK-NOT:   graph.slice
+// CHECK:       func.return
+builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
+  func.func @stored_anyway(%x: tensor<3x8xf32>) -> (tensor<3x6xf32>, tensor<3x6xf32>) {
+    %wg = graph.weight #graph.blob<"", 0, 192, "a"> : tensor<8x6xf32>
+    %g = graph.matmul %x, %wg : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %wu = graph.weight #graph.blob<"", 0, 192, "b"> : tensor<8x6xf32>
+    %u = graph.matmul %x, %wu : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %y = graph.mul %g, %u : tensor<3x6xf32>
+    func.return %y, %u : tensor<3x6xf32>, tensor<3x6xf32>
+  }
+}
+
+// -----
+
+// Nor are products of different left-hand sides halves of one, whatever joins them.
+// CHECK-LABEL: @other_sides
+// CHECK-NOT:   graph.slice
+// CHECK:       func.return
+builtin.module attributes {kernel.target = #kernel.cpu<"znver3">} {
+  func.func @other_sides(%x: tensor<3x8xf32>, %z: tensor<3x8xf32>) -> tensor<3x6xf32> {
+    %wg = graph.weight #graph.blob<"", 0, 192, "a"> : tensor<8x6xf32>
+    %g = graph.matmul %x, %wg : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %wu = graph.weight #graph.blob<"", 0, 192, "b"> : tensor<8x6xf32>
+    %u = graph.matmul %z, %wu : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %y = graph.mul %g, %u : tensor<3x6xf32>
+    func.return %y : tensor<3x6xf32>
+  }
+}
+
+// -----
+
+// On a GPU the two stay, one behind the other.
+// CHECK-LABEL: @on_a_gpu
+// CHECK-NOT:   graph.slice
+// CHECK:       func.return
+builtin.module attributes {kernel.target = #kernel.gpu<"sm_90a">} {
+  func.func @on_a_gpu(%x: tensor<3x8xf32>) -> tensor<3x6xf32> {
+    %wg = graph.weight #graph.blob<"", 0, 192, "a"> : tensor<8x6xf32>
+    %g = graph.matmul %x, %wg : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %wu = graph.weight #graph.blob<"", 0, 192, "b"> : tensor<8x6xf32>
+    %u = graph.matmul %x, %wu : (tensor<3x8xf32>, tensor<8x6xf32>) -> tensor<3x6xf32>
+    %y = graph.mul %g, %u : tensor<3x6xf32>
+    func.return %y : tensor<3x6xf32>
+  }
+}
