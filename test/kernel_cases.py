@@ -149,11 +149,12 @@ def affine(m: Model, n: int) -> SSAValue:
     return m(BatchNormOp(m.input(2, 3, n, dtype=np.float64), *rest))
 
 
-CACHES = {"bands": 4096}
+CACHES = {"attention": 65536, "attention_blocks": 512, "bands": 4096}
 """Bytes of the second-level cache for which kernels of a schedule are formed, where it is not the least."""
 
 CASES: dict[str, dict[str, Sized]] = {
     "attention": {"heads": graph(attention)},
+    "attention_blocks": {"heads": graph(attention)},
     "panels": {
         "columns": behind(lambda m, n: product(m, 5, n)),
         "rows": behind(lambda m, n: product(m, n, 5)),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from graph_runs import EVERY, Case, Model, Target, check, spread
+from graph_runs import EVERY, Case, Model, Target, build, check, compiled, execute, spread
 from kernel_runs import kernel_of
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -33,6 +33,7 @@ def attention(
     mask_type: Any = np.float32,
     causal: bool = False,
     softcap: float = 0.0,
+    nan_rows: bool = False,
     dtype: Any = np.float32,
 ) -> Case:
     """[2, heads, rows, depth or width], with (query heads, key heads); the mask is random unless given."""
@@ -43,7 +44,7 @@ def attention(
             given = m.input(*(mask_shape or ()), data=mask, dtype=mask_type)
         q = m.input(2, heads[0], queries, depth, dtype=dtype)
         k, v = m.input(2, heads[1], keys, depth, dtype=dtype), m.input(2, heads[1], keys, width, dtype=dtype)
-        return m(AttentionOp(q, k, v, given, scale=depth**-0.5, softcap=softcap, causal=causal))
+        return m(AttentionOp(q, k, v, given, scale=depth**-0.5, softcap=softcap, causal=causal, nan_rows=nan_rows))
 
     return case
 
@@ -109,17 +110,43 @@ def test_attention_on_every_target(target: Target) -> None:
         check(cases, target)
 
 
+HIDDEN = np.where(np.arange(37) < 33, -np.inf, 0)[None, None, None]  # the first blocks of keys
+BLOCKS = [
+    attention((2, 1), 33, 50, 16, 16, causal=True),
+    attention((2, 2), 17, 40, 33, 21, softcap=0.7),
+    attention((4, 2), 20, 37, 8, 8, mask_shape=(2, 4, 20, 37)),
+    attention((4, 2), 20, 37, 8, 8, mask_shape=(2, 1, 20, 37), mask_type=np.bool_, causal=True),
+    attention((2, 2), 20, 37, 8, 8, mask=HIDDEN.astype(np.float32)),
+    by_tokens((6, 2), 40, 5, causal=True),
+]
+
+
+def test_blocks_of_keys() -> None:
+    """Peaks, sums of weights and sums of weighted values go on from block to block."""
+    for run in check(BLOCKS, Target(512, 1, l2=2048), Target(128, 2, l2=2048)):
+        assert set(run.schedules) == {"attention_blocks"}
+
+
 def test_rows_that_keep_no_key_are_zero() -> None:
     kept = np.random.default_rng(0).random((2, 1, 20, 37)) < 0.5
     kept[0, 0, 3] = False
     kept[1, 0, :, 0] = False  # a causal first row has only this key
     added = np.where(kept, 0, -np.inf).astype(np.float32)
     cases = [attention((2, 2), 20, 37, 8, 8, mask=m, causal=causal) for m in (kept, added) for causal in (False, True)]
-    for run in check(cases, Target(512, 1), Target(128, 5)):
+    for run in check(cases, Target(512, 1), Target(128, 5), Target(128, 1, l2=2048)):
         for name, result in run.results.items():
             assert not result[0, :, 3].any()
             assert not result[1, :, 0].any() or name[5:6] in "02"
             assert result[0, :, 4].any()
+
+
+@pytest.mark.parametrize("l2", [0, 2048])
+def test_rows_that_keep_no_key_are_no_numbers_where_a_softmax_says_so(l2: int) -> None:
+    kept = np.broadcast_to(np.arange(20)[:, None] != 3, (20, 37))
+    m = build([attention((2, 2), 20, 37, 8, 8, mask=kept, nan_rows=True)])
+    (result,) = execute(compiled(m, Target(128, l2=l2))[0], m.inputs).values()
+    assert np.isnan(result[:, :, 3]).all()
+    assert np.isfinite(result[:, :, 4:]).all()
 
 
 def test_double_precision() -> None:
@@ -127,7 +154,7 @@ def test_double_precision() -> None:
         attention((2, 2), 20, 37, 8, 8, causal=True, dtype=np.float64),
         attention((2, 1), 20, 37, 9, 5, mask_shape=(37,), mask_type=np.float64, dtype=np.float64),
     ]
-    check(cases, Target(512, 2), Target(256, 1), bound=1e-14)
+    check(cases, Target(512, 2), Target(256, 1), Target(256, 1, l2=2048), bound=1e-14)
 
 
 def test_what_stands_around() -> None:

@@ -18,7 +18,7 @@ from mini_infer.passes.kernels.schedules import names_of_schedules, schedule_cla
 LARGEST = 17
 FEW = ("bands", "panels", "depthwise", "windows")
 SPREAD = {schedule: (5, 3, 7) if schedule in FEW else (17, 11, 3, 14) for schedule in CASES}
-NEVER_IN_PLACE = {"attention", "bands", "linear_attention", "recurrence", "selection"}
+NEVER_IN_PLACE = {"attention", "attention_blocks", "bands", "linear_attention", "recurrence", "selection"}
 
 
 def test_every_schedule_has_cases_and_code() -> None:

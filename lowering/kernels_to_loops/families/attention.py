@@ -11,8 +11,7 @@ Few queries read keys as they lie, and the heads that share keys are the rows (a
 
 q, k, v are read through strided windows, so the transposes between [tokens, heads * size] and [heads, tokens, size]
 cost nothing; neither does a transpose of the result. Where rows are causal, keys behind the last row of a block are
-left out. Whole rows of scores are kept: an online softmax over blocks of
-keys measured 0-4 % slower up to 1500 keys.
+left out. Whole rows of scores are kept; blocks of keys, for long sequences, are in attention_blocks.py.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from ....passes.kernels.kernel_facts import item_bytes, the_root
 from ....passes.kernels.schedules.cpu.attention import Attention
 from ..instance import KernelInstance
-from ..tiles.fused_ops import FusedOps, TimesFactor
+from ..tiles.fused_ops import Epilogue, FusedOps, TimesFactor
 from ..tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
 from ..tiles.steps import MultiplyAdd
 from ..tiles.sums import chains_of, parts_of
@@ -44,10 +43,12 @@ from .score_rows import ScoreRows
 
 def lower(k: KernelInstance) -> None:
     """Write the kernel's loops."""
-    _Writer(k, the_root(k.kernel, AttentionOp)).write()
+    AttentionWriter(k, the_root(k.kernel, AttentionOp)).write()
 
 
-class _Writer:
+class AttentionWriter:
+    """Writes one kernel's loops, head by head with whole rows of scores."""
+
     def __init__(self, k: KernelInstance, root: AttentionOp) -> None:
         self.k, self.b, self.root = k, k.b, root
         self.sizes: AttentionSizes = attention_sizes(root)
@@ -62,31 +63,54 @@ class _Writer:
         self.out = result_window(k, root)
         self.causal = root.causal is not None
         self.plain = FusedOps(root.result, root.result, (), (), True)
+        self.factor = TileOperand(self.element, in_place=False, by_row=True, by_column=False)
 
     def write(self) -> None:
+        """The loops over heads."""
         b, few, queries = self.b, self.few, self.sizes.queries
         low, high = bounds_of(queries)
         if low > few:
-            self._with_panels()
+            self.with_panels()
         elif high <= few:
             self._few_rows()
         else:
-            b.when(b.compare("sle", queries, few), self._few_rows, self._with_panels)
+            b.when(b.compare("sle", queries, few), self._few_rows, self.with_panels)
 
     def _few_rows(self) -> None:
         few = FewQueries(self.k, self.sizes, self.query, self.key, self.lanes)
         scores, factors = self.k.scratch_part("scores"), self.k.scratch_part("factors")
 
         def product(rows: int, index: Sequence[Index], group: Index) -> None:
-            self._product(rows, 1, index, group, self.sizes.keys, scores, factors)
+            self._result(rows, 1, index, group, self.sizes.keys, scores, factors)
 
         few.write(scores, self._weights_of_row(scores, factors), product)
 
-    def _with_panels(self) -> None:
-        s, b, k = self.sizes, self.b, self.k
-        panels, scores, factors = (k.scratch_part(name) for name in ("keys", "scores", "factors"))
-        pack: list[func.FuncOp] = []
+    def with_panels(self) -> None:
+        """Head by head, keys in panels."""
+        s, b = self.sizes, self.b
+        scores, factors = (self.k.scratch_part(name) for name in ("scores", "factors"))
         softmax: dict[str, func.FuncOp] = {}
+
+        def head(item: Index, batch: Index, index: Index, group: Index, panels: SSAValue) -> None:
+            for block in tile_classes(b, s.queries, self.mr):
+
+                def rows(i: Index, _: Sequence[SSAValue], block: TileClass = block) -> None:
+                    row = b.add(b.mul(i, block.rows), block.start)
+                    at = [batch, index, row]
+                    end = b.min(s.keys, b.add(row, block.rows)) if self.causal else s.keys
+                    self.scores(block, at, end, panels, scores)
+                    self._softmax(softmax, block, at, end, scores, factors, self._ahead(item, row))
+                    self._result(block.rows, 2, at, group, end, scores, factors)
+
+                b.loop(0, block.count, rows)
+
+        self.heads(head)
+
+    def heads(self, body: Callable[[Index, Index, Index, Index, SSAValue], None]) -> None:
+        """`body(item, batch, head, head of keys, panels)` for this thread's heads, whose keys are in the panels."""
+        s, b, k = self.sizes, self.b, self.k
+        panels = k.scratch_part("keys")
+        pack: list[func.FuncOp] = []
 
         def head(item: Index) -> None:
             batch, index = b.delinearize(item, [s.batch, s.heads])
@@ -95,17 +119,7 @@ class _Writer:
             if not pack:
                 pack.append(self._pack_function(keys.type, panels.type))
             k.call_helper(pack[0], [keys, panels])
-            for block in tile_classes(b, s.queries, self.mr):
-
-                def rows(i: Index, _: Sequence[SSAValue], block: TileClass = block) -> None:
-                    row = b.add(b.mul(i, block.rows), block.start)
-                    at = [batch, index, row]
-                    end = b.min(s.keys, b.add(row, block.rows)) if self.causal else s.keys
-                    self._scores(block, at, end, panels, scores)
-                    self._softmax(softmax, block, at, end, scores, factors, self._ahead(item, row))
-                    self._product(block.rows, 2, at, group, end, scores, factors)
-
-                b.loop(0, block.count, rows)
+            body(item, batch, index, group, panels)
 
         k.items(s.batch * s.heads, head)
 
@@ -124,8 +138,16 @@ class _Writer:
             each.at(b, [batch, index, row], [self.mr, size]) for each, index, size in windows if each.strides[3] == 1
         ]
 
-    def _scores(self, block: TileClass, index: Sequence[Index], end: Index, panels: SSAValue, scores: SSAValue) -> None:
-        """scores[rows, keys before `end`] = q k^T, a panel of keys at a time."""
+    def scores(
+        self,
+        block: TileClass,
+        index: Sequence[Index],
+        end: Index,
+        panels: SSAValue,
+        scores: SSAValue,
+        before: Index = 0,
+    ) -> None:
+        """scores[rows, `end` keys] = q k^T, a panel of keys at a time; `before` panels are of keys before these."""
         s, b, query = self.sizes, self.b, self.query
         at = b.linear(index, query.strides[:3], query.offset)
         # Registers of the last panel without a key are left out where it is known which they are.
@@ -134,21 +156,21 @@ class _Writer:
         for first, count, lanes in ((0, whole, self.nr), (whole, 1, rest % self.nr)):
             if not lanes or count == 0:
                 continue
-            tile = self._tile(block.rows, lanes, lanes, s.depth, neighbours=query.strides[3] == 1)
+            tile = self.tile(block.rows, s.depth, neighbours=query.strides[3] == 1)
             strip = Strip(
                 tiles=count,
                 depth=s.depth,
                 a=MemoryRows(b.place(query.buffer, at), query.strides[2]),
-                panel=b.place(panels, b.mul(first, s.depth * self.nr)),
+                panel=b.place(panels, b.mul(b.add(before, first), s.depth * self.nr)),
                 panel_row=self.nr,
                 out=MemoryRows(b.place(scores, b.mul(first, self.nr)), self.score_row),
                 a_step=query.strides[3],
                 next_panel=s.depth * self.nr,
                 next_result=self.nr,
             )
-            call_tiles(self.k, tile, self.plain, strip)
+            call_tiles(self.k, replace(tile, lanes=lanes, valid=lanes), self.plain, strip)
 
-    def _product(
+    def _result(
         self,
         rows: int,
         axis: int,
@@ -158,7 +180,31 @@ class _Writer:
         scores: SSAValue,
         factors: SSAValue,
     ) -> None:
-        """out[rows, width] = factor * weights v, with the keys before `end`; rows are along an axis of out.
+        """out[rows, width] = factor * weights v, with the keys before `end`; rows are along an axis of out."""
+        s, b, out = self.sizes, self.b, self.out
+        # Where rows are heads, more sums than theirs measured slower.
+        chains = chains_of(s.queries, s.keys) if axis == 2 else 1
+        tile = replace(self.tile(rows, s.keys), chains=chains, operands=(self.factor,))
+
+        def into(column: int) -> MemoryRows:
+            at = b.linear([*index, column], out.strides, out.offset)
+            return MemoryRows(b.place(out.buffer, at), out.strides[axis])
+
+        values, given = [index[0], group, 0], (MemoryRows(b.place(factors, 0), 1),)
+        self.product(tile, values, s.keys, end, scores, TimesFactor(factors), given, into)
+
+    def product(
+        self,
+        tile: Tile,
+        values: Sequence[Index],
+        most: int,
+        end: Index,
+        scores: SSAValue,
+        epilogue: Epilogue,
+        operands: Sequence[MemoryRows | None],
+        into: Callable[[int], MemoryRows],
+    ) -> None:
+        """Weights by `end` rows, of at most `most`, of v from `values` (batch, head, key) on, put where `into` says.
 
         A tile has as many columns as it can hold.
         """
@@ -169,37 +215,31 @@ class _Writer:
         # A panel's row is read in whole registers, so columns behind the last must exist: else fewer lanes.
         lanes = -(-rest // self.lanes) * self.lanes
         lanes = lanes if whole * self.nr + lanes <= columns else rest
-        # Where rows are heads, more sums than theirs measured slower.
-        chains = chains_of(s.queries, s.keys) if axis == 2 else 1
-        parts, part = parts_of(s.keys, s.keys, 1, chains)
-        epilogue = TimesFactor(factors)
-        operand = TileOperand(self.element, in_place=False, by_row=True, by_column=False)
+        parts, part = parts_of(most, most, 1, tile.chains)
         for column, count, width, valid in ((0, whole, self.nr, self.nr), (whole * self.nr, 1, lanes, rest)):
             if not count or not valid:
                 continue
-            at = b.linear([index[0], group, 0, column], self.value.strides, self.value.offset)
-            out_at = b.linear([*index, column], self.out.strides, self.out.offset)
-            tile = replace(self._tile(rows, width, valid, s.keys), chains=chains, parts=parts, operands=(operand,))
+            at = b.linear([*values, column], self.value.strides, self.value.offset)
             strip = Strip(
                 tiles=count,
                 depth=end,
                 a=MemoryRows(b.place(scores, 0), self.score_row),
                 panel=b.place(self.value.buffer, at),
                 panel_row=self.value.strides[2],
-                out=MemoryRows(b.place(self.out.buffer, out_at), self.out.strides[axis]),
-                operands=(MemoryRows(b.place(factors, 0), 1),),
+                out=into(column),
+                operands=operands,
                 next_panel=self.nr,
                 next_result=self.nr,
                 part=part,
             )
-            call_tiles(self.k, tile, epilogue, strip)
+            call_tiles(self.k, replace(tile, lanes=width, valid=valid, parts=parts), epilogue, strip)
 
-    def _tile(self, rows: int, lanes: int, valid: int, depth: int, *, neighbours: bool = True) -> Tile:
+    def tile(self, rows: int, depth: int, *, neighbours: bool = True) -> Tile:
         return Tile(
             step=MultiplyAdd(self.element),
             rows=rows,
-            lanes=lanes,
-            valid=valid,
+            lanes=self.nr,
+            valid=self.nr,
             taps=((0, rows),),
             result=self.element,
             walks_panels=True,
@@ -218,9 +258,9 @@ class _Writer:
         ahead: Sequence[SSAValue],
     ) -> None:
         """Scores become weights, row by row, and rows `ahead` are asked for."""
-        mask = self._mask_rows(index, self.mr)
+        mask = self.mask_rows(index, self.mr)
         if "softmax" not in functions:
-            functions["softmax"] = self._softmax_function("softmax", scores.type, factors.type, mask, ahead)
+            functions["softmax"] = self.softmax_function("softmax", scores.type, factors.type, mask, ahead)
         given = [scores, factors, block.rows, index[2], *([end] if self.causal else [])]
         self.k.call_helper(functions["softmax"], [*given, *([mask] if mask is not None else []), *ahead])
 
@@ -232,42 +272,45 @@ class _Writer:
         def row(index: Sequence[Index], number: Index) -> None:
             own = self.b.view(scores, self.b.mul(number, length), [1, length], [length, 1])
             factor = self.b.view(factors, number, [1], [1])
-            mask = self._mask_rows(index, 1)
+            mask = self.mask_rows(index, 1)
             if not functions:
-                functions.append(self._softmax_function("softmax_row", own.type, factor.type, mask))
+                functions.append(self.softmax_function("softmax_row", own.type, factor.type, mask))
             given = [own, factor, 1, index[2], *([self.sizes.keys] if self.causal else [])]
             self.k.call_helper(functions[0], [*given, *([mask] if mask is not None else [])])
 
         return row
 
-    def _mask_rows(self, index: Sequence[Index], rows: int) -> SSAValue | None:
-        """The mask of so many queries, from one on."""
+    def mask_rows(self, index: Sequence[Index], rows: int) -> SSAValue | None:
+        """The mask of so many queries, from one on; behind (batch, head, query) there may be a first key."""
         if self.mask is None:
             return None
-        at = self.b.linear(index, self.mask.strides[:3], self.mask.offset)
+        at = self.b.linear(index, self.mask.strides[: len(index)], self.mask.offset)
         return self.b.view(self.mask.buffer, at, [rows, self.sizes.keys], self.mask.strides[2:])
 
-    def _softmax_function(
+    def softmax_function(
         self,
         name: str,
         scores_type: Attribute,
         factors_type: Attribute,
         mask: SSAValue | None,
         ahead: Sequence[SSAValue] = (),
+        running: Sequence[SSAValue] = (),
     ) -> func.FuncOp:
-        """(scores, factors, rows, the first row's query, the end of keys where rows are causal, mask, rows ahead)"""
-        given: list[Attribute] = [scores_type, factors_type, INDEX, INDEX, *([INDEX] if self.causal else [])]
-        given += [] if mask is None else [mask.type]
-        given += [each.type for each in ahead]
+        """(scores, factors, rows, the first row's query, the end of keys, mask, rows ahead, peaks and sums so far)
+
+        The end is told where it is not always the same.
+        """
+        told = self.causal or len(running) > 0
+        given: list[Attribute] = [scores_type, factors_type, INDEX, INDEX, *([INDEX] if told else [])]
+        given += [each.type for each in (*([] if mask is None else [mask]), *ahead, *running)]
         function, inner = self.k.helper(name, given)
         scores, factors, rows, first, *others = function.body.block.args
-        end: Index = others.pop(0) if self.causal else self.sizes.keys
+        end: Index = others.pop(0) if told else self.sizes.keys
         masks = others.pop(0) if mask is not None else None
         ScoreRows(
             b=inner,
             scores=scores,
             factors=factors,
-            keys=self.sizes.keys,
             lanes=self.lanes,
             scale=self.root.scale.value.data,
             softcap=None if self.root.softcap is None else self.root.softcap.value.data,
@@ -276,6 +319,7 @@ class _Writer:
             mask=masks,
             mask_is_bool=self.root.mask is not None and is_bool(element_type_of_value(self.root.mask)),
             ahead=others[: len(ahead)],
+            running=(others[len(ahead)], others[len(ahead) + 1]) if running else None,
         ).write(rows, first, end)
         inner.ret()
         return function

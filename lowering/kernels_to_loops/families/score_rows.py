@@ -35,14 +35,16 @@ class ScoreRows:
 
     With `softcap` scores are capped. Beside each row, one of every window `ahead` is asked for.
 
-    Rows have room for whole registers of `lanes`; keys behind `keys`, those the mask rejects and, when causal, those
-    behind the row's own position get weight 0. A row that keeps no key becomes zeros, with `nan_rows` NaN.
+    Rows have room for whole registers of `lanes`; those the mask rejects and, when causal, those behind the row's own
+    position get weight 0. A row that keeps no key becomes zeros, with `nan_rows` NaN.
+
+    Where rows come in blocks of keys, the peak and the sum of what came before are `running`, and go on. Then a factor
+    is what earlier weights are to be multiplied by, for the peak that they were made with may have been less.
     """
 
     b: LoopBuilder
     scores: SSAValue  # [rows, padded keys]
     factors: SSAValue  # [rows]
-    keys: int
     lanes: int
     scale: float
     softcap: float | None
@@ -51,9 +53,13 @@ class ScoreRows:
     mask: SSAValue | None  # [rows, keys]
     mask_is_bool: bool
     ahead: Sequence[SSAValue] = ()  # [rows, any] each
+    running: tuple[SSAValue, SSAValue] | None = None  # [rows] each
 
     def write(self, rows: Index, first: Index, end: Index) -> None:
-        """`rows` rows, the first of which is query `first`; weights for the keys before `end`."""
+        """`rows` rows, the first of which is query `first`; weights for the keys before `end`.
+
+        Queries are counted from the position of the first key on.
+        """
         b = self.b
         element = memref_type(self.scores).element_type
         narrow = Arithmetic(b, element)
@@ -64,7 +70,8 @@ class ScoreRows:
 
         def row(i: Index, _: Sequence[SSAValue]) -> None:
             limit: Index = b.min(end, b.add(b.add(first, i), 1)) if self.causal else end
-
+            if self.causal and self.running:
+                limit = b.max(limit, 0)
             for window in self.ahead:
                 self._ask(window, i)
             whole = b.mul(b.div(limit, self.lanes), self.lanes)
@@ -74,7 +81,7 @@ class ScoreRows:
                 value = b.vload(self.scores, [i, at], lanes)
                 wide = Arithmetic(b, value.type)
                 if stored and not again:
-                    value = self._masked(wide, value if later else self._scaled(wide, value), i, at, past)
+                    value = self._masked(wide, value if later else self._scaled(wide, value), i, at, end, past)
                     b.vstore(value, self.scores, [i, at])
                 return b.select(b.mask(lanes, b.sub(limit, at)), value, wide.constant(-inf)) if past else value
 
@@ -82,7 +89,12 @@ class ScoreRows:
                 return peaks.combine(found, score(at, lanes, False, past))
 
             peak = self._sweep(whole, end, peaks, largest)
-            nothing = None if self.nan_rows else narrow.compare("eq", peak, narrow.constant(-inf))
+            before = None
+            if self.running:
+                before = b.load(self.running[0], [i])
+                peak = peaks.combine(before, peak)
+                b.store(peak, self.running[0], [i])
+            nothing = None if self.nan_rows and before is None else narrow.compare("eq", peak, narrow.constant(-inf))
             shift = _unless(narrow, nothing, 0.0, peak)
 
             def exponential(at: Index, lanes: int, found: SSAValue, past: bool) -> SSAValue:
@@ -92,8 +104,14 @@ class ScoreRows:
                 b.vstore(value, self.scores, [i, at])
                 return sums.combine(found, value)
 
-            total = _unless(narrow, nothing, 1.0, self._sweep(whole, end, sums, exponential))
-            b.store(narrow.div(narrow.constant(1.0), total), self.factors, [i])
+            total = self._sweep(whole, end, sums, exponential)
+            if self.running and before is not None:
+                factor = shifted_exp(narrow, before, shift, self.scale if later else 1.0)
+                total = narrow.add(narrow.mul(b.load(self.running[1], [i]), factor), total)
+                b.store(total, self.running[1], [i])
+            else:
+                factor = narrow.div(narrow.constant(1.0), _unless(narrow, nothing, 1.0, total))
+            b.store(factor, self.factors, [i])
 
         b.loop(0, rows, row)
 
@@ -126,11 +144,11 @@ class ScoreRows:
             return wide.mul(score, wide.constant(self.scale))
         return wide.mul(wide.unary("tanh", wide.mul(score, wide.constant(self.scale / cap))), wide.constant(cap))
 
-    def _masked(self, wide: Arithmetic, value: SSAValue, row: Index, at: Index, past: bool) -> SSAValue:
+    def _masked(self, wide: Arithmetic, value: SSAValue, row: Index, at: Index, end: Index, past: bool) -> SSAValue:
         b, mask, lanes = self.b, self.mask, lanes_of(value)
         if mask is None:
             return value
-        valid = b.min(b.sub(self.keys, at), lanes) if past else None
+        valid = b.min(b.sub(end, at), lanes) if past else None
         if strides_of(memref_type(mask))[1] == 0:
             loaded = b.splat(b.load(mask, [row, 0]), lanes)
         else:

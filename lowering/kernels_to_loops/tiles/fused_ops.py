@@ -64,6 +64,26 @@ class TimesFactor:
 
 
 @dataclass(frozen=True)
+class AddedToScaled:
+    """Sums and what was stored before, which is multiplied by a factor for its row."""
+
+    stored: SSAValue
+    factors: SSAValue
+    inline: bool = True
+    key: Hashable = "added to scaled"
+    stem: str = "_onto"
+
+    @property
+    def operands(self) -> Sequence[SSAValue]:
+        """What was stored, and the factors."""
+        return (self.stored, self.factors)
+
+    def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """The sum, rounded once."""
+        return b.fma(load(self.stored), load(self.factors), sums)
+
+
+@dataclass(frozen=True)
 class FusedOps:
     """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read.
 

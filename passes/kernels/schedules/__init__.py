@@ -23,7 +23,7 @@ AnySchedule: TypeAlias = Schedule[Any]
 # Of equal estimates the first is taken.
 SCHEDULES: dict[str, dict[str, tuple[str, ...]]] = {
     "cpu": {
-        "attention": ("attention:Attention",),
+        "attention": ("attention:Attention", "attention_blocks:AttentionBlocks"),
         "contraction": (
             "depthwise:Depthwise",
             "panels:Panels",

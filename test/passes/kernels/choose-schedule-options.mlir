@@ -3,7 +3,7 @@
 // RUN: not mini-opt %s -p 'choose-schedule{pick="j:map"}' 2>&1 | filecheck %s --check-prefix=NO-KERNEL
 // RUN: not mini-opt %s -p 'choose-schedule{pick="k:panels"}' 2>&1 | filecheck %s --check-prefix=OTHER
 
-// UNKNOWN: choose-schedule: there is no schedule 'magic'; there are attention, bands, blocked_panels, depthwise, direct
+// UNKNOWN: choose-schedule: there is no schedule 'magic'; there are attention, attention_blocks, bands, blocked_panels, depthwise, direct
 // NO-COLON: choose-schedule: pick=k: expected KERNEL:SCHEDULE
 // NO-KERNEL: choose-schedule: pick=j:map: there is no kernel @j
 // OTHER: graph.kernel @k: no schedule that is allowed carries this map out; those that could: map

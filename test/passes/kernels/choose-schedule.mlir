@@ -65,6 +65,22 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     %c = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 1, 1, 1, 1>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x14x14x256xf32>, tensor<256x256x3x3xf32>) -> tensor<1x14x14x256xf32>
     graph.yield %c : tensor<1x14x14x256xf32>
   }
+
+  // A head's rows fit beside the next one's, which are asked for.
+  // CHECK: graph.kernel @attention(
+  // CHECK-SAME: schedule = #kernel.schedule<"attention", {mr = 14, nr = 32, lanes = 16, ahead = 1}>
+  graph.kernel @attention(%q: tensor<1x4x512x64xf32>) -> tensor<1x4x512x64xf32> attributes {form = #kernel.form<"attention">} {
+    %a = graph.attention %q, %q, %q {scale = 0.125 : f64} : (tensor<1x4x512x64xf32>, tensor<1x4x512x64xf32>, tensor<1x4x512x64xf32>) -> tensor<1x4x512x64xf32>
+    graph.yield %a : tensor<1x4x512x64xf32>
+  }
+
+  // Its keys and values take half of the cache: they come in blocks.
+  // CHECK: graph.kernel @long_attention(
+  // CHECK-SAME: schedule = #kernel.schedule<"attention_blocks", {mr = 14, nr = 32, lanes = 16, block = 384, tall = 64}>
+  graph.kernel @long_attention(%q: tensor<1x4x1024x64xf32>) -> tensor<1x4x1024x64xf32> attributes {form = #kernel.form<"attention">} {
+    %a = graph.attention %q, %q, %q {scale = 0.125 : f64} : (tensor<1x4x1024x64xf32>, tensor<1x4x1024x64xf32>, tensor<1x4x1024x64xf32>) -> tensor<1x4x1024x64xf32>
+    graph.yield %a : tensor<1x4x1024x64xf32>
+  }
 }
 
 // FORBID: graph.kernel @matmul
