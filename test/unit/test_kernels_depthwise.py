@@ -196,7 +196,8 @@ VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
 
 @pytest.mark.parametrize("cpu", CPUS)
 def test_no_vector_is_spilled(cpu: str) -> None:
-    m = build([depthwise((1, 12, 28, 32), (k, k), each=each) for k in (3, 5, 7) for each in (1, 2)])
+    cases = [depthwise((1, 12, 28, 32), (k, k), each=each) for k in (3, 5, 7) for each in (1, 2)]
+    m = build([*cases, excited(cases[0], ReluOp), excited(cases[2], ReluOp)])
     m.module.attributes["kernel.target"] = target_attribute(EngineConfig(threads=1), cpu)
     pipelines.run_phases(m.ctx, m.module, pipelines.phases())
     functions = FUNCTION.findall(emit_assembly(emit_llvm_ir(m.module), machine_of(cpu_of(m.module))))
