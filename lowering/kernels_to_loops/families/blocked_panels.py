@@ -4,6 +4,8 @@ for item in this thread's share:                item = (right-hand side, row, bl
     for each part of the inner sum:             one, where it is short
         for each panel of the group:
             tiles(a, panel, scratch, ...)       the last part's: bias, epilogue operands, out, ...
+
+Where rows come from memory, tiles of a group's first panel ask for the next tile's.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ class _Blocks:
     tiling: Tiling
     tall: Index
     group: Index
+    ahead: bool
 
 
 def lower(k: KernelInstance) -> None:
@@ -40,7 +43,7 @@ def lower(k: KernelInstance) -> None:
     epilogue = FusedOps.of(k, form, schedule.inline)
     tiling = Tiling.of(k, form, nest_of(k, form, epilogue, schedule.mr))
     weight = k.buffers.index(argument_buffer(k, form.rhs))
-    blocks = _Blocks(tiling, Extent(schedule.tall), Extent(schedule.group))
+    blocks = _Blocks(tiling, Extent(schedule.tall), Extent(schedule.group), schedule.ahead)
     scratch = None if tiling.parts == "none" else k.scratch_part("sums")
 
     def write(k: KernelInstance, blocks: _Blocks) -> None:
@@ -68,7 +71,15 @@ def _write(k: KernelInstance, blocks: _Blocks, calls: TileCalls, weight: int) ->
 
         def over_panels(parts: Callable[[Index], DepthPart | None]) -> None:
             def panel(panel: Index, _: Sequence[SSAValue]) -> None:
-                calls.strips(site_of(k, tiling, weight, rhs, panel, row), first, last, part=parts(panel))
+                def strips(asks_rows: bool) -> None:
+                    site = site_of(k, tiling, weight, rhs, panel, row)
+                    calls.strips(site, first, last, part=parts(panel), asks_rows=asks_rows)
+
+                if blocks.ahead:
+                    is_far = b.conjunction(b.compare("eq", panel, first_panel), b.compare("sgt", sizes[-2], 1))
+                    b.when(is_far, lambda: strips(True), lambda: strips(False))
+                else:
+                    strips(False)
 
             b.loop(first_panel, last_panel, panel)
 

@@ -150,14 +150,22 @@ class TileCalls:
         self.tallest = k.schedule_as(Panels).mr
 
     def strips(
-        self, site: Site, first: Index, last: Index, nest: Nest | None = None, part: DepthPart | None = None
+        self,
+        site: Site,
+        first: Index,
+        last: Index,
+        nest: Nest | None = None,
+        part: DepthPart | None = None,
+        asks_rows: bool = False,
     ) -> None:
         """Tiles `first` to `last` - 1 of a row, of the tiling's nest or of one that differs in offsets only.
 
-        Of a product they may sum a part of the inner sum alone.
+        Of a product they may sum a part of the inner sum alone, and ask for the next tile's rows.
         """
         row = self._row(nest or self.nest, site, 0 if part is None else part.start)
-        self.by_width(site.panel, lambda width: self._by_class(nest or self.nest, row, first, last, width, part))
+        self.by_width(
+            site.panel, lambda width: self._by_class(nest or self.nest, row, first, last, width, part, asks_rows)
+        )
 
     def by_width(self, panel: Index, body: Callable[[_Width], None]) -> None:
         """Run `body` with the number of columns that the panel really has: fewer in the last one."""
@@ -182,19 +190,26 @@ class TileCalls:
         b.when(b.conjunction(is_last, b.compare("slt", tail, columns)), some, lambda: body(_Width(nr, columns)))
 
     def _by_class(
-        self, nest: Nest, row: _Row, first: Index, last: Index, width: _Width, part: DepthPart | None
+        self,
+        nest: Nest,
+        row: _Row,
+        first: Index,
+        last: Index,
+        width: _Width,
+        part: DepthPart | None,
+        asks_rows: bool,
     ) -> None:
         b = self.b
         if len(nest.classes) == 1:
             (only,) = nest.classes
-            self._strip(nest, only, row, first, b.sub(last, first), width, part)
+            self._strip(nest, only, row, first, b.sub(last, first), width, part, asks_rows)
             return
         for each in nest.classes:
             low = b.max(first, each.first)
             count = b.sub(b.min(last, b.add(each.first, each.count)), low)
 
             def strip(each: TileClass = each, low: Index = low, count: Index = count) -> None:
-                self._strip(nest, each, row, low, count, width, part)
+                self._strip(nest, each, row, low, count, width, part, asks_rows)
 
             b.when(b.compare("sgt", count, 0), strip)
 
@@ -235,6 +250,7 @@ class TileCalls:
         count: Index,
         width: _Width,
         part: DepthPart | None,
+        asks_rows: bool,
     ) -> None:
         """`count` tiles of the class `shape` from tile `first` of the row on, so wide."""
         b, tiling = self.b, self.tiling
@@ -261,6 +277,7 @@ class TileCalls:
             prefetch=tiling.prefetch,
             rest=tiling.rest,
             padding=self.padding,
+            asks_rows=asks_rows,
             resumes=part is not None and not part.first,
             waits=part is not None and not part.last,
         )

@@ -76,6 +76,7 @@ class Tile:
     chains: int = 1  # independent sums that each element is made of, see sums.py
     parts: Parts = "none"  # what of the inner sum is summed apart, see sums.py
     prefetch: int = 0  # elements from a cache line that is asked for to the next, of `read`; 0: none is
+    asks_rows: bool = False  # whether it asks for the next tile's rows of the left-hand side
     rest: int = 0  # elements that a tap's inner sum has beyond whole steps; the panel has a whole step for them
     padding: int = 0  # what pixels outside of the picture hold
     resumes: bool = False  # whether it goes on with sums of an earlier part of the inner sum, which wait in scratch
@@ -109,7 +110,11 @@ class Tile:
         taps = f"_{len(self.taps)}taps" if len(self.taps) > 1 and not self.clipped else ""
         kind = "bytes" if isinstance(self.step, ByteDot) else "tile"
         columns = self.valid or f"upto{self.stored}"
-        part = ("_resuming" if self.resumes else "") + ("_waiting" if self.waits else "")
+        part = (
+            ("_asking" if self.asks_rows else "")
+            + ("_resuming" if self.resumes else "")
+            + ("_waiting" if self.waits else "")
+        )
         pairs = "_pairs" if self.halves else ""
         return f"{kind}_{self.rows}x{columns}{pairs}{taps}{clip}{part}"
 
@@ -412,6 +417,8 @@ class _TileWriter:
 
         if self.asked:
             self._ask(i)
+        if tile.asks_rows:
+            self._ask_rows(kh, tap, i)
         return [step.accumulate(b, row(number), column, total) for number, total in enumerate(totals)]
 
     def _ask(self, i: Index) -> None:
@@ -427,6 +434,14 @@ class _TileWriter:
         for window, line in self.asked.items():
             for lane in range(0, self.tile.stored, line):
                 b.prefetch(window, [row, lane], near=True)
+
+    def _ask_rows(self, kh: Index, tap: Index, i: Index) -> None:
+        """Ask for a line of the next tile's rows, another row with each step of a line's elements."""
+        b = self.b
+        line = 8 * CACHE_LINE // bits_of(memref_type(self.a).element_type)
+        row = b.rem(i, line)
+        for first in range(self.tile.rows, 2 * self.tile.rows, line):
+            b.prefetch(self.a, [kh, b.add(row, first), tap, b.sub(i, row)])
 
     def _loop(
         self, multiply: Callable[..., list[SSAValue]], first: Index, end: Index, sums: Sequence[SSAValue]
