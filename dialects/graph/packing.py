@@ -137,7 +137,7 @@ class PairedPanelPacking(PanelPacking):
         packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
         columns, half = np.swapaxes(weight, -1, -2) if self.transposed else weight, self.nr // 2
         for number, each in enumerate(np.split(columns, 2, axis=-1)):
-            packed[..., number * half : (number + 1) * half] = _columns_to_panels(each, weight.ndim - 2, half, None)
+            _columns_to_panels(each, weight.ndim - 2, half, packed[..., number * half : (number + 1) * half])
         return packed
 
     @override

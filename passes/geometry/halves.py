@@ -11,13 +11,13 @@ from ...dialects.graph.values import ints, shape_of
 from ...dialects.symbolic.sizes import is_fixed
 
 
-def halves_of(value: SSAValue, readers: Sequence[Operation]) -> tuple[SSAValue, ...]:
-    """The halves of a value's last axis, in order, where one of its readers takes each; else none."""
+def halves_of(value: SSAValue, readers: Sequence[Operation]) -> tuple[SliceOp, ...]:
+    """The readers of a value that take the halves of its last axis, in order; none where a half is not taken."""
     *rows, columns = shape_of(value) or (0,)
     if not is_fixed(columns) or columns % 2:
         return ()
     found = {
-        (ints(op.starts), ints(op.stops)): op.result
+        (ints(op.starts), ints(op.stops)): op
         for op in readers
         if isinstance(op, SliceOp) and op.x is value and set(ints(op.steps)) == {1}
     }

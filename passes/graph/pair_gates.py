@@ -21,7 +21,7 @@ from typing import TypeGuard
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32, f64
+from xdsl.dialects.builtin import ModuleOp, bf16, f16, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
@@ -96,7 +96,7 @@ def _is_by_weight(op: Operation | Block) -> TypeGuard[MatmulOp]:
     """Whether an op is a product of floats by one matrix that is a weight."""
     if not isinstance(op, MatmulOp) or not isinstance(op.rhs.owner, WeightOp) or op.transpose_a is not None:
         return False
-    return len(shape_of(op.rhs)) == 2 and element_type_of_value(op.rhs) in (f32, f64)
+    return len(shape_of(op.rhs)) == 2 and element_type_of_value(op.rhs) in (f32, f64, f16, bf16)
 
 
 def _weight(product: MatmulOp) -> WeightOp:
@@ -123,16 +123,14 @@ class AddBiasToHalves(GraphPattern):
         halves = halves_of(op.result, readers)
         if len(readers) != 2 or not halves or shape_of(bias) != shape_of(op.result)[-1:]:
             return
-        if not all(isinstance(use.operation, ElementwiseOp) for half in halves for use in half.uses):
+        if not all(isinstance(use.operation, ElementwiseOp) for half in halves for use in half.result.uses):
             return
-        width = shape_of(halves[0])[-1]
+        width = shape_of(halves[0].result)[-1]
         for half, start in zip(halves, (0, width), strict=True):
-            taken = half.owner
-            assert isinstance(taken, SliceOp)
-            part = with_operands(taken, [product])
+            part = with_operands(half, [product])
             part_of_bias = SliceOp(bias, [start], [start + width], location=op.location)
             total = AddOp(part, part_of_bias, location=op.location)
-            rewriter.replace(taken, [part, part_of_bias, total])
+            rewriter.replace(half, [part, part_of_bias, total])
 
 
 @dataclass(frozen=True)

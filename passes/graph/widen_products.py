@@ -6,7 +6,8 @@ after:   %0 = graph.cast %x {to = f32}    %1 = graph.cast %w {to = f32}
          %y = graph.cast %2 {to = f16}
 
 This is what they mean: sums are kept in f32 and rounded once. Weights stay as they are in memory: the kernel that reads
-one widens it. Comes after constants are folded into weights, and leaves convolutions alone that are not channels-last.
+one widens it. Where the halves of a product are taken, these are rounded, and not the whole. Comes after constants are
+folded into weights, and leaves convolutions alone that are not channels-last.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ...dialects.graph.contraction import ConvOp, MatmulOp
 from ...dialects.graph.conversion import CastOp
 from ...dialects.graph.values import element_type_of_value
 from ...dialects.targets import CpuAttr, target_of
+from ..geometry.halves import halves_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 
@@ -42,6 +44,14 @@ class ComputeInSingle(GraphPattern):
         if isinstance(op, ConvOp) and op.bias is not None:
             made.append(self._bias(op.bias, op))
         wide = with_operands(op, [each.results[0] for each in made])
+        readers = [use.operation for use in op.results[0].uses]
+        if len(readers) == len(halves := halves_of(op.results[0], readers)):
+            rewriter.insert([*made, wide])
+            for half in halves:
+                part = with_operands(half, wide.results)
+                rewriter.replace(half, [part, CastOp(part, narrow, location=op.location)])
+            rewriter.erase(op)
+            return
         rewriter.replace(op, [*made, wide, CastOp(wide.results[0], narrow, location=op.location)])
 
     def _bias(self, bias: SSAValue, op: Operation) -> Operation:

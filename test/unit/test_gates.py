@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from graph_runs import THREE, Case, Model, Target, build, compiled, execute
@@ -33,18 +35,19 @@ def gated(
     merged: bool = False,
     transposed: bool = False,
     residual: bool = False,
+    dtype: Any = np.float32,
 ) -> Case:
     """gate(x a) * (x b) of `columns` columns each, where a and b may come as one weight."""
 
     def weight(m: Model, width: int) -> SSAValue:
-        return m.weight(width, depth) if transposed else m.weight(depth, width)
+        return m.weight(*((width, depth) if transposed else (depth, width)), dtype=dtype)
 
     def affine(m: Model, x: SSAValue, width: int) -> SSAValue:
         y = m(MatmulOp(x, weight(m, width), transpose_b=transposed))
-        return m(AddOp(y, m.weight(width))) if bias else y
+        return m(AddOp(y, m.weight(width, dtype=dtype))) if bias else y
 
     def case(m: Model) -> SSAValue:
-        x = m.input(*rows, depth)
+        x = m.input(*rows, depth, dtype=dtype)
         if merged:
             both = affine(m, x, 2 * columns)
             zeros, sizes = (0,) * len(rows), shape_of(both)[:-1]
@@ -52,16 +55,18 @@ def gated(
         else:
             a, b = affine(m, x, columns), affine(m, x, columns)
         y = m(MulOp(m(gate(a)), b))
-        return m(AddOp(y, m.input(*rows, columns))) if residual else y
+        return m(AddOp(y, m.input(*rows, columns, dtype=dtype))) if residual else y
 
     return case
 
 
 FLAGS = [{"bias": bias, "merged": merged} for bias, merged in product((False, True), repeat=2)]
+HALVES: list[tuple[Gate, Any]] = [(SiluOp, np.float16), (SigmoidOp, ml_dtypes.bfloat16)]
 CASES = [
     *(gated(gate, (5,), 9, 17, **flags) for gate in GATES for flags in FLAGS),
     *(gated(SiluOp, (rows,), depth, 40) for rows in (1, 2, 29) for depth in (3, 700)),
     *(gated(SiluOp, (2, 3), 7, columns, transposed=True) for columns in (1, 16, 33)),
+    *(gated(gate, (4,), 9, 17, dtype=dtype, **flags) for gate, dtype in HALVES for flags in FLAGS[::3]),
     *(gated(gate, (3, 4), 8, 12, residual=True, merged=True) for gate in (SiluOp, ReluOp)),
 ]
 
@@ -72,7 +77,7 @@ def test_a_gate_is_done_with_the_products(target: Target) -> None:
     m = build(share)
     alone = execute(compiled(m, Target(target.bits, target.threads, fuse=False))[0], m.inputs)
     m.module.attributes["kernel.target"] = target_attribute(target.config())
-    pipelines.run_passes(m.ctx, m.module, pipelines.parse_passes("pair-gates,fold-constants,cse,dce"))
+    pipelines.run_passes(m.ctx, m.module, pipelines.parse_passes("pair-gates,fold-constants,widen-products,cse,dce"))
     plan, _ = compiled(m, target)
     assert len(plan.calls) == len(share)
     for name, result in execute(plan, m.inputs).items():

@@ -76,7 +76,7 @@ def contraction_of(ops: Sequence[Operation]) -> ContractionForm:
     prologue = tuple(op for op in before if isinstance(op, ElementwiseOp) and op is not cast)
     means = after.pop() if after and isinstance(after[-1], ReduceMeanOp) else None
     pool = after.pop() if after and isinstance(after[-1], MaxPoolOp) else None
-    halves = halves_of(root.result, after)
+    halves = tuple(op.result for op in halves_of(root.result, after))
     epilogue = tuple(op for op in after if not isinstance(op, ConstantOp) and op.results[0] not in halves)
     shape = shape_of(halves[0] if halves else root.results[0])
     for op in epilogue:

@@ -62,7 +62,8 @@ class CpuFusionRules(FusionRules):
 
     @override
     def takes_halves(self, root: MatmulOp) -> bool:
-        return panels.pairs(root) and isinstance(root.rhs.owner, WeightOp)
+        packed = isinstance(root.rhs.owner, WeightOp) or (root.rhs.has_one_use() and self.widens_weights(root))
+        return packed and panels.pairs(root) and weight_of(root.rhs) is not None
 
     @override
     def takes_prologue(self, root: Operation) -> bool:
