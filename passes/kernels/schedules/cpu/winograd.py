@@ -34,9 +34,13 @@ from ..scratch import CACHE_LINE, ScratchLayout
 from . import panels
 
 BLOCK = 28
-"""Tiles of a block, about: two register tiles of rows with AVX-512. Where filters come from far, or are transformed for
-each block, twice as many: pictures of 28x28x256 by 512 filters take 0.9 of the time on 1 and 2 threads, of 56x56x256 by
-256 filters 0.96 on 2 threads; of 224x224x64 by 64 filters they would take 1.02 (Zen 5)."""
+"""Tiles of a block, about: two register tiles of rows with AVX-512.
+
+Where filters are larger than the second-level cache, which has lost them from a block before, twice as many: 28x28x512
+by 512 filters take 0.94 of the time on 1 thread, 56x56x256 by 256 0.96 on 2 threads; 224x224x64 by 64 would take 1.02.
+But each thread has a block where it can: two take 28x28x512 by 512 in 0.91 to 0.97 of the time that it takes to share
+out the filters of one block, whose tiles both transform (Zen 5).
+"""
 CHUNK = 64
 """Output channels of a chunk, at most: so many sums of each coordinate and tile wait for their transform."""
 APART = CACHE_LINE // 4
@@ -112,15 +116,16 @@ class Winograd(Schedule[CpuAttr]):
         for tile in sorted(POINTS, reverse=True):
             tiles = tiles_together(g, tile)
             threads = target.threads.data
+            most = -(-BLOCK // mr) * mr
             filters = (tile + FILTER - 1) ** 2 * g.channels * g.filters * item_bytes(form.rhs)
-            most = -(-BLOCK * (2 if _far(filters, now(tiles), target) else 1) // mr) * mr
-            blocks = -(-tiles // most)
+            larger = most if filters <= target.l2.data else 2 * most
+            blocks = max(-(-tiles // larger), min(-(-tiles // most), threads))
             if now(blocks) >= threads:  # as many for each: 8 of 56x56x64 take 2 threads 0.86 of what 7 do (Zen 5)
                 blocks = -(-blocks // threads) * threads
             block = -(-tiles // blocks)
             inline, line = panels.runs_inline(form), CACHE_LINE // 4
             yield cls(tile, block, mr, nr, together, lanes, inline, line)
-            blocks = -(-tiles // (-(-2 * BLOCK // mr) * mr))
+            blocks = -(-tiles // (2 * most))
             yield cls(tile, -(-tiles // blocks), mr, nr, 1, lanes, inline, line, half=True)
 
     @override
@@ -140,11 +145,15 @@ class Winograd(Schedule[CpuAttr]):
         return seconds(kernel, target, wasted=wasted, more=round(MOVED * moved)) + self._waits(root, target)
 
     def _waits(self, root: ConvOp, target: CpuAttr) -> float:
-        """How long blocks wait for filters in memory, seconds: these are read while products are made."""
+        """How long blocks wait for filters in memory, seconds: these are read while products are made.
+
+        Threads read them for a block each at the same time, the second one from a cache or a memory of its own.
+        """
         g = conv_geometry(root)
         nbytes = prod(self._packing.packed_shape(shape_of(root.weight))) * item_bytes(root.weight)
         read, kept = read_seconds(nbytes, target), nbytes / target.l2.data
-        times = 0 if kept <= KEPT else 1 if kept <= KEPT_MEANWHILE else self._blocks(root)
+        rounds = -(-self._blocks(root) // target.threads.data)
+        times = 0 if kept <= KEPT else 1 if kept <= KEPT_MEANWHILE else rounds
         products = self.coordinates * self.block * g.channels * g.filters
         return times * max(0.0, read - HIDDEN * 2 * products / target.gflops.data * 1e-9)
 
@@ -219,15 +228,6 @@ def pools(pool: MaxPoolOp) -> bool:
     if not plain or given != [2, 2, 2, 2, 1, 1, 0, 0, 0, 0]:
         return False
     return 2 * height <= shape_of(pool.x)[1] and 2 * width <= shape_of(pool.x)[2]
-
-
-def _far(nbytes: int, tiles: int, target: CpuAttr) -> bool:
-    """Whether the second-level cache has lost such filters from the block before, so that larger blocks are better.
-
-    Where there are large blocks for some threads only, the larger cache must have lost them too.
-    """
-    kept = 1 if tiles >= 2 * BLOCK * target.threads.data else KEPT_MEANWHILE
-    return nbytes > kept * target.l2.data
 
 
 def tiles_together(g: ConvGeometry, tile: int) -> int:
