@@ -28,7 +28,7 @@ from .registry import load_pass
 GRAPH = (
     "infer-shapes,canonicalize-graph,recompose-quantized,fold-constants,cse,dce,"
     "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,widen-halves,"
-    "fold-batch-norm,split-conv-transpose,split-conv-depth,group-pixels,channels-last,canonicalize-graph,merge-products,pair-gates,fold-constants,pad-conv,flip-signs,widen-products,recompose-block-weight,split-concat,cse,dce"
+    "fold-batch-norm,split-conv-transpose,split-conv-depth,group-pixels,channels-last,canonicalize-graph,merge-products,pair-gates,fold-constants,pad-conv,flip-signs,widen-products,recompose-block-weight,split-concat,cse,dce,tile-batch"
 )
 KERNELS = "split-means,form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"

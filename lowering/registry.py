@@ -41,6 +41,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "pad-conv": "mini_infer.passes.graph.pad_conv:PadConv",
         "split-concat": "mini_infer.passes.graph.split_concat:SplitConcat",
         "group-pixels": "mini_infer.passes.graph.group_pixels:GroupPixels",
+        "tile-batch": "mini_infer.passes.graph.tile_batch:TileBatch",
         "split-conv-depth": "mini_infer.passes.graph.split_conv_depth:SplitConvDepth",
         "split-conv-transpose": "mini_infer.passes.graph.split_conv_transpose:SplitConvTranspose",
         "flip-signs": "mini_infer.passes.graph.flip_signs:FlipSigns",

@@ -1,0 +1,203 @@
+"""tile-batch: layers whose values leave the cache for a whole batch are run for one entry of it after the other.
+
+before:  %1 = graph.conv %x, %w1 : (tensor<32x56x56x64xf32>, ..) -> tensor<32x56x56x64xf32>
+         %2 = graph.conv %1, %w2 : (tensor<32x56x56x64xf32>, ..) -> tensor<32x56x56x64xf32>
+after:   %number, %2 = scf.for %i = %c0 to %c32 step %c1 iter_args(%n = %zero, %all = %zeros) {
+           %3 = graph.reshape (graph.gather %x, %n)             tensor<1x56x56x64xf32>
+           %4 = graph.conv %3, %w1 : (tensor<1x56x56x64xf32>, ..) -> tensor<1x56x56x64xf32>
+           %5 = graph.conv %4, %w2 : (tensor<1x56x56x64xf32>, ..) -> tensor<1x56x56x64xf32>
+           %more = graph.scatter_nd %all, %n, %5
+           scf.yield %n + 1, %more
+         }
+
+Layer by layer, 32 pictures of 56 x 56 x 64 are written to memory and read again. Of one picture most stays in the
+second-level cache, and the arena holds the values of one only (as in Alwani, Chen, Ferdman and Milder, "Fused-layer CNN
+accelerators", 2016, with whole pictures). What is read for each entry again are a layer's weights, so it is for layers
+with few of them beside what they work on. Layers one after the other become one loop. Entries are copied into it and
+out of it, which what is saved must outweigh. A batch of run time is taken for as large as it may be. For CPUs; comes
+last, when ops have their layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.graph.base import ContractionOp, GraphOp
+from ...dialects.graph.elementwise import AddOp
+from ...dialects.graph.host_code import main_of
+from ...dialects.graph.indexing import GatherOp, ScatterNdOp
+from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
+from ...dialects.graph.structure import ConstantOp
+from ...dialects.graph.values import element_type_of_value, nbytes_of, numpy_dtype, shape_of, type_of
+from ...dialects.symbolic.sizes import bounds_of, now
+from ...dialects.targets import CpuAttr, target_of
+from ..statistics import count
+from .support.batch_entries import batched_operands, for_one_entry
+
+# Bytes of weights that cost as much as a byte of an entry, and how many second-level caches the values of a layer must
+# fill. Measured on Zen 5 (1 MB, one thread) with 8 and 32 pictures: 1 to 20, and 1 to 4, are within 2 % of each other
+# on ResNet-18 and -50, MobileNet-v2, ShuffleNet, SqueezeNet, DenseNet-121 and U-Net, and 1.01 to 1.13 times as fast as
+# layer by layer. With one cache layers of 7 x 7 pixels are in, and MobileNet-v3 and EfficientNet-B0 lose 2 and 3 %;
+# with half a byte of weights BERT of 128 tokens is out, which otherwise takes 0.93 to 0.98 of the time.
+WEIGHTS = 4
+CACHES = 4
+# Times that a byte which is copied in or out is read or written: the copy, and for the latter zeros before it.
+COPIED = 3
+
+
+@dataclass(frozen=True)
+class TileBatch(ModulePass):
+    """Layers whose values leave the cache for a whole batch are run for one entry of it after the other."""
+
+    name = "tile-batch"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_of(op)
+        if not isinstance(target, CpuAttr):
+            return
+        for entries, ops, others in list(_sequences(main_of(op, self.name).body.block)):
+            runs = list(_runs(entries, ops, CACHES * target.l2.data))
+            for other in others if runs else ():
+                other.detach()
+                Rewriter.insert_op(other, InsertPoint.before(ops[0]))
+            for run in runs:
+                _write_loop(run)
+                count(ctx, self.name, "layers run entry by entry", len(run.ops))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Ops that work on each of so many entries by itself, all those between the first and the last of them."""
+
+    entries: int
+    ops: Sequence[GraphOp]
+    saved: float
+    """Bytes of an entry that are not read or written in memory, as much as weights cost taken off."""
+
+    @property
+    def inputs(self) -> list[SSAValue]:
+        """What they read an entry of, and don't make."""
+        made = {op.results[0] for op in self.ops}
+        read = (value for op in self.ops for value in batched_operands(op, self.entries) or ())
+        return [value for value in dict.fromkeys(read) if value not in made]
+
+    @property
+    def outputs(self) -> list[SSAValue]:
+        """What others read."""
+        inside = set[Operation](self.ops)
+        return [op.results[0] for op in self.ops if any(use.operation not in inside for use in op.results[0].uses)]
+
+    def pays(self) -> bool:
+        """Whether there are several layers, and less is copied in and out than they read and write."""
+        copied = COPIED * sum(map(_entry_bytes, (*self.inputs, *self.outputs)))
+        layers = sum(isinstance(op, ContractionOp) for op in self.ops)
+        return layers > 1 and copied < self.saved
+
+
+def _entry_bytes(value: SSAValue) -> int:
+    return now(nbytes_of(type_of(value))) // max(1, now(shape_of(value)[0]))
+
+
+def _saved(op: GraphOp, entries: int, cache: int) -> float:
+    """`_Run.saved` of one op: what its weights cost, where all entries there may be fit into so many bytes."""
+    batched = batched_operands(op, entries) or ()
+    entry = sum(map(_entry_bytes, (*batched, *op.results)))
+    weights = sum(now(nbytes_of(type_of(value))) for value in op.operands if value not in batched)
+    return (entry if bounds_of(entries)[1] * entry > cache else 0) - weights / WEIGHTS
+
+
+def _sequences(block: Block) -> Iterator[tuple[int, list[GraphOp], list[GraphOp]]]:
+    """The number of entries, ops that work on each by itself, and those in between that read nothing of them."""
+    entries, ops, others, made = 1, list[GraphOp](), list[GraphOp](), set[SSAValue]()
+
+    def belongs(op: GraphOp) -> bool:
+        batched = batched_operands(op, entries)
+        return batched is not None and made.isdisjoint(value for value in op.operands if value not in batched)
+
+    for op in block.ops:
+        if ops and isinstance(op, GraphOp) and not belongs(op) and made.isdisjoint(op.operands):
+            others.append(op)
+            continue
+        if ops and not (isinstance(op, GraphOp) and belongs(op)):
+            yield entries, ops, others
+            entries, ops, others, made = 1, [], [], set[SSAValue]()
+        if not isinstance(op, GraphOp):
+            continue
+        if not ops and len(shape := shape_of(op.results[0])) > 1 and bounds_of(shape[0])[1] > 1:
+            entries = shape[0]
+        if belongs(op):
+            ops.append(op)
+            made.update(op.results)
+    if ops:
+        yield entries, ops, others
+
+
+def _runs(entries: int, ops: Sequence[GraphOp], cache: int) -> Iterator[_Run]:
+    """The run of most saved bytes among ops one after the other, and those on both sides of it."""
+    best, total, start = (0.0, 0, 0), 0.0, 0
+    for index, op in enumerate(ops):
+        if total <= 0:
+            total, start = 0.0, index
+        total += _saved(op, entries, cache)
+        best = max(best, (total, start, index + 1))
+    total, start, end = best
+    if total > 0:
+        yield from _runs(entries, ops[:start], cache)
+        run = _Run(entries, ops[start:end], total)
+        if run.pays():
+            yield run
+        yield from _runs(entries, ops[end:], cache)
+
+
+def _write_loop(run: _Run) -> None:
+    """A loop over the entries in the place of a run."""
+    first, outputs = run.ops[0], run.outputs
+    location, here = first.location, InsertPoint.before(first)
+
+    def before(op: Operation) -> SSAValue:
+        """The result of an op in front of the loop."""
+        op.location = location
+        Rewriter.insert_op(op, here)
+        return op.results[0]
+
+    def zeros(like: SSAValue) -> SSAValue:
+        nothing = before(ConstantOp.from_numpy(np.zeros((), numpy_dtype(element_type_of_value(like)))))
+        return before(BroadcastToOp(nothing, shape_of(like)))
+
+    bounds = [before(arith.ConstantOp(IntegerAttr(number, IndexType()))) for number in (0, run.entries, 1)]
+    start, one = (before(ConstantOp.from_numpy(np.array(number, np.int64))) for number in (0, 1))
+    given = [start, *map(zeros, outputs)]
+    turn = Block(arg_types=[IndexType(), *(value.type for value in given)])
+    _, number, *all_entries = turn.args
+
+    def inside(op: Operation) -> SSAValue:
+        """The result of an op of the loop."""
+        op.location = op.location or location
+        turn.add_op(op)
+        return op.results[0]
+
+    entry: dict[SSAValue, SSAValue] = {}
+    for value in run.inputs:
+        entry[value] = inside(ReshapeOp(inside(GatherOp(value, number, 0)), (1, *shape_of(value)[1:])))
+    for op in run.ops:
+        entry[op.results[0]] = inside(for_one_entry(op, [entry.get(value, value) for value in op.operands]))
+    row = inside(ReshapeOp(number, (1, 1)))
+    kept = [inside(ScatterNdOp(every, row, entry[value])) for every, value in zip(all_entries, outputs, strict=True)]
+    turn.add_op(scf.YieldOp(inside(AddOp(number, one)), *kept))
+    loop = scf.ForOp(bounds[0], bounds[1], bounds[2], given, turn)
+    before(loop)
+    for value, result in zip(outputs, loop.results[1:], strict=True):
+        value.replace_all_uses_with(result)
+    for op in reversed(run.ops):
+        Rewriter.erase_op(op)

@@ -1,0 +1,121 @@
+"""Layers that are run entry by entry give what they give for the whole batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from graph_runs import Model, Target, compiled, execute
+from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects import scf
+from xdsl.ir import SSAValue
+
+import mini_infer as mi
+from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.indexing import GatherOp
+from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.reduction import ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.windows import AvgPoolOp, MaxPoolOp
+from mini_infer.dialects.targets import CpuAttr
+from mini_infer.lowering.pipelines import parse_passes, run_passes
+
+CACHE = 64
+
+
+def pictures(m: Model) -> SSAValue:
+    """Convolutions, pools, and what moves between them."""
+    x = m.input(3, 4, 8, 6)
+    y = m(ConvOp(x, m.weight(4, 4, 3, 3), m.weight(4), pads=[1, 1, 1, 1]))
+    y = m(ReluOp(m(AddOp(y, x))))
+    y = m(ConcatOp([y, m(MaxPoolOp(y, [3, 3], pads=[1, 1, 1, 1]))], 1))
+    y = m(MulOp(y, m(ReduceMeanOp(y, [2, 3], keepdims=True))))
+    y = m(InstanceNormOp(y, m.weight(8), m.weight(8)))
+    y = m(PadOp(m(SliceOp(y, [0, 2, 0, 0], [3, 6, 8, 6])), [0, 0, 1, 0], [0, 0, 1, 0], mode="reflect"))
+    y = m(AvgPoolOp(y, [2, 2], strides=[2, 2]))
+    y = m(ResizeOp(y, (3, 4, 10, 6), mode="linear"))
+    return m(ConvTransposeOp(y, m.weight(4, 2, 2, 2), strides=[2, 2]))
+
+
+def tokens(m: Model) -> SSAValue:
+    """Attention over embedded tokens, and norms."""
+    x = m(GatherOp(m.weight(30, 16), m.input(3, 9, data=np.arange(27).reshape(3, 9)), 0))
+    heads: list[SSAValue] = []
+    for _ in range(3):
+        y = m(MatmulOp(x, m.weight(16, 16)))
+        heads.append(m(TransposeOp(m(ReshapeOp(y, (3, 9, 2, 8))), (0, 2, 1, 3))))
+    y = m(AttentionOp(heads[0], heads[1], heads[2], m.input(3, 1, 1, 9), scale=0.4))
+    y = m(ReshapeOp(m(TransposeOp(y, (0, 2, 1, 3))), (3, 9, 16)))
+    y = m(LayerNormOp(m(AddOp(x, m(MatmulOp(y, m.weight(16, 16))))), m.weight(16), m.weight(16), axis=2))
+    y = m(RmsNormOp(m(SoftmaxOp(y, 1)), m.weight(16), axis=2))
+    return m(MatmulOp(y, m(TransposeOp(y, (0, 2, 1)))))
+
+
+def tiled(m: Model) -> scf.ForOp:
+    """Runs tile-batch on a module, for a CPU with a very small cache, and gives the only loop."""
+    m.module.attributes["kernel.target"] = CpuAttr.of(l2=CACHE)
+    run_passes(m.ctx, m.module, parse_passes("tile-batch,dce"))
+    m.module.verify()
+    (loop,) = [op for op in m.main.walk() if isinstance(op, scf.ForOp)]
+    return loop
+
+
+def finished(case: Callable[[Model], SSAValue]) -> Model:
+    """The module of a case."""
+    m = Model()
+    m.outputs("y", [case(m)])
+    m.finish()
+    return m
+
+
+@pytest.mark.parametrize("case", [pictures, tokens])
+def test_all_layers_are_in_the_loop_and_mean_the_same(case: Callable[[Model], SSAValue]) -> None:
+    m = finished(case)
+    expected = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
+    before = Counter(op.name for op in m.main.body.block.ops if op.name != "graph.weight")
+    loop = tiled(m)
+    assert before.keys() & {op.name for op in m.main.body.block.ops} == {"func.return"}
+    assert before - Counter(op.name for op in loop.body.block.ops) == Counter({"func.return": 1})
+    found = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("target", [Target(512), Target(128, threads=2)])
+def test_the_loop_as_machine_code(target: Target) -> None:
+    m = finished(pictures)
+    (expected,) = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64).values()
+    tiled(m)
+    plan, _ = compiled(m, target)
+    (found,) = execute(plan, m.inputs).values()
+    assert np.abs(found - expected).max() < 4e-6 * np.abs(expected).max()
+
+
+def test_a_batch_of_run_time() -> None:
+    random = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(random.standard_normal((16, 16, 3, 3)).astype(np.float32) / 12, f"w{i}") for i in (0, 1)
+    ]
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w1"], ["y"], pads=[1, 1, 1, 1]),
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 16, 64, 64]) for name in "xy")
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], weights))
+    profile = mi.OptimizationProfile(dims={"n": (0, 2, 64)})
+    engine = mi.compile(model.SerializeToString(), profile=profile, cache=False)
+    assert any(name == "tile-batch" for name, _ in engine.statistics.counts)
+    given = random.standard_normal((3, 16, 64, 64)).astype(np.float32)
+    for rows in (0, 1, 3):
+        found = engine({"x": given[:rows]})["y"]
+        assert found.shape == (rows, 16, 64, 64)
+        for row in range(rows):
+            np.testing.assert_array_equal(found[row], engine({"x": given[row : row + 1]})["y"][0])
