@@ -27,7 +27,9 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
 // CHECK-LABEL: func.func private @tile_5x8(
 // CHECK-LABEL: func.func private @tile_4x8(
 // The epilogue is that of the transform back.
+// Where results go is asked for a tile ahead.
 // CHECK-LABEL: func.func private @winograd_2_out_relu(
+// CHECK:         memref.prefetch %{{.*}}, write, locality<3>, data
 // CHECK:         scf.if
 // CHECK:         vector.store
 // CHECK-LABEL: func.func private @winograd(

@@ -297,7 +297,7 @@ class _OutputWriter:
             for value, pixels in zip(epilogue.operands, told.operands, strict=True)
         }
         varied = [window for window, kind in zip(self.operands.values(), shape.operands, strict=True) if _varies(kind)]
-        self.ahead = [self.out, *varied]
+        self.ahead = [window for window in varied if window is not self.out]
         self.kinds = dict(zip(epilogue.operands, shape.operands, strict=True))
         self.square = b.alloca(f32, [self.side, tile, self.lanes])
         inline = epilogue.inline or shape.pooled
@@ -322,8 +322,10 @@ class _OutputWriter:
 
         def by_column(x: Index, _: Sequence[SSAValue]) -> None:
             for y in range(self.shape.stored):  # of the tile to the right
+                at = [y, b.add(x, self.shape.stored), channel]
+                b.prefetch_to_write(self.out, at)
                 for window in self.ahead:
-                    b.prefetch(window, [y, b.add(x, self.shape.stored), channel])
+                    b.prefetch(window, at)
             if self.shape.pooled:
                 self._pool(column, x, channel, valid)
                 return

@@ -364,6 +364,10 @@ class LoopBuilder:
         """Ask for the cache line of an element that will be read, into the second-level cache, or the first."""
         self.append(_prefetch_near if near else _prefetch, buffer, *self._indices(indices))
 
+    def prefetch_to_write(self, buffer: SSAValue, indices: Sequence[Index]) -> None:
+        """Ask for the cache line of an element that will be written: where another core has it, it gives it up."""
+        self.append(_prefetch_to_write, buffer, *self._indices(indices))
+
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
         """A vector with the scalar in every lane."""
         return self.make(_splat, scalar, extra=(lanes,))
@@ -447,6 +451,10 @@ def _prefetch(buffer: SSAValue, *indices: SSAValue) -> Operation:
 
 def _prefetch_near(buffer: SSAValue, *indices: SSAValue) -> Operation:
     return PrefetchOp(buffer, indices)
+
+
+def _prefetch_to_write(buffer: SSAValue, *indices: SSAValue) -> Operation:
+    return PrefetchOp(buffer, indices, write=True)
 
 
 def _splat(scalar: SSAValue, lanes: int) -> Operation:
