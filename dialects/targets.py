@@ -1,7 +1,7 @@
 """What code is generated for: a CPU or a GPU with the limits that schedules ask for. Module attribute `kernel.target`.
 
     #kernel.cpu<"znver3" has ["fma", "half", "pmaddwd", "round"], vector_bits = 256, registers = 16, l2 = 524288,
-                threads = 2, gflops = 128, gbytes = 30>
+                threads = 2, gflops = 128, gbytes = 40>
     #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800,
                 gflops = 67000, tensor_gflops = 494000, gbytes = 4300>
 
@@ -85,12 +85,12 @@ class CpuAttr(ParametrizedAttribute):
         l2: int = 512 << 10,
         threads: int = 1,
         gflops: int | None = None,
-        gbytes: int = 30,
+        gbytes: int = 40,
     ) -> CpuAttr:
         """A target from plain values.
 
         Unless given, the speed is what two units for multiply-adds reach at four GHz, with 512 bits 256 (Zen 5: 262
-        measured), and what one core reads from memory (Zen 5: 32 to 35 measured).
+        measured), and what a product of one row reads weights by (Zen 5: 39 to 43 measured).
         """
         if gflops is None:
             gflops = max(1, 16 * vector_bits // 32)

@@ -17,6 +17,8 @@ from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.graph.host_code import kernels_of, main_of
+from ..dialects.symbolic.guards import unguarded
+from ..dialects.targets import target_of
 from ..lowering.pipelines import PassRun
 from ..passes.kernels.schedules import schedule_of
 from ..passes.memory.analysis.host import calls_of
@@ -33,6 +35,7 @@ from . import bench_gpu
 from .arrays import in_place
 
 _NUMBERS = {
+    "estimated_us": ("estimated us", 1.0, ".1f"),
     "flops": ("MFLOP", 1e-6, ".2f"),
     "bytes": ("kB", 1e-3, ".1f"),
     "gflops": ("GFLOP/s", 1.0, ".1f"),
@@ -54,13 +57,17 @@ def profile(
 
     {"run_us": all, "outside_us": what is in no call, "kernels": [{"us": ..., "kernel": ..., "node": ..., ...}]}
     """
-    calls: list[tuple[Work, str]] = []
+    calls: list[tuple[Work, str, float]] = []
 
     def observer(done: PassRun, module: ModuleOp) -> None:
         if done.name == InsertBarriers.name:  # the calls are what they will be
             kernels, device = kernels_of(module), device_named(config.place).kind
-            known = {name: (work_of_kernel(each), schedule_of(each, device).name) for name, each in kernels.items()}
-            calls.extend(known[call.callee.string_value()] for call in calls_of(main_of(module)))
+            target = target_of(module)
+            for call in calls_of(main_of(module)):
+                kernel = kernels[call.callee.string_value()]
+                schedule = schedule_of(kernel, device)
+                with unguarded():
+                    calls.append((work_of_kernel(kernel), schedule.name, schedule.cost(kernel, target)))
 
     config = replace(config, enable_profiling=True)
     module, ctx = import_model(model, config)
@@ -106,10 +113,15 @@ def timed_calls(engine: Engine, inputs: Mapping[str, Any], runs: int) -> tuple[l
     return times, sum(taken for taken, _ in quick) / len(quick)
 
 
-def _row(each: KernelTime, work: Work, schedule: str, limits: MachineLimits | None) -> dict[str, Any]:
+def _row(each: KernelTime, work: Work, schedule: str, estimated: float, limits: MachineLimits | None) -> dict[str, Any]:
     seconds = max(each.nanoseconds, 1) * 1e-9
     row: dict[str, Any] = {"us": each.nanoseconds / 1e3, "kernel": each.kernel, "schedule": schedule, "node": each.node}
-    row |= {"flops": work.flops, "bytes": work.nbytes, "gflops": work.flops / seconds * 1e-9}
+    row |= {
+        "estimated_us": estimated * 1e6,
+        "flops": work.flops,
+        "bytes": work.nbytes,
+        "gflops": work.flops / seconds * 1e-9,
+    }
     if limits is not None:
         least = limits.seconds(work.flops, work.nbytes)
         row |= {"limit_us": least * 1e6, "of_limit": least / seconds}

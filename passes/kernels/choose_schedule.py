@@ -39,7 +39,7 @@ from .kernel_facts import constant_operands, item_bytes
 from .schedules import AnySchedule, names_of_schedules, schedules_for
 from .tuned import kernel_key, tuned_schedules
 
-COMPACT = 1.4
+COMPACT = 1.5
 """How many times as long the schedule of a kernel may take for smaller weights. It is chosen so that 3x3 filters are
 transformed for tiles of 4 from pictures of 28 pixels on and for tiles of 2 below, where tiles of 4 gain 0 to 30 %."""
 

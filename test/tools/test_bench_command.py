@@ -36,7 +36,9 @@ def test_bench_stands_beside_a_peer_and_profiles(model: Path) -> None:
     assert re.search(rf"onnxruntime{9 * number} +\d+ +\d\.\de-\d+", text)
     assert re.search(r"limits measured meanwhile: \d+\.\d GFLOP/s of f32, \d+\.\d GB/s from memory", text)
     assert re.search(r"best peer / mini_infer: geometric mean \d+\.\d{3} of 1, least", text)
-    assert re.search(r"us +share +MFLOP +kB +GFLOP/s +limit us +of limit +schedule +kernel +first node", text)
+    assert re.search(
+        r"us +share +estimated us +MFLOP +kB +GFLOP/s +limit us +of limit +schedule +kernel +first node", text
+    )
     assert re.search(r"panels +matmul_relu_0 +perceptron/gemm_0", text)
 
 
@@ -109,7 +111,7 @@ def test_bench_writes_json_and_a_picture(model: Path, tmp_path: Path) -> None:
     profile = entry["profile"]
     assert {each["node"] for each in profile["kernels"]} == NODES
     assert sum(each["us"] for each in profile["kernels"]) + profile["outside_us"] == close(profile["run_us"])
-    assert profile["outside_us"] > 0
+    assert profile["outside_us"] > 0 and all(each["estimated_us"] > 0 for each in profile["kernels"])
     assert sum(each["flops"] for each in profile["kernels"]) == work["flops"]
     assert "fraction of the machine" in chart.read_text()
 

@@ -2,9 +2,9 @@
 // RUN: mini-opt %s -p 'limit-threads' | filecheck %s --check-prefix DEFAULT
 // RUN: mini-opt %s -p 'limit-threads{grain=0}' | filecheck %s --check-prefix ALL
 
-// Two products of 2 * 64 * 64 * 64 operations, 64 of them a nanosecond with four lanes, and 3 * 16384 bytes, 30 a
-// nanosecond: 19.6 microseconds of work are nine threads of 2.
-// CHECK: threads = 9, gflops = 64, gbytes = 30>
+// Two products of 2 * 64 * 64 * 64 operations, 64 of them a nanosecond with four lanes, while 3 * 16384 bytes
+// come from a cache: 16.4 microseconds of work are eight threads of 2.
+// CHECK: threads = 8, gflops = 64, gbytes = 40>
 // DEFAULT: threads = 1, gflops
 // ALL: threads = 16, gflops
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 16>} {

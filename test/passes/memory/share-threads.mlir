@@ -1,8 +1,8 @@
-// RUN: mini-opt %s -p share-threads | filecheck %s
+// RUN: mini-opt %s -p 'share-threads{grain=1000}' | filecheck %s
 // RUN: mini-opt %s -p 'share-threads{grain=0}' | filecheck %s --check-prefix EACH
 // RUN: mini-opt %s -p 'share-threads{grain=0 apart=true}' | filecheck %s --check-prefix APART
-// RUN: mini-opt %s -p 'share-threads{chunk=500}' | filecheck %s --check-prefix CHUNKS
-// RUN: mini-opt %s -p 'share-threads{watched=true}' | filecheck %s --check-prefix WATCHED
+// RUN: mini-opt %s -p 'share-threads{grain=1000 chunk=500}' | filecheck %s --check-prefix CHUNKS
+// RUN: mini-opt %s -p 'share-threads{grain=1000 watched=true}' | filecheck %s --check-prefix WATCHED
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 1048576, threads = 16>} {
   graph.kernel @matmul(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>) -> tensor<64x64xf32> {
@@ -14,20 +14,20 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     graph.yield %r : tensor<64x64xf32>
   }
 
-  // 2 * 64 * 64 * 64 operations at 64 a nanosecond and 49152 bytes at 30 are 10 microseconds, a relu 1.5: the stage of both
-  // is for eleven threads, a share of 1 each. That of a relu is for one, so main does it alone.
+  // 2 * 64 * 64 * 64 operations at 64 a nanosecond are 8.2 microseconds, while 49152 bytes come from a cache, a relu 0.3: the stage
+  // of both is for eight threads, a share of 1 each. That of a relu is for one, so main does it alone.
   // CHECK-LABEL: func.func @main
   // CHECK-SAME:    %[[TEAM:[0-9a-z]+]]: memref<2xi64> {graph.role = "team"}
-  // CHECK-DAG:     %[[ELEVEN:.*]] = arith.constant 11 : index
+  // CHECK-DAG:     %[[EIGHT:.*]] = arith.constant 8 : index
   // CHECK-DAG:     %[[A:.*]] = memref.view
-  // CHECK:         func.call @share_stage_0(%[[TEAM]], %[[ELEVEN]], %[[ELEVEN]])
+  // CHECK:         func.call @share_stage_0(%[[TEAM]], %[[EIGHT]], %[[EIGHT]])
   // CHECK-NEXT:    kernel.barrier
   // CHECK-NEXT:    kernel.call @relu ins(%[[A]] : {{.*}}) outs(%y
 
-  // Two shares of half a microsecond for each of the eleven.
+  // Two shares of half a microsecond for each of the eight.
   // CHUNKS-LABEL: func.func @main
-  // CHUNKS-DAG:    %[[SEATS:.*]] = arith.constant 11 : index
-  // CHUNKS-DAG:    %[[SHARES:.*]] = arith.constant 22 : index
+  // CHUNKS-DAG:    %[[SEATS:.*]] = arith.constant 8 : index
+  // CHUNKS-DAG:    %[[SHARES:.*]] = arith.constant 16 : index
   // CHUNKS:        func.call @share_stage_0(%{{.*}}, %[[SHARES]], %[[SEATS]])
 
   // Without a grain every stage has a share for each thread.
@@ -53,7 +53,7 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
   // A stage that one thread does alone is one all the same.
   // WATCHED-LABEL: func.func @main
   // WATCHED-DAG:     %[[ONE:.*]] = arith.constant 1 : index
-  // WATCHED-DAG:     %[[MANY:.*]] = arith.constant 11 : index
+  // WATCHED-DAG:     %[[MANY:.*]] = arith.constant 8 : index
   // WATCHED:         func.call @share_stage_0(%{{.*}}, %[[MANY]], %[[MANY]])
   // WATCHED-NEXT:    kernel.barrier
   // WATCHED-NEXT:    func.call @share_stage_1(%{{.*}}, %[[ONE]], %[[ONE]])

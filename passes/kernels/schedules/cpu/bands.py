@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import mul
 from typing import Self
 
 from typing_extensions import override
@@ -25,7 +26,7 @@ from .....dialects.graph.values import element_type_of_value, nbytes_of, shape_o
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.symbolic.sizes import is_fixed, now
 from .....dialects.targets import CpuAttr
-from ....work import seconds
+from ....work import products, seconds
 from ...forms.contraction import ConvGeometry, conv_geometry
 from ...forms.separable import geometry_of, separable_form
 from ...kernel_facts import argument_index, item_bytes, plain_operands
@@ -94,7 +95,14 @@ class Bands(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        return seconds(kernel, target)
+        """What each convolution wastes by itself."""
+        form, tiles, pixels = separable_form(kernel), self.products_of(True), self.pixels_of(True)
+        counts = [now(products(each.root)) for each in form.stages]
+        wasted = [
+            pixels.wasted(geometry_of(each)) if each is form.depthwise else tiles.wasted(each.root, target)
+            for each in form.stages
+        ]
+        return seconds(kernel, target, wasted=sum(map(mul, counts, wasted)) / sum(counts))
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

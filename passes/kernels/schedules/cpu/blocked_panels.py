@@ -26,7 +26,7 @@ from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import item_bytes
 from ..schedule import TileSize
 from ..scratch import ScratchLayout
-from .panels import PART, Panels, depth_of, fits, packed_operands
+from .panels import PART, ROWS_SHARE, Panels, bytes_of_rows, depth_of, fits, packed_operands
 
 # Tiles of a block, of which 512 elements of all rows are to lie in half a second-level cache. With 1 MB (Zen 5), 8 to
 # 24 tiles by 2 to 8 panels are within 3 % of each other.
@@ -34,13 +34,10 @@ MOST_TILES = 24
 # Panels of a group where sums wait; where none do a group has all, or as many as leave each thread so many items.
 WAITING = 4
 ITEMS_PER_THREAD = 4
-# Of the second-level cache: from which on a panel of the whole inner sum, or all rows, are too long. With 1 MB (Zen 5,
-# one thread) 196 x 3072 x 768 runs at 238 GFLOP/s instead of 222, 512 x 4096 x 512 at 232 instead of 211, while 784 x
-# 2304 x 256 and 196 x 2048 x 768 gain 1 %, 196 x 1024 x 768 loses 1 %; of short sums 4096 x 256 x 1024 runs at 232
-# instead of 203, 25088 x 256 x 128 at 206 instead of 145, 3136 x 256 x 128 at 212 instead of 196, and 3136 x 64 x 256
-# or 784 x 512 x 128 are as fast.
+# Of the second-level cache: from which on a panel of the whole inner sum is too long. With 1 MB (Zen 5, one thread)
+# 196 x 3072 x 768 runs at 238 GFLOP/s instead of 222, 512 x 4096 x 512 at 232 instead of 211, while 784 x 2304 x 256
+# and 196 x 2048 x 768 gain 1 %, 196 x 1024 x 768 loses 1 %.
 PANEL_SHARE = 0.3
-ROWS_SHARE = 2
 
 
 @dataclass(frozen=True)
@@ -87,11 +84,10 @@ class BlockedPanels(Panels):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Pays where a panel or the most rows take much of the second-level cache; else it is as fast as `panels`."""
+        """No rows are waited for, and where sums wait instead long panels are a twentieth faster."""
         root = contraction_form(kernel).root
-        panel = depth_of(root) * self.nr * item_bytes(root.results[0])
-        pays = panel > PANEL_SHARE * target.l2.data or _are_read_again(root, self.nr, target)
-        return super().cost(kernel, target) * (0.95 if pays else 1.01)
+        long = depth_of(root) * self.nr * item_bytes(root.results[0]) > PANEL_SHARE * target.l2.data
+        return self.least_cost(kernel, target) * (0.95 if long else 1)
 
     @override
     def scratch(self, kernel: KernelOp) -> ScratchLayout:
@@ -109,8 +105,7 @@ def _are_read_again(root: MatmulOp | ConvOp, nr: int, target: CpuAttr) -> bool:
     So they come from memory, or from a cache that is nearly as far: asked for, 4096 x 256 x 256 takes 0.93 of the time,
     4096 x 1024 x 256 0.98 (Zen 5).
     """
-    rows = _rows_of(root)[1] * depth_of(root) * item_bytes(root.results[0])
-    return now(shape_of(root.results[0])[-1]) > nr and rows > ROWS_SHARE * target.l2.data
+    return now(shape_of(root.results[0])[-1]) > nr and bytes_of_rows(root) > ROWS_SHARE * target.l2.data
 
 
 def _rows_of(root: Operation) -> tuple[int, int]:

@@ -42,6 +42,9 @@ WRITTEN_OUT = 9
 TALL = 8  # output rows from which on only row counts that divide the height are taken
 ITEMS_PER_THREAD = 4  # pieces of work that balance the threads to within a quarter
 
+BUSY = 1.4
+"""Times as long as its multiply-adds a tile takes, whose loads and borders few taps hide (MobileNets, Zen 5)."""
+
 # Code names the columns of a filter; with more of them it would grow beyond that of small filters.
 MOST_COLUMNS = 32
 
@@ -109,15 +112,17 @@ class Depthwise(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
+        return seconds(kernel, target, wasted=self.wasted(geometry(kernel)))
+
+    def wasted(self, g: ConvGeometry) -> float:
         """Filters are made up to whole registers, and lanes are repeated for each of several channels."""
-        g = geometry(kernel)
         group = Group.of(g)
         wasted = -(-g.filters // group.panel(self.lanes)) * self.lanes / g.filters
         repeated = 0.0
         if group.channels > 1:
             read = (self.tile_columns - 1) * g.stride[1] + g.kernel[1]  # pixels, by so many times columns' taps
             repeated = read / (self.tile_columns * g.kernel[1])
-        return seconds(kernel, target, wasted=wasted * (1 + repeated))
+        return BUSY * wasted * (1 + repeated)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Self
 
 from typing_extensions import override
@@ -17,8 +18,9 @@ from .....dialects.graph.recurrence import RecurrenceOp
 from .....dialects.graph.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.symbolic.sizes import now
 from .....dialects.targets import CpuAttr
-from ....work import seconds
+from ....work import bytes_of, moving_seconds, seconds
 from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import argument_index, item_bytes, the_root
 from ..schedule import Schedule, TileSize
@@ -67,7 +69,14 @@ class Recurrence(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        return seconds(kernel, target)
+        """The input's products at once; in each step a block waits for its recurrent weights or their products."""
+        root = the_root(kernel, RecurrenceOp)
+        directions, batch = map(now, shape_of(root.y)[1:3])
+        steps = directions * now(shape_of(root.x)[0])
+        weights = bytes_of(root.recurrence) // directions
+        recurrent = 2 * batch * prod(shape_of(root.recurrence)[1:]) / target.gflops.data * 1e-9
+        waiting = moving_seconds(weights, target, -(-batch // self.rows)) - recurrent
+        return seconds(kernel, target) + steps * max(0.0, waiting)
 
     @override
     def interface(self, kernel: KernelOp) -> InterfaceAttr:

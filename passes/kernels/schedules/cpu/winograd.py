@@ -25,7 +25,7 @@ from .....dialects.graph.winograd import FILTER, POINTS, WinogradPacking
 from .....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from .....dialects.symbolic.sizes import is_fixed, now
 from .....dialects.targets import CpuAttr
-from ....work import read_seconds, seconds
+from ....work import FAR, bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry
 from ...kernel_facts import argument_index, constant_operands, item_bytes, plain_operands
@@ -46,20 +46,21 @@ CHUNK = 64
 APART = CACHE_LINE // 4
 """Elements between the matrices of two coordinates, so that they do not all fall on the same lines of a cache."""
 
-# What the estimate of time is made of, found by comparing it with what 18 layers of 3 to 512 channels and 7 to 256
-# pixels took on Zen 5, one thread, beside the same by `panels`.
 FEW = 16
-"""Channels below which a convolution is better done as it stands."""
-STARTED = 12
-"""Products as long as which a register tile takes to begin and to store its sums."""
-MOVED = 0.6
-"""Operations beside products that a transform takes for each number that it makes or reads of a coordinate."""
-HIDDEN = 0.6
+"""Channels below which a convolution is better done as it stands: products of fewer take as long as of so many."""
+
+# What the estimate of time is made of, fitted to what 39 layers of 16 to 512 channels and 7 to 224 pixels took in their
+# models on Zen 5, one thread, with tiles of 2 and of 4 and both packings of filters: within 8 % of eight in ten.
+BUSY = 1.07
+"""Times as long as their multiply-adds products take."""
+MOVED = 3
+"""Instructions that a transform takes for each number that it makes or reads of a coordinate."""
+MADE = 6
+"""The same for each number of filters that are half transformed, in each block; in the first one a third."""
+HIDDEN = 0.55
 """How much of the time that products take filters are read in, which are asked for ahead."""
-KEPT = 4
-"""How many times as large as a second-level cache filters may be that a larger cache has from the inference before."""
-KEPT_MEANWHILE = 16
-"""The same of those that it has from the block before."""
+WAITED = 0.05
+"""How much of the time that reading filters takes is waited for in any case."""
 
 
 @dataclass(frozen=True)
@@ -130,32 +131,31 @@ class Winograd(Schedule[CpuAttr]):
 
     @override
     def cost(self, kernel: KernelOp, target: CpuAttr) -> float:
-        """Fewer products than there seem to be, the transforms around them, and filters larger than they were."""
-        root = contraction_form(kernel).root
+        """Products, the transforms before and behind them, and what is read and written meanwhile.
+
+        Tiles overlap in the picture. Filters are read while products are made, and once for each block if no cache
+        keeps them.
+        """
+        form = contraction_form(kernel)
+        root = form.root
         assert isinstance(root, ConvOp)
         g = conv_geometry(root)
-        tiles = -(-g.out_height // self.tile) * -(-g.out_width // self.tile)
-        filters = -(-g.filters // self.lanes) * self.lanes
-        products = self.coordinates * tiles * (g.channels + STARTED) * filters
-        moved = self.coordinates * tiles * (g.channels + filters) * now(g.batch)
-        if self.half:
-            side = self.tile + FILTER - 1
-            moved += side * (side + 1) * g.channels * filters * self._blocks(root)
-        wasted = products / (g.out_height * g.out_width * g.depth * g.filters)
-        return seconds(kernel, target, wasted=wasted, more=round(MOVED * moved)) + self._waits(root, target)
-
-    def _waits(self, root: ConvOp, target: CpuAttr) -> float:
-        """How long blocks wait for filters in memory, seconds: these are read while products are made.
-
-        Threads read them for a block each at the same time, the second one from a cache or a memory of its own.
-        """
-        g = conv_geometry(root)
+        tiles = -(-g.out_height // self.tile) * -(-g.out_width // self.tile) * now(g.batch)
+        channels, filters = (-(-each // self.lanes) * self.lanes for each in (g.channels, g.filters))
+        blocks, side = self._blocks(root), self.tile + FILTER - 1
         nbytes = prod(self._packing.packed_shape(shape_of(root.weight))) * item_bytes(root.weight)
-        read, kept = read_seconds(nbytes, target), nbytes / target.l2.data
-        rounds = -(-self._blocks(root) // target.threads.data)
-        times = 0 if kept <= KEPT else 1 if kept <= KEPT_MEANWHILE else rounds
-        products = self.coordinates * self.block * g.channels * g.filters
-        return times * max(0.0, read - HIDDEN * 2 * products / target.gflops.data * 1e-9)
+        far = nbytes * (2 if self.half else 1) > FAR * target.l2.data
+        moved = MOVED * self.coordinates * tiles * (channels + filters)
+        if self.half:
+            moved += side * (side + 1) * g.channels * filters * MADE * (blocks - 2 / 3)
+        products = multiplying_seconds(self.coordinates * tiles * max(FEW, g.channels) * filters, target)
+        transforms = instruction_seconds(moved + now(operations(kernel)[1]), target)
+        picture = moving_seconds(bytes_of(root.x), target) * self.coordinates / self.tile**2
+        beside = [each for each in kernel.arguments if each not in (form.lhs, form.rhs)]
+        rest = sum(moving_seconds(bytes_of(each), target) for each in (*beside, *kernel.terminator.operands))
+        rounds = -(-blocks // target.threads.data)  # threads read filters for a block each at the same time
+        read = moving_seconds(nbytes, target, rounds if far else 1)
+        return BUSY * products + transforms + picture + rest + max(WAITED * read, read - HIDDEN * products)
 
     @property
     def coordinates(self) -> int:
