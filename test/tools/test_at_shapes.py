@@ -54,6 +54,7 @@ def test_bench_at_shapes_of_a_range(any_rows: Path) -> None:
     assert [each["shape"] for each in found] == ["n=9", "n=8"]
 
 
+@pytest.mark.slow
 def test_compare_at_shapes_of_a_range(any_rows: Path) -> None:
     text = told("compare", any_rows, *RANGE)
     assert re.findall(r"^max\|e\| / max\|reference\| at (n=\d+)", text, re.MULTILINE) == ["n=16", "n=1", "n=100"]

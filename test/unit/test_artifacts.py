@@ -46,7 +46,7 @@ def has_code_for(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(artifact, "host_cpu", lambda: seeming)
 
 
-@pytest.mark.thinned(5)
+@pytest.mark.thinned(8)
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_each_cpu_has_its_own_code(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, file = SMALL_MODELS[name](), tmp_path / "model.mi"

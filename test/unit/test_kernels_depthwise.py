@@ -174,6 +174,7 @@ EXCITED = [
 ]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("target", [Target(512), Target(256, 2), Target(128, 5)], ids=str)
 def test_means_of_pictures(target: Target) -> None:
     """Those of rows are made with them."""
@@ -194,6 +195,7 @@ SPILLED = re.compile(r"-byte Folded (?:Spill|Reload)|-byte (?:Spill|Reload)")
 VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("cpu", CPUS)
 def test_no_vector_is_spilled(cpu: str) -> None:
     cases = [depthwise((1, 12, 28, 32), (k, k), each=each) for k in (3, 5, 7) for each in (1, 2)]
