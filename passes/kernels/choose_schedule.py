@@ -148,13 +148,12 @@ def schedule_kernel(
         can = ", ".join(dict.fromkeys(schedule.name for schedule, _ in found)) or "none"
         where = f"{describe(kernel)} @{kernel.sym_name.data}"
         raise CompileError(f"{where}: no schedule that is allowed carries this {form} out; those that could: {can}")
+    taken, least = min(allowed, key=lambda each: each[1])
     if compact:
-        least = min(seconds for _, seconds in allowed)
         near = [each for each in allowed if each[1] <= COMPACT * least]
         taken, _ = min(near, key=lambda each: (_packed_bytes(kernel, each[0]), each[1]))
-    else:
-        price = PRICE if isinstance(target, CpuAttr) else 0.0
-        taken, _ = min(allowed, key=lambda each: each[1] + price * max(0, _packed_bytes(kernel, each[0]) - KEPT))
+    elif isinstance(target, CpuAttr) and _packed_bytes(kernel, taken) > KEPT:
+        taken, _ = min(allowed, key=lambda each: each[1] + PRICE * max(0, _packed_bytes(kernel, each[0]) - KEPT))
     known = None if pick is not None or compact else tuned
     fastest = None if known is None else _found(known, kernel, target, [each for each, _ in allowed])
     if fastest is not None:

@@ -47,6 +47,7 @@ def test_plan_at_shapes_of_a_range(any_rows: Path) -> None:
     assert f"a context has room for all shapes: {largest:,} bytes" in text
 
 
+@pytest.mark.slow
 def test_bench_at_shapes_of_a_range(any_rows: Path) -> None:
     amount = ("--rounds", "1", "--runs", "1", "--warmup", "0", "--at", "n=9", "--at", "n=8")
     found = json.loads(told("bench", any_rows, *RANGE, *amount, "--json", "-"))["models"]
