@@ -191,7 +191,9 @@ def _write_loop(run: _Run) -> None:
     for value in run.inputs:
         entry[value] = inside(ReshapeOp(inside(GatherOp(value, number, 0)), (1, *shape_of(value)[1:])))
     for op in run.ops:
-        entry[op.results[0]] = inside(for_one_entry(op, [entry.get(value, value) for value in op.operands]))
+        batched = batched_operands(op, run.entries) or ()
+        operands = [entry[value] if value in batched else value for value in op.operands]
+        entry[op.results[0]] = inside(for_one_entry(op, operands))
     row = inside(ReshapeOp(number, (1, 1)))
     kept = [inside(ScatterNdOp(every, row, entry[value])) for every, value in zip(all_entries, outputs, strict=True)]
     turn.add_op(scf.YieldOp(inside(AddOp(number, one)), *kept))

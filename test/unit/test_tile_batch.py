@@ -58,6 +58,15 @@ def tokens(m: Model) -> SSAValue:
     return m(MatmulOp(y, m(TransposeOp(y, (0, 2, 1)))))
 
 
+def tables(m: Model) -> SSAValue:
+    """What one layer reads an entry of, and another one as a whole."""
+    x = m.input(3, 16)
+    y = m(GatherOp(x, m.input(3, 8, data=np.arange(24).reshape(3, 8) % 3), 0))
+    y = m(AddOp(y, m(ReshapeOp(x, (3, 1, 16)))))
+    y = m(MatmulOp(m(MatmulOp(y, x, transpose_b=True)), x))
+    return m(MatmulOp(y, m.weight(16, 16)))
+
+
 def tiled(m: Model) -> scf.ForOp:
     """Runs tile-batch on a module, for a CPU with a very small cache, and gives the only loop."""
     m.module.attributes["kernel.target"] = CpuAttr.of(l2=CACHE)
@@ -75,7 +84,7 @@ def finished(case: Callable[[Model], SSAValue]) -> Model:
     return m
 
 
-@pytest.mark.parametrize("case", [pictures, tokens])
+@pytest.mark.parametrize("case", [pictures, tokens, tables])
 def test_all_layers_are_in_the_loop_and_mean_the_same(case: Callable[[Model], SSAValue]) -> None:
     m = finished(case)
     expected = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)

@@ -27,7 +27,7 @@ from .pattern_utils import with_operands
 def batched_operands(op: GraphOp, entries: int) -> list[SSAValue] | None:
     """The operands that have an entry for each of the batch's; None where the op doesn't work entry by entry.
 
-    A result of rank 1 is no batch.
+    A result of rank 1 is no batch, and an op that reads a value by entries and as a whole needs all of them.
     """
     if len(op.results) != 1 or len(shape := shape_of(op.results[0])) < 2 or shape[0] != entries:
         return None
@@ -42,7 +42,8 @@ def batched_operands(op: GraphOp, entries: int) -> list[SSAValue] | None:
         if sizes[0] != entries:
             return None
         batched.append(value)
-    return batched or None
+    read = sum(value in batched for value in op.operands)
+    return batched if batched and read == len(batched) else None
 
 
 def _own_operands(op: GraphOp) -> Sequence[SSAValue] | None:
