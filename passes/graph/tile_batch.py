@@ -126,19 +126,18 @@ def _sequences(block: Block) -> Iterator[tuple[int, list[GraphOp], list[GraphOp]
         return batched is not None and made.isdisjoint(value for value in op.operands if value not in batched)
 
     for op in block.ops:
-        if ops and isinstance(op, GraphOp) and not belongs(op) and made.isdisjoint(op.operands):
-            others.append(op)
-            continue
-        if ops and not (isinstance(op, GraphOp) and belongs(op)):
+        if ops and not (isinstance(op, GraphOp) and (belongs(op) or made.isdisjoint(op.operands))):
             yield entries, ops, others
-            entries, ops, others, made = 1, [], [], set[SSAValue]()
+            ops, others, made = [], [], set[SSAValue]()
         if not isinstance(op, GraphOp):
             continue
-        if not ops and len(shape := shape_of(op.results[0])) > 1 and bounds_of(shape[0])[1] > 1:
-            entries = shape[0]
-        if belongs(op):
+        if not ops:
+            entries = next(iter(shape_of(op.results[0])), 1)
+        if belongs(op) and bounds_of(entries)[1] > 1:
             ops.append(op)
             made.update(op.results)
+        elif ops:
+            others.append(op)
     if ops:
         yield entries, ops, others
 

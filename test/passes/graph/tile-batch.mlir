@@ -100,6 +100,20 @@ module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, reg
 
 // -----
 
+// CHECK-LABEL: @main
+// CHECK-NOT:     scf.for
+module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 512, threads = 1>} {
+  func.func @main(%x: tensor<1x16x16x4xf32>, %w: tensor<4x4x1x1xf32>) -> tensor<1x16x16x4xf32> {
+    %a = graph.conv %x, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x16x16x4xf32>, tensor<4x4x1x1xf32>) -> tensor<1x16x16x4xf32>
+    %b = graph.conv %a, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x16x16x4xf32>, tensor<4x4x1x1xf32>) -> tensor<1x16x16x4xf32>
+    %c = graph.conv %b, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x16x16x4xf32>, tensor<4x4x1x1xf32>) -> tensor<1x16x16x4xf32>
+    %d = graph.conv %c, %w {strides = array<i64: 1, 1>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64, layout = "NHWC"} : (tensor<1x16x16x4xf32>, tensor<4x4x1x1xf32>) -> tensor<1x16x16x4xf32>
+    func.return %d : tensor<1x16x16x4xf32>
+  }
+}
+
+// -----
+
 // that are a single layer;
 // CHECK-LABEL: @main
 // CHECK-NOT:     scf.for
