@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from ..dialects.errors import InvalidInputError
 from ..dialects.symbolic.sizes import now
 from .config import EngineConfig
 from .engine import Engine
+from .forks import ForkSafeLock
 from .plan import InferencePlan
 from .shapes import MOST_PLANS, ShapeFamily, Shapes, settled
 from .specs import ordered_shapes
@@ -47,7 +47,7 @@ class DynamicEngine(Engine):
         self._names, self._build = names, build
         self._families: list[ShapeFamily] = []
         self._family = lru_cache(MOST_PLANS)(self._suiting)
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._first: InferencePlan | None = None
 
     @classmethod

@@ -6,7 +6,6 @@ for smaller ones. So symbols are rounded up, and what was planned for the rounde
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from ..dialects.symbolic.polynomials import Symbol, constant
 from ..dialects.symbolic.sizes import bounds_of, terms_of
 from ..passes.planning import Bound, Plan, Problem, lower_bound, solve
 from .device import Array
+from .forks import ForkSafeLock
 
 MOST_PLACES = 256  # that are kept; those used longest ago go
 PLANNING_STEPS = 2000  # of the search for a plan that is no higher than that of the largest shapes
@@ -39,7 +39,7 @@ class Places:
         """With `bounded`, there is a largest size, under which all plans stay."""
         self.problem, self.symbols, self.bounded = problem, tuple(symbols), bounded
         self._known: OrderedDict[tuple[int, ...], Placed] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
 
     @cached_property
     def largest(self) -> Plan | None:

@@ -9,7 +9,6 @@ grow at every call.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -24,6 +23,7 @@ from ..dialects.symbolic.guards import Guards
 from ..dialects.symbolic.polynomials import InputSymbol, Symbol
 from ..dialects.symbolic.sizes import Size, is_fixed, symbols_of, value_at
 from ..passes.planning import Problem
+from .forks import ForkSafeLock
 from .places import Placed, Places
 from .specs import TensorSpec
 
@@ -59,7 +59,7 @@ class ShapeFamily:
         self._symbols: tuple[Symbol, ...] = tuple(symbol for _, _, symbol in self._sites)
         self._places = Places(self.arena.problem, self._symbols, bounded)
         self._plans: OrderedDict[Shapes, InferencePlan] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self.idle: deque[ExecutionContext] = deque()
         """Contexts that no call uses: as many as there were calls at a time."""
 
@@ -171,7 +171,7 @@ class ShapeFamily:
 
     @cached_property
     def _settled_checks(self) -> bool:
-        return is_fixed(*(each.size for each in self.base.checks))
+        return is_fixed(*(each.size for each in self.base.checks if each.size is not None))
 
     def _made(self, shapes: Shapes, values: tuple[int, ...]) -> InferencePlan:
         base = self.base

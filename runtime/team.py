@@ -13,6 +13,7 @@ import threading
 import warnings
 
 from .device import Code
+from .forks import ForkSafeLock
 from .images.linking import Image, link
 from .images.loaded import LoadedImage
 from .loading import loaded
@@ -70,7 +71,7 @@ class Team:
 
 _TEAMS: list[Team] = []
 """The team of this process, once there is one."""
-_STARTING = threading.Lock()
+_STARTING = ForkSafeLock()
 
 
 def team() -> Team:

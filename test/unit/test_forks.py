@@ -1,0 +1,83 @@
+"""A child of a fork goes on, whatever other threads of its parent were doing then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+ROOT = Path(__file__).parents[2]
+
+# `child` tells how a forked process ended: with 0 where `work` gives True, by the alarm (14) where it waits for ever.
+PROGRAM = """
+import os, signal, threading
+import numpy as np
+import mini_infer as mi
+from models.small import mlp
+
+def child(work):
+    pid = os.fork()
+    if not pid:
+        signal.alarm(60)
+        os._exit(0 if work() else 1)
+    return os.waitpid(pid, 0)[1]
+
+reached, go_on = threading.Event(), threading.Event()
+def hold_up():
+    reached.set()
+    go_on.wait()
+"""
+COMPILING = """
+engine = mi.compile(mlp(batch="n"), threads=2, enable_dynamic_shapes=True, compile_threads=1)
+build = engine._build
+def held_up(best):
+    if not go_on.is_set() and threading.current_thread() is thread:
+        hold_up()
+    return build(best)
+engine._build = held_up
+x = np.ones((3, 20), np.float32)
+results = []
+thread = threading.Thread(target=lambda: results.append(engine(x)))
+thread.start()
+reached.wait()
+print(child(lambda: engine(x).shape == (3, 5)))
+go_on.set()
+thread.join()
+print(results[0].shape)
+"""
+IN_LLVM = """
+from llvmlite.binding import ffi
+mi.compile(mlp(), threads=1, compile_threads=1)
+def inside():
+    with ffi.lib._lock:
+        hold_up()
+thread = threading.Thread(target=inside)
+thread.start()
+reached.wait()
+threading.Timer(0.2, go_on.set).start()
+print(child(lambda: mi.compile(mlp(), threads=1, compile_threads=1)(np.ones((2, 20), np.float32)).shape == (2, 5)))
+"""
+HELD_BY_WHO_FORKS = """
+from mini_infer.runtime.forks import ForkSafeLock
+lock = ForkSafeLock()
+with lock:
+    status = child(lambda: True)
+with lock:
+    print(status)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [(COMPILING, ["0", "(3,", "5)"]), (IN_LLVM, ["0"]), (HELD_BY_WHO_FORKS, ["0"])],
+    ids=["another thread compiles", "another thread is inside of LLVM", "the thread itself holds a lock"],
+)
+def test_a_child_is_not_held_up(program: str, printed: list[str]) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "test")])}
+    command = [sys.executable, "-c", PROGRAM + program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    assert (done.stdout.split(), done.returncode) == (printed, 0), done.stderr
