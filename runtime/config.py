@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
+from .control_groups import cpu_limit
 from .device import device_named
 from .profile import OptimizationProfile
 
@@ -42,8 +43,9 @@ class EngineConfig:
 
     device: "cpu", "cuda", an NVIDIA GPU through CuPy, or "cuda-emulated", the same kernels without one.
     device_id: which device of that kind, from 0 on.
-    threads: most threads of one inference; None means the cores that this process may run on, and more than those are
-        never used. A model, and each step of it, gets no more than its work is worth: plan.threads tells. CPU only.
+    threads: most threads of one inference; None means the cores that this process may run on, or the cores' worth of
+        time that its container has, if that is less. More than those cores are never used. A model, and each step of
+        it, gets no more than its work is worth: plan.threads tells. CPU only.
     compile_threads: processes that compile, this one included; None means as many as there are cores. The code is the
         same however many they are. CPU only.
     precision: of products on a GPU: "fp32", or, faster, of numbers rounded to "tf32", "fp16" or "bf16", or of three
@@ -210,13 +212,21 @@ class EngineConfig:
 
     @property
     def thread_count(self) -> int:
-        """The most threads that there may be: as many as were asked for, but no more than there are cores."""
-        return min(_cores() if self.threads is None else int(self.threads), _cores(), MOST_THREADS)
+        """The most threads that there may be: as many as were asked for, but no more than there are cores.
+
+        Unless told otherwise, as many as this process has cores and its control group has time for.
+        """
+        return min(_usable_cores() if self.threads is None else int(self.threads), _cores(), MOST_THREADS)
 
     @property
     def compiler_count(self) -> int:
         """How many processes compile, this one included."""
-        return min(_cores() if self.compile_threads is None else int(self.compile_threads), MOST_COMPILERS)
+        return min(_usable_cores() if self.compile_threads is None else int(self.compile_threads), MOST_COMPILERS)
+
+
+def _usable_cores() -> int:
+    """Cores that this process may run on, or the cores' worth of time that a container leaves it, if that is less."""
+    return min(_cores(), cpu_limit() or MOST_THREADS)
 
 
 def _cores() -> int:

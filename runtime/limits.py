@@ -6,21 +6,16 @@ import ctypes
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Protocol
 
 from ..dialects.errors import OutOfMemoryError
-
-CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")  # bytes, or "max"; there in Linux's control groups
+from .control_groups import memory_limit
 
 
 def memory_bytes() -> int:
     """Bytes of memory that this process may hope for: the machine's, or its container's."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        return min(machine, int(CONTAINER_LIMIT.read_text()))
-    except (OSError, ValueError):
-        return machine
+    return min(machine, memory_limit() or machine)
 
 
 class Sized(Protocol):

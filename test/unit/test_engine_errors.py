@@ -15,6 +15,7 @@ from engine_cases import engine, inputs, perceptron
 
 import mini_infer as mi
 from mini_infer.dialects.threads import MOST_THREADS
+from mini_infer.runtime import config
 from mini_infer.runtime.config import EngineConfig
 
 IDS, SCALE = np.zeros(5, np.int64), np.ones((5, 1), np.float32)
@@ -195,6 +196,7 @@ def test_threads_are_a_positive_integer(threads: Any) -> None:
 
 
 def test_there_are_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "cpu_limit", lambda: None)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(3)), raising=False)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     assert [EngineConfig(threads=threads).thread_count for threads in (1, 2, 3, 4, 10**9)] == [1, 2, 3, 3, 3]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(5000)))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
@@ -202,6 +204,7 @@ def test_there_are_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_threads_default_to_the_cores_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config, "cpu_limit", lambda: None)
     if hasattr(os, "sched_getaffinity"):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {1, 5, 7})  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
         assert EngineConfig().thread_count == 3
