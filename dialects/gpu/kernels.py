@@ -63,6 +63,15 @@ from xdsl.utils.exceptions import VerifyException
 
 _RESERVED = ("sym_name", "function_type", "kernel")
 _SIZE_NAMES = ("gpu.known_block_size", "gpu.known_grid_size")
+MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
+"""Of a grid along x, y and z, on all of NVIDIA's GPUs that code is made for."""
+
+
+def check_grid(sizes: Sequence[int]) -> None:
+    """Raises VerifyException for a grid of more blocks along a dimension than any launch may have."""
+    for dimension, size, most in zip("xyz", sizes, MOST_BLOCKS, strict=False):
+        if size > most:
+            raise VerifyException(f"a grid of {size} blocks along {dimension}; a launch has at most {most}")
 
 
 class _PlaceOp(IRDLOperation, ABC):
@@ -173,6 +182,7 @@ class FuncOp(IRDLOperation):
         for name, sizes in zip(_SIZE_NAMES, (self.known_block_size, self.known_grid_size), strict=True):
             if sizes is not None and (len(sizes) != 3 or min(sizes.get_values()) < 1):
                 raise VerifyException(f"{name} is {sizes}; it must be three positive numbers")
+        check_grid(self.known_grid_size.get_values() if self.known_grid_size is not None else ())
 
     @classmethod
     @override

@@ -15,9 +15,11 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import CompileError
 from ...dialects.gpu import LaunchFuncOp
+from ...dialects.gpu.kernels import check_grid
 from ...dialects.graph.base import describe
 from ...dialects.symbols import symbol_named
 from ...passes.memory.analysis.buffers import Places
@@ -51,7 +53,7 @@ class Launch:
 
 
 def launch_list(module: ModuleOp) -> tuple[Launch, ...]:
-    """The launches of `main`, in order. Raises CompileError for anything else that main does."""
+    """The launches of `main`, in order. Raises CompileError for anything else that main does, and grids too large."""
     main = symbol_named(module, "main")
     assert isinstance(main, FuncOp)
     return tuple(_launches(main))
@@ -64,6 +66,10 @@ def _launches(main: FuncOp) -> Iterator[Launch]:
             nodes, call = op.attributes.get(NODES), op.attributes.get(CALL)
             sizes = (op.gridSizeX, op.gridSizeY, op.gridSizeZ, op.blockSizeX, op.blockSizeY, op.blockSizeZ)
             x, y, z, *block = map(_number, sizes)
+            try:
+                check_grid((x, y, z))
+            except VerifyException as error:
+                raise CompileError(f"{describe(op)}: {error}") from None
             shared = 0 if op.dynamicSharedMemorySize is None else _number(op.dynamicSharedMemorySize)
             yield Launch(
                 op.kernel.string_value().rpartition(".")[2],

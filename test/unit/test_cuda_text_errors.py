@@ -7,6 +7,7 @@ from gpu_text import parse
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
+from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,19 @@ def test_what_has_no_text(body: str, message: str) -> None:
 def test_a_module_without_kernels() -> None:
     with pytest.raises(CompileError, match="the module holds no kernels for a GPU"):
         cuda_text(parse("builtin.module {}"))
+
+
+@pytest.mark.parametrize(("grid", "message"), [("%one, %many, %one", "along y"), ("%one, %one, %many", "along z")])
+def test_grids_that_no_device_launches(grid: str, message: str) -> None:
+    text = f"""
+    gpu.module @kernels {{ gpu.func @k() kernel {{ gpu.return }} }}
+    func.func @main() {{
+      %one = arith.constant 1 : index
+      %many = arith.constant 65536 : index
+      gpu.launch_func @kernels::@k blocks in ({grid}) threads in (%one, %one, %one) loc("/node")
+      func.return
+    }}"""
+    with pytest.raises(
+        CompileError, match=rf"^/node \(gpu.launch_func\): a grid of 65536 blocks {message}; a launch has"
+    ):
+        launch_list(parse(text))

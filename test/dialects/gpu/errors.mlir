@@ -128,3 +128,21 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{a grid of 65536 blocks along y; a launch has at most 65535}}
+  gpu.func @k() kernel attributes {gpu.known_grid_size = array<i32: 2147483647, 65536, 65535>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{a grid of 70000 blocks along z; a launch has at most 65535}}
+  gpu.func @k() kernel attributes {gpu.known_grid_size = array<i32: 1, 1, 70000>} {
+    gpu.return
+  }
+}

@@ -7,6 +7,7 @@ from math import ceil
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 
+from .....dialects.gpu.kernels import MOST_BLOCKS
 from .....dialects.graph.contraction import ConvOp
 from .....dialects.graph.packing import FilterPacking, Packing
 from .....dialects.graph.structure import KernelOp
@@ -23,8 +24,7 @@ from .cost import LATENCY, LAUNCH, THREADS, bytes_of, memory_seconds
 PARTIALS = "partials"
 """The part of the scratch with sums over parts of the depth: [split][batch][row][column]."""
 
-MOST_ALONG_Z = 65_535
-"""Blocks of a grid along its last dimension."""
+_, _, MOST_ALONG_Z = MOST_BLOCKS
 
 MOST_WAVES, LEAST_STEPS, MOST_SPLITS = 3, 4, 32
 """Of blocks, where the depth is cut; of a part of it; of these parts."""
