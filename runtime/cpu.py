@@ -1,7 +1,8 @@
 """LLVM through llvmlite: text to object code for any CPU, object code to addresses.
 
-All of LLVM is behind one lock of llvmlite's, so threads don't compile at the same time. Object code made
-for one CPU runs on every CPU that has its features; nothing in it depends on where it is loaded.
+All of LLVM is behind one lock of llvmlite's, so threads don't compile at the same time, and a fork waits for it
+(forks.py). Object code made for one CPU runs on every CPU that has its features; nothing in it depends on where it is
+loaded.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from functools import cache
 from typing import Any
 
 from ..dialects.errors import CompileError, ConfigError
-from . import llvm_worker
+from . import forks, llvm_worker
 from .linking import check_calls
 from .llvm_worker import Compiled, Part, binding
 
 # On an AVX2 machine 3 makes 40 % more code in 1.4 times the time, and models run at 0.98 to 1.02 of their time with it.
 OPT_LEVEL = 2
+
+forks.wait_for_libraries()
 
 _MATH_LIBRARIES = ("libm.so.6", "libm.so", "libm.dylib")
 
@@ -42,7 +45,12 @@ class Machine:
 
 
 class LoadedCode:
-    """Object code in memory; the addresses are valid as long as this object lives."""
+    """Object code in memory, linked by LLVM; the addresses are valid as long as this object lives.
+
+    JITLink is asked for: it lays all of an object into one block. LLVM's older linker, RuntimeDyld, asks the system for
+    code and constants apart, and aborts the process where they come to lie more than 2 GiB from each other, which
+    happens in processes with much memory in many pieces.
+    """
 
     _LIBRARY = "code"
 
@@ -64,7 +72,7 @@ class LoadedCode:
     def load(cls, objects: Sequence[bytes]) -> LoadedCode:
         """Loads object code; what it calls is looked for in all of it, the process and the libraries loaded into it."""
         _load_first(_MATH_LIBRARIES)
-        compiler = binding().create_lljit_compiler(target_machine(Machine(), 3))
+        compiler = binding().create_lljit_compiler(target_machine(Machine(), 3), use_jit_link=True)
         builder = binding().JITLibraryBuilder()
         for data in objects:
             builder.add_object_img(data)
@@ -73,11 +81,6 @@ class LoadedCode:
             return cls(compiler, builder.link(compiler, cls._LIBRARY))
         except RuntimeError as error:
             raise CompileError(f"object code can't be loaded: {error}") from None
-
-
-def load_object(*objects: bytes) -> LoadedCode:
-    """Object code, ready to be called; what it calls is linked when an address is first asked for."""
-    return LoadedCode.load(objects)
 
 
 def part_of(

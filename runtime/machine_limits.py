@@ -22,8 +22,9 @@ from threading import Barrier
 
 import numpy as np
 
-from .cpu import compile_to_object, load_object
+from .cpu import compile_to_object
 from .limits import memory_bytes
+from .loading import loaded
 from .machine_facts import cache_bytes
 from .targets import CpuTarget, host_target
 
@@ -66,7 +67,7 @@ class LimitProbe:
         self.threads = threads
         cpu = host_target()
         self._lanes, self._sums = cpu.vector_bits // 32, SUMS[min(32, max(16, cpu.registers))]
-        self._code = load_object(compile_to_object(probe_ir(cpu), cpu.machine))
+        self._code = loaded([compile_to_object(probe_ir(cpu), cpu.machine)])
         self._multiply = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(self._code.address("probe_multiply"))
         self._read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)(self._code.address("probe_read"))
         step = STREAMS * self._lanes * 4

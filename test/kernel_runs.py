@@ -27,7 +27,8 @@ from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.share_threads import ShareThreads
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cpu import compile_to_object, emit_assembly, load_object
+from mini_infer.runtime.cpu import compile_to_object, emit_assembly
+from mini_infer.runtime.loading import loaded
 from mini_infer.runtime.targets import host_target, machine_of, target_attribute
 
 DEVICES = {"cpu"}
@@ -170,7 +171,7 @@ def compiled(
     text = emit_llvm_ir(module)
     buffers = len(arrays) + len(kernel.terminator.arguments) - len(shared) + 1
     runtime = runtime_ir(buffers, {"stage_0": buffers} if threads > 1 else {})
-    code = load_object(compile_to_object(text, machine_of(cpu_of(module)), link=[runtime]))
+    code = loaded([compile_to_object(text, machine_of(cpu_of(module)), link=[runtime])])
     results = [
         (type_of(value).get_shape(), numpy_dtype(type_of(value).element_type)) for value in kernel.terminator.arguments
     ]

@@ -40,7 +40,8 @@ from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.geometry.boxes import Box, row_major
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.analysis.buffers import IndexConstants, cast_to, interface_of
-from mini_infer.runtime.cpu import compile_to_object, load_object
+from mini_infer.runtime.cpu import compile_to_object
+from mini_infer.runtime.loading import loaded
 from mini_infer.runtime.targets import host_target, machine_of
 
 ALIGNMENT = 64  # bytes, between buffers
@@ -182,7 +183,7 @@ def on_other_memory(
     pipelines.run_passes(m.ctx, module, pipelines.parse_passes(down))
     threads = target.threads.data
     support = runtime_ir(1, {"stage_0": 1} if threads > 1 else {})
-    code = load_object(compile_to_object(emit_llvm_ir(module), machine_of(target), opt_level, link=[support]))
+    code = loaded([compile_to_object(emit_llvm_ir(module), machine_of(target), opt_level, link=[support])])
     if threads == 1:
         main = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(code.address("main"))
         _run(lambda arena: main(arena, None), calls, nbytes, scratch_at)

@@ -21,7 +21,9 @@ from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cpu import LoadedCode, compile_to_object, emit_assembly, load_object
+from mini_infer.runtime.cpu import compile_to_object, emit_assembly
+from mini_infer.runtime.device import Code as MachineCode
+from mini_infer.runtime.loading import loaded
 from mini_infer.runtime.targets import machine_of, target_attribute
 
 DTYPES: dict[str, Any] = {
@@ -89,14 +91,14 @@ class Code:
     def __init__(self, text: str, cpu: str = "", vector_bits: int = 0, opt_level: int = 3) -> None:
         machine = machine_of(target(cpu, vector_bits))
         data = compile_to_object(llvm_ir(text, vector_bits, cpu), machine, opt_level)
-        self.loaded: LoadedCode = load_object(data)
+        self.code: MachineCode = loaded([data])
 
     def __call__(self, name: str, *arguments: Any) -> None:
         """Calls a function without results; arrays are passed by the address of their first element."""
-        prepare(self.loaded, name, *arguments)()
+        prepare(self.code, name, *arguments)()
 
 
-def prepare(loaded: LoadedCode, name: str, *arguments: Any) -> Callable[[], None]:
+def prepare(code: MachineCode, name: str, *arguments: Any) -> Callable[[], None]:
     """A call of a function, ready to be repeated."""
     types: list[Any] = []
     values: list[Any] = []
@@ -107,7 +109,7 @@ def prepare(loaded: LoadedCode, name: str, *arguments: Any) -> Callable[[], None
         else:
             types.append(ctypes.c_float if isinstance(argument, float) else ctypes.c_int64)
             values.append(argument)
-    function = ctypes.CFUNCTYPE(None, *types)(loaded.address(name))
+    function = ctypes.CFUNCTYPE(None, *types)(code.address(name))
 
     def call() -> None:
         assert arguments is not None  # the arrays live as long as the call

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Self
 
 from typing_extensions import override
@@ -30,7 +30,7 @@ from .narrow import is_narrow
 from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
 
 
-@cache
+@lru_cache(maxsize=4096)
 def named_location(name: str) -> LocationAttr:
     """The location that carries an ONNX node's name: an op keeps it through all passes."""
     return NameLoc(StringAttr(name), NoneAttr())

@@ -236,7 +236,7 @@ def _integer_attribute(value: int, integer_type: Attribute) -> IntegerAttr[Integ
     return IntegerAttr(value, cast(IntegerType, integer_type))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def integer_list(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
     """A property that is a list of i32."""
     return DenseArrayBase.from_list(i32, values)
@@ -248,7 +248,7 @@ def fast_math_attr(flags: tuple[FastMathFlag, ...]) -> FastMathAttr:
     return FastMathAttr(flags)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _intrinsic_properties(name: str, operands: int, flags: FastMathAttr) -> dict[str, Attribute]:
     return {
         "intrin": StringAttr(name),
@@ -258,7 +258,7 @@ def _intrinsic_properties(name: str, operands: int, flags: FastMathAttr) -> dict
     }
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _argument_alignments(alignments: tuple[int, ...]) -> dict[str, Attribute]:
     dictionaries = [
         DictionaryAttr({"llvm.align": IntegerAttr(alignment, i64)} if alignment else {}) for alignment in alignments

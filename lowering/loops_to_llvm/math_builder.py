@@ -1,7 +1,7 @@
 """Writing arithmetic on f32 or f64, or vectors of them, with operators of its own; the base of polynomials.py."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects import arith, math
@@ -161,14 +161,14 @@ class MathBuilder:
         return self.insert(op.create(operands=(a, b), result_types=(self.integer_type,), properties=_NO_OVERFLOW_FLAGS))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _float_constant(value: float, value_type: Attribute) -> Attribute:
     if isinstance(value_type, VectorType):
         return DenseIntOrFPElementsAttr.from_list(cast("VectorType[Float32Type]", value_type), [value])
     return FloatAttr(value, cast("Float32Type | Float64Type", value_type))
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _integer_constant(value: int, integer_type: Attribute) -> Attribute:
     if isinstance(integer_type, VectorType):
         return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", integer_type), [value])

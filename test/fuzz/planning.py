@@ -37,8 +37,10 @@ from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.memory.analysis.buffers import add_argument, memref_type, nbytes_of
 from mini_infer.passes.memory.share_threads import STAGE
-from mini_infer.runtime.cpu import LoadedCode, compile_to_object, load_object
+from mini_infer.runtime.cpu import compile_to_object
+from mini_infer.runtime.device import Code
 from mini_infer.runtime.host_memory import aligned_bytes
+from mini_infer.runtime.loading import loaded
 from mini_infer.runtime.signature import weight_segment
 from mini_infer.runtime.targets import host_target, machine_of
 
@@ -120,7 +122,7 @@ def same(one: Array, other: Array) -> bool:
 class _Code:
     """Machine code of both plans together: `main` takes a pointer per role, each role belonging to a plan."""
 
-    code: LoadedCode
+    code: Code
     roles: list[tuple[str, int]]  # of each argument: its role and the plan it belongs to
     sizes: list[int]  # bytes of each
     dtypes: list[np.dtype[Any]]
@@ -148,7 +150,7 @@ def _compiled(m: Model, options: Options) -> tuple[_Code, Array]:
     stages = {op.sym_name.data: len(roles) for op in together.ops if isinstance(op, FuncOp) and _is_stage(op)}
     pipelines.run_passes(m.ctx, together, pipelines.parse_passes(pipelines.LLVM))
     text, support = emit_llvm_ir(together), runtime_ir(len(roles), stages)
-    code = load_object(compile_to_object(text, machine_of(target), options.opt_level, link=[support]))
+    code = loaded([compile_to_object(text, machine_of(target), options.opt_level, link=[support])])
     dtypes = [numpy_dtype(type.element_type) for type in types]
     shapes = [type.get_shape() for type in types]
     return _Code(code, roles, [nbytes_of(type) for type in types], dtypes, shapes), weights

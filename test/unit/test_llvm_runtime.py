@@ -1,6 +1,8 @@
 """The entry of compiled models, their stages, the clock; and loading object code."""
 
 import ctypes
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,11 +10,8 @@ from llvm_jit import Code, assembly, llvm_ir
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.runtime.cpu import (
-    compile_to_object,
-    load_object,
-    optimize_ir,
-)
+from mini_infer.runtime.cpu import compile_to_object, optimize_ir
+from mini_infer.runtime.loading import loaded
 from mini_infer.runtime.targets import host_target
 
 # The first stage counts calls and notes the number of shares; main itself notes the time around it.
@@ -44,7 +43,7 @@ SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
 def run(share: object) -> tuple[list[int], int]:
     """What the shares of the stage wrote, and the nanoseconds that main took; `share` has the stage done."""
     runtime = runtime_ir(2, {"stage_0": 1}, clock=True)
-    code = load_object(compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime]))
+    code = loaded([compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime])])
     counts, times = np.zeros(64, np.int64), np.zeros(2, np.int64)
     pointers = (ctypes.c_void_p * 2)(counts.ctypes.data, times.ctypes.data)
     entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address("mini_infer_run"))
@@ -90,8 +89,37 @@ def test_errors_of_compiling_and_loading() -> None:
         compile_to_object("define void @f( {", machine)
     with pytest.raises(CompileError, match="LLVM refuses the IR"):
         optimize_ir("define i32 @f() {\n ret void\n}", machine)
-    code = load_object(compile_to_object("define void @f() {\n ret void\n}", machine))
+    code = loaded([compile_to_object("define void @f() {\n ret void\n}", machine)])
     with pytest.raises(CompileError, match="function 'g' can't be linked"):
         code.address("g")
     with pytest.raises(CompileError, match="object code can't be loaded"):
-        load_object(b"no object").address("f")
+        loaded([b"no object"]).address("f")
+
+
+FAR_APART = """
+import ctypes, sys
+from mini_infer.runtime.cpu import LoadedCode, Machine, compile_to_object
+from mini_infer.runtime.loading import loaded
+TEXT = '''
+@table = internal constant {[10000000 x float], float} {[10000000 x float] zeroinitializer, float 7.0}
+define float @f(i64 %i) {
+  %p = getelementptr float, ptr @table, i64 %i
+  %v = load float, ptr %p
+  ret float %v
+}'''
+data = [compile_to_object(TEXT, Machine())]
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.mmap(None, 3 << 30, 0, 0x4022, -1, 0)  # addresses alone: small blocks still fit above, 40 MB only below
+for load in (loaded, LoadedCode.load):
+    code = load(data)
+    print(ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_int64)(code.address("f"))(10000000))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="addresses are reserved as Linux does it")
+def test_code_and_its_constants_lie_together_however_full_the_addresses_are() -> None:
+    """RuntimeDyld aborts the process where small blocks are found more than 2 GiB from large ones."""
+    run = subprocess.run([sys.executable, "-c", FAR_APART], capture_output=True, text=True, timeout=120)
+    assert (run.stdout.split(), run.returncode) == (["7.0", "7.0"], 0), run.stderr

@@ -23,7 +23,9 @@ from llvm_jit import llvm_ir
 
 import mini_infer
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.runtime.cpu import LoadedCode, compile_to_object, load_object
+from mini_infer.runtime.cpu import compile_to_object
+from mini_infer.runtime.device import Code
+from mini_infer.runtime.loading import loaded
 from mini_infer.runtime.targets import host_target
 from mini_infer.runtime.team import Team, team
 
@@ -72,9 +74,9 @@ SHARE = ctypes.CFUNCTYPE(None, WORK, ctypes.c_void_p, *[ctypes.c_int64] * 2)
 
 
 @cache
-def code() -> LoadedCode:
+def code() -> Code:
     runtime = runtime_ir(3, {"stage_0": 2, "stage_1": 2})
-    return load_object(compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime]))
+    return loaded([compile_to_object(llvm_ir(MAIN), host_target().machine, link=[runtime])])
 
 
 def rounds(share: int, shares: int, seats: int = 2) -> np.ndarray:
