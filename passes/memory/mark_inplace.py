@@ -27,7 +27,7 @@ from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
 from ...dialects.graph.values import int_attr
 from ...dialects.targets import target_of
 from ..statistics import count
-from .analysis.aliasing import disabled_ops, read_program, share
+from .analysis.aliasing import disabled_ops, read_programs, share
 from .analysis.buffers import INPLACE
 
 
@@ -42,9 +42,8 @@ class MarkInplace(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         disabled = disabled_ops(self.name, self.disable)
-        kernels = kernels_of(op)
-        for block in blocks_of(main_of(op, self.name), self.name):
-            program = read_program(block, kernels, target_of(op).threads.data, disabled)
+        blocks = blocks_of(main_of(op, self.name), self.name)
+        for program in read_programs(blocks, kernels_of(op), target_of(op).threads.data, disabled):
             sharing = share(program, range(len(program.tasks)))
             for task in program.ops:
                 task.attributes.pop(INPLACE, None)

@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
 from ...dialects.targets import target_of
 from ..statistics import count
-from .analysis.aliasing import Program, disabled_ops, read_program, share
+from .analysis.aliasing import Program, disabled_ops, read_programs, share
 from .analysis.buffers import ALIGNMENT, check_alignment
 from .analysis.order_search import BUDGET, better_order
 from .bufferize import Bufferize
@@ -53,12 +53,11 @@ class OrderKernels(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_alignment(self.name, self.alignment)
-        for number, _ in enumerate(blocks_of(main_of(op, self.name), self.name)):
-            self._order(ctx, op, number)
+        for number, program in enumerate(self._read(op)):
+            self._order(ctx, op, number, program)
 
-    def _order(self, ctx: Context, op: ModuleOp, number: int) -> None:
+    def _order(self, ctx: Context, op: ModuleOp, number: int, program: Program) -> None:
         """Orders the tasks of a block of main, by its number; each loop and each branch is one of them."""
-        program = self._read(op, number)
         order = better_order(program, self.budget)
         given = range(len(program.tasks))
         if order is None or share(program, order).peak >= share(program, given).peak:
@@ -68,15 +67,15 @@ class OrderKernels(ModulePass):
             moved = sum(task != step for step, task in enumerate(order))
             count(ctx, self.name, "moved-calls", moved)
 
-    def _read(self, module: ModuleOp, number: int) -> Program:
+    def _read(self, module: ModuleOp) -> list[Program]:
         threads, disabled = target_of(module).threads.data, disabled_ops(self.name, self.disable)
-        block = blocks_of(main_of(module, self.name), self.name)[number]
-        return read_program(block, kernels_of(module), threads, disabled, self.alignment)
+        blocks = blocks_of(main_of(module, self.name), self.name)
+        return read_programs(blocks, kernels_of(module), threads, disabled, self.alignment)
 
     def _bytes_needed(self, ctx: Context, module: ModuleOp, number: int, order: Sequence[int]) -> int:
         """The most bytes live at one step once the passes up to plan-arena have run on the order: tried on a copy."""
         trial, apart = module.clone(), ctx.clone()
-        _reorder(self._read(trial, number), order)
+        _reorder(self._read(trial)[number], order)
         for each in (MarkInplace(self.disable), Bufferize(), ElideCopies(self.alignment)):
             each.apply(apart, trial)
         return most_live(main_of(trial, self.name), self.alignment)

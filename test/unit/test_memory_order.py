@@ -9,7 +9,7 @@ import pytest
 from memory_programs import random_program
 
 from mini_infer.dialects.graph.host_code import kernels_of, main_of
-from mini_infer.passes.memory.analysis.aliasing import Program, Task, read_program, share
+from mini_infer.passes.memory.analysis.aliasing import Program, Task, read_programs, share
 from mini_infer.passes.memory.analysis.order_search import better_order
 
 Tasks = list[tuple[list[int], int]]
@@ -132,7 +132,7 @@ def test_equal_programs_get_equal_orders_within_the_budget() -> None:
 def test_real_calls_are_read_as_they_are() -> None:
     _, module, _ = random_program(11, length=20)
     main = main_of(module, "test")
-    program = read_program(main.body.block, kernels_of(module), threads=2)
+    (program,) = read_programs([main.body.block], kernels_of(module), threads=2)
     for number, (call, task) in enumerate(zip(program.ops, program.tasks, strict=True)):
         assert len(call.operands) == len(task.operands) and len(call.results) == len(task.results)
         assert all(other < number for other in task.after)

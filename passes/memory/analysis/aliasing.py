@@ -1,6 +1,6 @@
 """Which values may share bytes: the alias analysis behind order-kernels and mark-inplace.
 
-At the kernels level, a block of `main` is read into plain numbers once (`read_program`): tasks (calls, loops and
+At the kernels level, each block of `main` is read into plain numbers once (`read_programs`): tasks (calls, loops and
 branches, and scalars read from a tensor), values and storages. Values that are one another's bytes whatever happens
 (reshapes, results that a kernel only moves) are one storage. `share` then walks the tasks in some order
 and merges storages wherever a kernel's interface lets a result overwrite an operand, and says how much is live at
@@ -71,13 +71,21 @@ class Sharing:
 
 
 class _Reader:
-    """Reads one block, and for how much they need those inside of it."""
+    """Reads one block; `inner` says how much of memory those inside of it need, in bytes."""
 
-    def __init__(self, kernels: dict[str, KernelOp], threads: int, disabled: frozenset[str], alignment: int) -> None:
+    def __init__(
+        self,
+        kernels: dict[str, KernelOp],
+        threads: int,
+        disabled: frozenset[str],
+        alignment: int,
+        inner: Mapping[Block, int],
+    ) -> None:
         self.kernels = kernels
         self.threads = threads
         self.disabled = disabled
         self.alignment = alignment
+        self.inner = inner
         self.program = Program()
         self.number: dict[SSAValue, int] = {}
         self.makers: dict[SSAValue, frozenset[int]] = {}  # the tasks that a value comes from
@@ -152,11 +160,7 @@ class _Reader:
 
     def regions(self, op: Operation) -> None:
         """A loop or a branch, of which nothing is written over what it is given."""
-        most = 0
-        for block in inner_blocks(op):
-            inner = _Reader(self.kernels, self.threads, self.disabled, self.alignment).block(block)
-            most = max(most, share(inner, range(len(inner.tasks))).peak)
-        self.task(op, (), most)
+        self.task(op, (), max((self.inner[block] for block in inner_blocks(op)), default=0))
 
     def task(
         self, op: Operation, inplace: tuple[Pair, ...], scratch: int, views: Mapping[int, int] | None = None
@@ -207,18 +211,24 @@ def disabled_ops(pass_name: str, disabled: Collection[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def read_program(
-    block: Block,
+def read_programs(
+    blocks: Sequence[Block],
     kernels: dict[str, KernelOp],
     threads: int,
     disabled: frozenset[str] = frozenset(),
     alignment: int = ALIGNMENT,
-) -> Program:
-    """A block of main at the kernels level as numbers; bytes are those taken in an arena of that alignment.
+) -> list[Program]:
+    """All blocks of main at the kernels level, outer ones first, as numbers; each is read once.
 
-    Kernels that hold an op named in `disabled` share nothing.
+    Bytes are those taken in an arena of that alignment. Kernels that hold an op named in `disabled` share nothing.
     """
-    return _Reader(kernels, threads, disabled, alignment).block(block)
+    programs: list[Program] = []
+    peaks: dict[Block, int] = {}
+    for block in reversed(blocks):
+        program = _Reader(kernels, threads, disabled, alignment, peaks).block(block)
+        peaks[block] = share(program, range(len(program.tasks))).peak
+        programs.append(program)
+    return programs[::-1]
 
 
 class _Groups:
