@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 import numpy as np
 
 from ..dialects.cuts import cut_shape, trimmed
-from ..dialects.errors import InvalidInputError, OutOfMemoryError, out_of_range
+from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from .device import Array, Wrong, device_named
 from .host_memory import as_array
 from .rooms import Room, beginning, lies_in, room_of
@@ -29,8 +30,28 @@ class KernelTime:
     nanoseconds: int
 
 
+class _Turn:
+    """One run of a context at a time: a flag, no lock, so who comes while it runs is refused.
+
+    It is the number of the process, as a child that is forked meanwhile has no such run.
+    """
+
+    def __init__(self) -> None:
+        self._process = 0
+
+    def __enter__(self) -> None:
+        if self._process == os.getpid():
+            raise InvalidInputError("the context runs in another thread: create_execution_context makes one for each")
+        self._process = os.getpid()
+
+    def __exit__(self, *_: object) -> None:
+        self._process = 0
+
+
 class ExecutionContext(Stationary):
     """Runs a plan on memory of its own. A context serves one thread at a time; make one for each.
+
+    A thread that comes while another one runs it gets an InvalidInputError.
 
     Buffers may be bound (`bind_input`, `bind_output`) and `execute` called many times, without a copy and without an
     allocation; or `run` takes arrays and returns fresh ones.
@@ -49,6 +70,7 @@ class ExecutionContext(Stationary):
         for place, (spec, count) in enumerate(zip(plan.counts, self._counts, strict=True), len(self._names)):
             self._session.bind(place, spec, count, written=True)
         self._found: list[int] = []  # the counts of the last run
+        self._turn = _Turn()
 
     def set_shapes(self, shapes: Mapping[str, Sequence[int]]) -> None:
         """Shapes of the inputs, by name, for what is bound next: `plan` is the one for them, and nothing is bound.
@@ -122,7 +144,8 @@ class ExecutionContext(Stationary):
         """
         if not self._bound_are_apart:
             self._check_bound()
-        wrong = self._session.execute()
+        with self._turn:
+            wrong = self._session.execute()
         if wrong is not None:
             self._refuse(wrong)
         self._found = [int(count.to("cpu").numpy()) for count in self._counts]
@@ -136,10 +159,9 @@ class ExecutionContext(Stationary):
         return tuple(cut_shape(spec.shape, index, self.plan.cuts, self._found)) if spec.bounded else spec.shape
 
     def _refuse(self, wrong: Wrong) -> NoReturn:
-        """Raises InvalidInputError for an index that turned out to be out of range."""
+        """Raises InvalidInputError for what turned out to be wrong: an index out of range, a branch that can't be."""
         place = int(np.flatnonzero(wrong)[0])
-        check = self.plan.checks[place]
-        raise out_of_range(check.subject, int(wrong[place]), check.size)
+        raise self.plan.checks[place].error(int(wrong[place]))
 
     def _check_bound(self) -> None:
         spans: list[tuple[str, int, int]] = []
@@ -189,7 +211,8 @@ class ExecutionContext(Stationary):
         except MemoryError:
             total = sum(spec.nbytes for spec in plan.written)
             raise OutOfMemoryError(f"there is no memory for {total} bytes of outputs") from None
-        wrong = self._session.run(arrays, outputs)
+        with self._turn:
+            wrong = self._session.run(arrays, outputs)
         if wrong is not None:
             self._refuse(wrong)
         self._found = [int(outputs.pop()) for _ in plan.counts][::-1]
@@ -214,7 +237,8 @@ class ExecutionContext(Stationary):
             )
         given = [self._placed(spec, value) for spec, value in zip(plan.inputs, inputs, strict=True)]
         outputs = [Tensor.empty(spec.shape, spec.dtype, device=place) for spec in plan.written]
-        wrong = self._session.run_tensors(given, outputs)
+        with self._turn:
+            wrong = self._session.run_tensors(given, outputs)
         if wrong is not None:
             self._refuse(wrong)
         shown = len(plan.outputs)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from threading import Event
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -336,6 +337,40 @@ def test_many_threads_have_a_context_each() -> None:
         for seed, results in enumerate(pool.map(work, range(4))):
             for result in results:
                 np.testing.assert_array_equal(result, wanted[seed])
+
+
+def test_a_context_that_runs_refuses_another_thread() -> None:
+    """Whichever way it runs and is asked again; afterwards it runs as before."""
+    context, x = engine("perceptron").plan.create_execution_context(), inputs("perceptron")
+    expected = context.run(x)
+    context.bind_input("x", x["x"])
+    for name, value in expected.items():
+        context.bind_output(name, np.empty_like(value))
+    started, go_on = Event(), Event()
+    session = cast("Any", context)._session
+
+    class Waiting:
+        """The session, whose run takes until it is told to go on."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(session, name)
+
+        def run(self, *given: Any) -> Any:
+            started.set()
+            assert go_on.wait(60)
+            return session.run(*given)
+
+    cast("Any", context)._session = Waiting()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(context.run, x)
+        assert started.wait(60)
+        for again in (lambda: context.run(x), context.execute, lambda: context.run_tensors(x)):
+            with pytest.raises(mi.InvalidInputError, match=r"^the context runs in another thread"):
+                again()
+        go_on.set()
+        for name, value in first.result().items():
+            np.testing.assert_array_equal(value, expected[name])
+    context.execute()
 
 
 def test_a_context_outlives_its_engine() -> None:
