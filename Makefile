@@ -9,7 +9,7 @@ CHECKS := check-format check-lint check-types check-layers check-lit
 # What Python has compiled is kept: tests start a hundred processes that import the same files.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo faults fuzz test test-all test-cuda checks $(CHECKS) format clean
+.PHONY: demo faults fuzz mutants test test-all test-cuda checks $(CHECKS) format clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/mini-infer demo
@@ -39,6 +39,10 @@ fuzz: $(VENV)/.installed-dev
 # FAULTS=200 SEED=1 say how many and which.
 faults: $(VENV)/.installed-dev
 	@PYTHONPATH=.:test $(BIN)/python -m faults $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED))
+
+# Faults sown into the compiler's own code, and how many of them `make test` finds. FAULTS=150 SEED=1 as above.
+mutants: $(VENV)/.installed-mutants
+	@PYTHONPATH=.:test $(BIN)/python -m mutants $(if $(FAULTS),--faults $(FAULTS)) $(if $(SEED),--seed $(SEED))
 
 checks: $(CHECKS)
 
@@ -81,4 +85,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 $(VENV)/.installed-ray: $(VENV)/.installed-dev
 	@echo "installing Ray into $(VENV)"
 	@$(PIP) install --editable '.[ray]'
+	@touch $@
+
+# What sows faults and notes which test runs which line.
+$(VENV)/.installed-mutants: $(VENV)/.installed-dev
+	@$(PIP) install --editable '.[mutants]'
 	@touch $@
