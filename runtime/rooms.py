@@ -61,8 +61,8 @@ def room_of(spec: TensorSpec, past: Array, taken: set[Room]) -> Array:
 
 
 def beginning(whole: Array, shape: tuple[int, ...]) -> Array:
-    """The first elements of a room along each axis."""
-    return whole[tuple(map(slice, shape))]
+    """The first elements of a room along each axis, as a view."""
+    return whole[(*map(slice, shape), ...)]
 
 
 def _begins(whole: Array, past: Array) -> bool:

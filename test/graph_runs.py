@@ -242,16 +242,16 @@ def execute(plan: InferencePlan, inputs: Mapping[str, Array]) -> dict[str, Array
     return first
 
 
-def guarded(nbytes: int, alignment: int = 1) -> Array:
-    """Bytes, all 0xFF, that end (up to alignment) where an untouchable page begins."""
+def guarded(nbytes: int, alignment: int = 1, *, front: bool = False) -> Array:
+    """Bytes, all 0xFF, between untouchable pages: they end (up to alignment) where one begins, or begin after one."""
     used = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
-    memory = mmap.mmap(-1, used + GUARD)
+    memory = mmap.mmap(-1, GUARD + used + GUARD)
     whole = np.frombuffer(memory, np.uint8)
-    whole[:used] = 0xFF
+    whole[GUARD : GUARD + used] = 0xFF
     libc = ctypes.CDLL(None)
-    guard = ctypes.c_void_p(whole.ctypes.data + used)
-    assert libc.mprotect(guard, ctypes.c_size_t(GUARD), 0) == 0
-    start = (used - nbytes) // alignment * alignment
+    for guard in (whole.ctypes.data, whole.ctypes.data + GUARD + used):
+        assert libc.mprotect(ctypes.c_void_p(guard), ctypes.c_size_t(GUARD), 0) == 0
+    start = GUARD + (0 if front else (used - nbytes) // alignment * alignment)
     return whole[start : start + nbytes]
 
 

@@ -26,6 +26,7 @@ from fuzz.minimize import minimized
 from fuzz.mutate import mutated
 from fuzz.ranges import ranged
 from fuzz.running import SECONDS, limited, outcome
+from fuzz.shares import judged_by_shares
 from isolated import Died
 from models.small import SMALL_MODELS
 from onnx import ModelProto
@@ -115,7 +116,7 @@ def _graph(trial: Trial) -> Finding:
         return Finding(trial, "exception", f"of the fuzzer's own: {type(error).__name__}: {error}")
     if verdict.wrong and trial.found is not None:
         try:
-            case = limited(lambda: _case(trial), GRAPH_SECONDS)
+            case = limited(lambda: graph_of(trial), GRAPH_SECONDS)
         except Exception:  # a peer dies of it
             return _finding(trial, verdict)
         smaller = minimized(
@@ -125,7 +126,7 @@ def _graph(trial: Trial) -> Finding:
     return _finding(trial, verdict)
 
 
-def _case(trial: Trial) -> Case:
+def graph_of(trial: Trial) -> Case:
     """The graph of a seed; every fourth is for shapes of run time, where it is right for others than its own.
 
     Every eighth has caches.
@@ -137,6 +138,9 @@ def _case(trial: Trial) -> Case:
 
 
 def _judged(case: Case, trial: Trial) -> Verdict:
+    """Each fourth graph of every kind has the shares of its stages done in several orders, on guarded memory."""
+    if trial.seed // 8 % 4 == 3:
+        return judged_by_shares(case)
     if case.caches:
         return judged_with_caches(case, [*WITH_CACHES][trial.seed // 8 % len(WITH_CACHES)])
     if case.ranges:
@@ -145,7 +149,7 @@ def _judged(case: Case, trial: Trial) -> Verdict:
 
 
 def _grown_and_judged(trial: Trial) -> Verdict:
-    return _judged(_case(trial), trial)
+    return _judged(graph_of(trial), trial)
 
 
 def _finding(trial: Trial, verdict: Verdict) -> Finding:

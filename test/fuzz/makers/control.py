@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from fuzz.growth import FLOATS, Growth, Maker, Misfit, Value, onnx_type
-from onnx import GraphProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 Described: TypeAlias = Mapping[str, tuple[int, Sequence[int]] | None]
 """Names with types and shapes; None for those of the body's own."""
@@ -39,6 +40,14 @@ class Body:
             known.append(self.node(op, *(self.g.choose(known) for _ in range(count))))
         return self.node("Tanh", known[-1]) if self.g.chance(0.3) else known[-1]
 
+    def contradiction(self, name: str) -> str:
+        """A value with an element more than there are, in the shape that it had: nothing can be run that makes it."""
+        count, shape = (
+            self.node("Constant", value=numpy_helper.from_array(np.array(sizes, np.int64)))
+            for sizes in ([prod(self.shape) + 1], self.shape)
+        )
+        return self.node("Reshape", self.node("Reshape", name, count), shape)
+
     def graph(self, inputs: Described, outputs: Described) -> GraphProto:
         """Inputs and outputs by name, each with (type, shape), or None for those of the body's own."""
 
@@ -57,15 +66,19 @@ def _outside(g: Growth, x: Value) -> list[Value]:
 
 
 def branch(g: Growth) -> None:
-    """If: both sides read what lies outside."""
+    """If: both sides read what lies outside. The one that isn't taken may contradict itself."""
     x = g.floats()
     condition = g.input((), np.bool_)
     read = _outside(g, x)
     sides: dict[str, Any] = {}
     results = g.integer(1, 3)
+    not_taken = "else_branch" if condition.array else "then_branch"
+    contradicts = not_taken if g.chance(0.25) else ""
     for side in ("then_branch", "else_branch"):
         body = Body(g, f"{side}{len(g.nodes)}_", x.shape, x.array.dtype)
         made = [body.grow([value.name for value in read]) for _ in range(results)]
+        if side == contradicts:
+            made[-1] = body.contradiction(made[-1])
         if len(set(made)) < results:
             raise Misfit
         sides[side] = body.graph({}, dict.fromkeys(made))

@@ -1,0 +1,50 @@
+"""Shares of stages in any order, on guarded memory: they agree, and a barrier that is missing is seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fuzz.campaign import Trial, graph_of
+from fuzz.growth import Case
+from fuzz.running import limited
+from fuzz.shares import judged_by_shares
+from models.build import example_inputs
+from models.small import SMALL_MODELS
+from xdsl.dialects.builtin import ModuleOp
+
+from mini_infer.dialects.kernel import BarrierOp
+from mini_infer.passes.memory.insert_barriers import InsertBarriers
+
+GRAPHS, FIRST_SEED = 120, 31_000_000
+
+
+@pytest.mark.parametrize("name", SMALL_MODELS)
+def test_small_models(name: str) -> None:
+    model = SMALL_MODELS[name]()
+    assert judged_by_shares(Case(model, example_inputs(model, 1))).wrong == ()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_random_graphs_with_ranges_and_caches() -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + GRAPHS):
+        verdict = limited(lambda seed=seed: judged_by_shares(graph_of(Trial("graph", seed))), 120)
+        assert verdict.wrong == (), f"seed {seed}"
+
+
+def test_a_missing_barrier_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each third barrier that is dropped: some order of the shares of some model gives another result."""
+    insert = InsertBarriers.apply
+
+    def dropping(self: InsertBarriers, ctx: object, op: ModuleOp) -> None:
+        insert(self, ctx, op)  # pyright: ignore[reportArgumentType]
+        barriers = [each for each in op.walk() if isinstance(each, BarrierOp)]
+        for each in barriers[::3]:
+            each.detach()
+            each.erase()
+
+    monkeypatch.setattr(InsertBarriers, "apply", dropping)
+    model = SMALL_MODELS["resnet"]()
+    verdict = judged_by_shares(Case(model, example_inputs(model, 1)))
+    assert any("other bits" in fact for fact in verdict.wrong)
+    assert np.all([fact.startswith("shares ") for fact in verdict.wrong])
