@@ -51,6 +51,11 @@ def _verify_limits(limits: dict[str, int]) -> None:
             raise VerifyException(f"there are {value} {key}; it must be at least 1")
 
 
+def gflops_of(unit_bits: int) -> int:
+    """What two units for multiply-adds of so many bits reach at four GHz; with 512 bits 256 (Zen 5: 262 measured)."""
+    return max(1, 16 * unit_bits // 32)
+
+
 @irdl_attr_definition
 class CpuAttr(ParametrizedAttribute):
     """A CPU. `cpu` is LLVM's name for it, after a target triple and a colon where the architecture is not this
@@ -89,11 +94,10 @@ class CpuAttr(ParametrizedAttribute):
     ) -> CpuAttr:
         """A target from plain values.
 
-        Unless given, the speed is what two units for multiply-adds reach at four GHz, with 512 bits 256 (Zen 5: 262
-        measured), and what a product of one row reads weights by (Zen 5: 39 to 43 measured).
+        Unless given, the speed is that of units as wide as the registers, and what a product of one row reads weights
+        by (Zen 5: 39 to 43 measured).
         """
-        if gflops is None:
-            gflops = max(1, 16 * vector_bits // 32)
+        gflops = gflops_of(vector_bits) if gflops is None else gflops
         named = ArrayAttr(StringAttr(feature) for feature in features)
         ints = (vector_bits, registers, l2, threads, gflops, gbytes)
         return cls(StringAttr(cpu), named, *(IntAttr(value) for value in ints))

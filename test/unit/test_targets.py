@@ -79,6 +79,24 @@ func.func @f(%x: memref<8xf32>) {
 }"""
 
 
+@pytest.mark.parametrize(
+    ("cpu", "bits", "gflops"),
+    [
+        ("x86_64-linux-gnu:znver5", None, 256),
+        ("x86_64-linux-gnu:znver4", None, 128),  # two units of 256 bits
+        ("x86_64-linux-gnu:znver4", 256, 128),
+        ("x86_64-linux-gnu:emeraldrapids", None, 256),
+        ("x86_64-linux-gnu:tigerlake", None, 128),
+        ("x86_64-linux-gnu:znver3", None, 128),
+        ("x86_64-linux-gnu:znver1", None, 64),
+        ("x86_64-linux-gnu:x86-64-v2", None, 64),
+        ("aarch64-linux-gnu:neoverse-n1", None, 64),
+    ],
+)
+def test_the_speed_is_that_of_the_units_and_not_of_the_registers(cpu: str, bits: int | None, gflops: int) -> None:
+    assert target_attribute(EngineConfig(threads=1, vector_bits=bits), cpu).gflops.data == gflops
+
+
 def test_narrow_vectors_keep_the_instructions_of_the_cpu() -> None:
     for cpu in ("x86_64-linux-gnu:x86-64-v3", "x86_64-linux-gnu:x86-64-v4"):
         text = assembly(NARROW, cpu, 128)
