@@ -1,5 +1,9 @@
 """The exceptions a user of mini_infer can meet. A message names the model node, the operator and the fact."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
 
 class MiniInferError(Exception):
     """Anything that mini_infer refuses or fails to do."""
@@ -18,12 +22,41 @@ class UnknownValueError(UnsupportedError):
 
 
 class InvalidModelError(MiniInferError):
-    """The model, or a file it refers to, is malformed."""
+    """The model, or a file it refers to, is malformed.
+
+    It is a contradiction where the operands of a node don't fit it, with the shapes, types and values they have here.
+    """
+
+    def __init__(self, message: str, *, contradiction: bool = False) -> None:
+        super().__init__(message)
+        self.contradiction = contradiction
 
 
 class InvalidInputError(MiniInferError):
-    """An array given to a model doesn't fit it: missing, unknown, of the wrong shape or type, or an index in it (or
-    computed from it) is out of range."""
+    """An array given to a model doesn't fit it: missing, unknown, of the wrong shape or type; an index in it (or
+    computed from it) is out of range; or it leads to a branch that can't be run."""
+
+
+class OpenDimensionsError(InvalidInputError):
+    """Dimensions of a model's inputs have no size. `dims` and `shapes` are an example of what gives one to all of them.
+
+    `shapes` are of inputs with dimensions that have no name; None where the model doesn't even say how many there are.
+    """
+
+    def __init__(self, names: Sequence[str], dims: Mapping[str, int], shapes: Mapping[str, Sequence[int] | None]):
+        self.dims, self.shapes = dims, shapes
+        self.subject = f"dimensions of inputs have no size: {', '.join(names)}"
+        sizes = [f"dims={dict(dims)}"] if dims else []
+        if shapes:
+            given = {name: "..." if shape is None else list(shape) for name, shape in shapes.items()}
+            sizes.append(f"shapes={given}".replace("'...'", "[...]"))
+        ranges = f", or ranges: profile=OptimizationProfile(dims={self.ranges})" if self.ranges else ""
+        super().__init__(f"{self.subject}; give them sizes, such as {', '.join(sizes)}{ranges}")
+
+    @property
+    def ranges(self) -> dict[str, tuple[int, int, int]]:
+        """An example of ranges instead; none where dimensions have no names to give ranges to."""
+        return {} if self.shapes else {name: (1, size, 8 * size) for name, size in self.dims.items()}
 
 
 class ConfigError(MiniInferError):

@@ -83,7 +83,7 @@ class CallOp(IRDLOperation):
     """`kernel.call @k ins(%a : T) outs(%b : U) scratch(%s : V) status(%n : W)`: run kernel @k on buffers.
 
     Reads `ins`, writes all of `outs`; the contents of `scratch` are undefined before and after. In `status` it may note
-    indices that are out of range (check-indices).
+    what is wrong with a run (insert-checks).
     """
 
     name = "kernel.call"

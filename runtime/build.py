@@ -36,8 +36,8 @@ from .limits import check_fits, memory_for
 from .plan import InferencePlan
 from .profile import OptimizationProfile
 from .shapes import Arena
-from .signature import cache_specs, check_signature, checked_dimensions, entry_of, outputs_of, specs_of, weight_segment
-from .specs import CacheSpec, CheckedDimension, TensorSpec
+from .signature import cache_specs, check_signature, entry_of, outputs_of, run_checks, specs_of, weight_segment
+from .specs import CacheSpec, RunCheck, TensorSpec
 from .tuning_store import TuningStore
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def import_model(
         return module, ctx
 
 
-def _tell_measured(ctx: MiniContext) -> None:
+def tell_measured(ctx: MiniContext) -> None:
     """Tells choose-schedule what was measured on this machine."""
     tuned_schedules(ctx).update(
         (key, ScheduleAttr.of(each.chosen.schedule, **each.chosen.options))
@@ -117,7 +117,7 @@ def plan_memory(
     if level_of(module) == "graph":
         module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
         if config.tuned and not machine and device_named(config.place).kind == "cpu":
-            _tell_measured(ctx)
+            tell_measured(ctx)
     if level_of(module) != "arena":
         run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
     with unguarded():
@@ -133,7 +133,7 @@ class Lowered:
     counts: tuple[TensorSpec, ...]
     cuts: tuple[tuple[Cut, ...], ...]
     caches: tuple[CacheSpec, ...]
-    checks: tuple[CheckedDimension, ...]
+    checks: tuple[RunCheck, ...]
     memory: MemoryPlan
     arena: Arena | None
     weights: Array
@@ -177,7 +177,7 @@ def lower(
         counts=counts,
         cuts=cuts,
         caches=cache_specs(module),
-        checks=checked_dimensions(module),
+        checks=run_checks(module),
         memory=memory,
         arena=arena,
         weights=weights,

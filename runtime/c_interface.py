@@ -41,6 +41,7 @@ _ERRORS = {
     Status.ALIGNMENT: "a pointer is not aligned: to an element's size, or as said of arena and weights",
     Status.WEIGHTS: "the weights are not those that the code was made with",
     Status.INDEX: "an index is out of range: what was written is no result",
+    Status.FAILED: "a branch was taken that can't be run: what was written is no result",
 }
 
 

@@ -92,7 +92,7 @@ class Code(Protocol):
 
 
 Wrong: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
-"""For each of the plan's `checks` an index that was out of range in a run, or 0."""
+"""For each of the plan's `checks` what a run noted, such as an index that was out of range; or 0."""
 
 
 class Session(Protocol):
@@ -110,7 +110,7 @@ class Session(Protocol):
         ...
 
     def execute(self) -> Wrong | None:
-        """One inference on what is bound, which is everything; None where all indices were in range."""
+        """One inference on what is bound, which is everything; None where nothing was wrong."""
         ...
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:

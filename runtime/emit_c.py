@@ -148,6 +148,7 @@ def _entry(interface: CInterface, lowered: Lowered) -> CEntry:
         arena=Pointer("arena", interface.alignment if interface.arena_bytes else 0),
         weights=Pointer("weights", interface.weights_alignment),
         checks=len(lowered.checks),
+        failures=[place for place, check in enumerate(lowered.checks) if check.size is None],
         threads=interface.threads,
         weights_bytes=interface.weights_bytes,
         digest=interface.digest,

@@ -57,7 +57,8 @@ class Engine(Stationary):
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """One inference.
 
-        Raises InvalidInputError for a wrong name, type or shape, before anything runs, and for an index out of range.
+        Raises InvalidInputError for a wrong name, type or shape, before anything runs, for an index out of range,
+        and for a branch that can't be run.
         """
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
             outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))

@@ -24,7 +24,7 @@ from .compilers import Compilers
 from .cpu import code_of, part_of
 from .device import Compilation
 from .llvm_worker import Part
-from .signature import checked_dimensions, entry_of, kernel_calls, specs_of
+from .signature import entry_of, kernel_calls, run_checks, specs_of
 from .targets import machine_of
 
 
@@ -65,7 +65,7 @@ def start_compiling(
     run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
     profiled, calls = "times" in argument_roles(entry_of(module)), kernel_calls(module)
     pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
-    pointers += 2 + bool(symbols_of_module(module)) + bool(checked_dimensions(module)) + profiled
+    pointers += 2 + bool(symbols_of_module(module)) + bool(run_checks(module)) + profiled
     left = [phase for phase in phases if phase.level == "llvm"]
     parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers, profiled)
     threads = cpu_of(module).threads.data if stages_of(module) else 1

@@ -14,7 +14,7 @@ from ..dialects.errors import InvalidInputError
 from ..passes.memory.report.memory_plan import MemoryPlan
 from .context import ExecutionContext
 from .device import Array, Code, Memory, Session, device_named
-from .specs import CacheSpec, CheckedDimension, KernelCall, Stationary, TensorSpec, ordered
+from .specs import CacheSpec, KernelCall, RunCheck, Stationary, TensorSpec, ordered
 from .summary import html_table, one_line
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class InferencePlan(Stationary):
     threads: int
     calls: tuple[KernelCall, ...]
     profiled: bool
-    checks: tuple[CheckedDimension, ...]
+    checks: tuple[RunCheck, ...]
     weights: Memory
     code: Code
     sizes: Array | None = None

@@ -38,13 +38,13 @@ from ..dialects.symbols import symbol_named
 from ..lowering.kernels_to_loops.lower_kernels import KERNEL
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.module_text import own_errors
-from ..passes.memory.check_indices import CHECKS, STATUS
+from ..passes.memory.insert_checks import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
 from ..passes.memory.share_threads import SHARE
 from .device import Array
 from .host_memory import aligned_bytes
 from .limits import memory_for
-from .specs import CacheSpec, CheckedDimension, KernelCall, TensorSpec
+from .specs import CacheSpec, KernelCall, RunCheck, TensorSpec
 
 _READ = (StringAttr("input"), StringAttr("cache"))  # the roles of inputs
 WEIGHT_ALIGNMENT = 64  # bytes: a cache line, and the widest vector
@@ -80,7 +80,7 @@ def check_signature(module: ModuleOp) -> None:
     there = {
         "arena": plan_summary(main).arena_bytes if "arena" in roles else 0,
         SIZES: 8 * len(symbols_of_module(module)),
-        STATUS: 8 * len(checked_dimensions(module)),
+        STATUS: 8 * len(run_checks(module)),
         "weights": max((offset + blob.nbytes.data for blob, offset in blocks), default=0),
     }
     for role, nbytes in there.items():
@@ -176,23 +176,25 @@ def kernel_calls(module: ModuleOp) -> tuple[KernelCall, ...]:
     return tuple(calls(entry_of(module)))
 
 
-def checked_dimensions(module: ModuleOp) -> tuple[CheckedDimension, ...]:
-    """What each place in the status of a module on buffers stands for; see check-indices."""
+def run_checks(module: ModuleOp) -> tuple[RunCheck, ...]:
+    """What each place in the status of a module on buffers stands for; see insert-checks."""
     for attributes in _attributes_of(module, StringAttr(STATUS)):
         match attributes.data.get(CHECKS):
             case ArrayAttr(data=(_, *_) as checks):
-                return tuple(map(_checked_dimension, checks))
+                return tuple(map(_run_check, checks))
             case _:
                 raise InvalidModelError(f"@main takes a {STATUS}, but {CHECKS} does not say of what")
     return ()
 
 
-def _checked_dimension(check: Attribute) -> CheckedDimension:
+def _run_check(check: Attribute) -> RunCheck:
     match check:
         case ArrayAttr(data=(StringAttr(data=subject), IntegerAttr(value=IntAttr(data=size)))):
-            return CheckedDimension(subject, size)
+            return RunCheck(subject, size)
+        case ArrayAttr(data=(StringAttr(data=message),)):
+            return RunCheck(message)
         case _:
-            raise InvalidModelError(f"@main: {CHECKS} holds {check} instead of an op and a size")
+            raise InvalidModelError(f"@main: {CHECKS} holds {check} instead of an op and a size, or a message")
 
 
 def weight_segment(module: ModuleOp, ctx: MiniContext) -> Array:

@@ -1,4 +1,4 @@
-"""What a plan says of itself: its inputs and outputs, its calls, and where indices may be wrong."""
+"""What a plan says of itself: its inputs and outputs, its calls, and what may be wrong with a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NoReturn, SupportsIndex, cast
 import numpy as np
 from typing_extensions import override
 
-from ..dialects.errors import InvalidInputError, UnsupportedError
+from ..dialects.errors import InvalidInputError, UnsupportedError, out_of_range
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,18 @@ class KernelCall:
 
 
 @dataclass(frozen=True)
-class CheckedDimension:
-    """Where indices may be wrong at run time: the op that takes them, and the elements that they count."""
+class RunCheck:
+    """What may be wrong with a run: an index in the dimension of `size` elements that the op `subject` counts in.
+
+    Without a size it is a graph.fail that was run, and the subject is its message.
+    """
 
     subject: str
-    size: int
+    size: int | None = None
+
+    def error(self, noted: int) -> InvalidInputError:
+        """The error for what a run has noted."""
+        return InvalidInputError(self.subject) if self.size is None else out_of_range(self.subject, noted, self.size)
 
 
 def ordered(names: tuple[str, ...], inputs: Mapping[str, Any]) -> list[Any]:

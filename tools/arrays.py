@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -34,6 +34,13 @@ def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int) ->
     Raises InvalidInputError naming the file or the input that is wrong.
     """
     wanted = {spec.name: spec for spec in specs}
+    given = arrays_of(files, wanted)
+    seeded = seeded_inputs((spec for name, spec in wanted.items() if name not in given), seed)
+    return {name: seeded[name] if name in seeded else checked(spec, given[name]) for name, spec in wanted.items()}
+
+
+def arrays_of(files: Iterable[str], names: Collection[str]) -> dict[str, Array]:
+    """What `FILE.npz` and `NAME=FILE.npy` hold for inputs of these names. Raises as `load_inputs`."""
     given: dict[str, Array] = {}
     for file in files:
         name, separator, path = file.partition("=")
@@ -42,14 +49,13 @@ def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int) ->
             given |= loaded
         elif separator:
             given[name] = loaded
-        elif len(wanted) == 1:
-            given[next(iter(wanted))] = loaded
+        elif len(names) == 1:
+            given[next(iter(names))] = loaded
         else:
-            raise InvalidInputError(f"{file}: which input is it? Write NAME={file}; there are {', '.join(wanted)}")
-    if unknown := sorted(set(given) - set(wanted)):
-        raise InvalidInputError(f"there is no input {', '.join(unknown)}; the model has {', '.join(wanted)}")
-    seeded = seeded_inputs((spec for name, spec in wanted.items() if name not in given), seed)
-    return {name: seeded[name] if name in seeded else checked(spec, given[name]) for name, spec in wanted.items()}
+            raise InvalidInputError(f"{file}: which input is it? Write NAME={file}; there are {', '.join(names)}")
+    if unknown := sorted(set(given) - set(names)):
+        raise InvalidInputError(f"there is no input {', '.join(unknown)}; the model has {', '.join(names)}")
+    return given
 
 
 def in_place(inputs: Mapping[str, Array], outputs: Mapping[str, Array], caches: Mapping[str, str]) -> dict[str, Array]:

@@ -31,6 +31,7 @@ from .elementwise import (
     WhereOp,
     XorOp,
 )
+from .fail import FailOp
 from .indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
 from .linear_attention import LinearAttentionOp
 from .movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
@@ -186,6 +187,7 @@ Graph = Dialect(
         SliceOp,
         IotaOp,
         SizesOp,
+        FailOp,
         PadOp,
         GatherOp,
         GatherElementsOp,

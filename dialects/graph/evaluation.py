@@ -8,6 +8,7 @@ from ..symbolic.sizes import is_fixed
 from .attention import AttentionOp
 from .base import GraphOp
 from .contraction import ConvOp, ConvTransposeOp, MatmulOp
+from .fail import FailOp
 from .linear_attention import LinearAttentionOp
 from .patches import Col2ImOp
 from .recurrence import RecurrenceOp
@@ -42,4 +43,4 @@ def is_cheap(op: GraphOp) -> bool:
     if isinstance(op, MatmulOp):
         depth = shape_of(op.lhs)[-1 if op.transpose_a is None else -2]
         return prod(shape_of(op.result)) * depth <= _PRODUCTS
-    return not isinstance(op, _OUT_OF_PROPORTION)
+    return not isinstance(op, (*_OUT_OF_PROPORTION, FailOp))

@@ -3,7 +3,7 @@
 An index out of range is an error: InvalidModelError where it is known when the model is compiled, InvalidInputError
 when the model is run, by the interpreter or as machine code. A kernel has no way to stop the others that run beside it:
 it looks through its indices before it uses them and notes one that is wrong, which the context tells of when the run
-is over (check-indices). Some element inside is taken instead, so nothing outside of its buffers is read or written.
+is over (insert-checks). Some element inside is taken instead, so nothing outside of its buffers is read or written.
 docs/errors.md says what that costs: nothing where rows are gathered, a tenth where single elements are.
 """
 

@@ -44,7 +44,7 @@ from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, memref_type
 from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
-from ..kernels_to_loops.elements.index_checks import note_wrong_indices, positions_checked
+from ..kernels_to_loops.elements.checks import positions_checked, write_checks
 from ..kernels_to_loops.lower_kernels import anywhere, cast_before, sharing_of
 from .builder import ACCESS
 from .instance import GpuKernel, Window, Written
@@ -82,19 +82,17 @@ def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Cal
         fresh=fresh,
     )
     if k.status is not None:
-        _check_indices(k, k.status)
+        _insert_checks(k, k.status)
     code_of(k.schedule.name)(k)
     return k.launches
 
 
-def _check_indices(k: GpuKernel, status: int) -> None:
-    """A launch in front of the kernel's own that notes indices which are out of range."""
+def _insert_checks(k: GpuKernel, status: int) -> None:
+    """A launch in front of the kernel's own that notes what is wrong: indices which are out of range, above all."""
     positions = positions_checked(k.kernel)
     if positions:
         blocks = -(-positions // CHECK_BLOCK)
-        k.launch(
-            blocks, CHECK_BLOCK, lambda grid: note_wrong_indices(grid, grid.b.block.args[status]), part="check_indices"
-        )
+        k.launch(blocks, CHECK_BLOCK, lambda grid: write_checks(grid, grid.b.block.args[status]), part="check_indices")
 
 
 def _alignment(offset: int) -> int:

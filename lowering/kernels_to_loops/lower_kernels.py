@@ -45,7 +45,7 @@ from ...passes.kernels.emptiness import note_empty_operands
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
-from .elements.index_checks import note_wrong_indices
+from .elements.checks import write_checks
 from .instance import CommonFunctions, KernelInstance
 from .writing.builder import INDEX, MOST_KNOWN, define_function
 from .writing.lane_access import NotVectorisable
@@ -107,7 +107,7 @@ def _build(
         sizes=None if sizes is None else arguments[-4],
     )
     if call.status:
-        note_wrong_indices(instance, arguments[-4 if sizes is None else -5])
+        write_checks(instance, arguments[-4 if sizes is None else -5])
     try:
         code_of(schedule.name)(instance)
     except NotVectorisable:  # what trials found for the present sizes does not hold for all

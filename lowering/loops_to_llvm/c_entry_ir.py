@@ -28,6 +28,7 @@ class Status(IntEnum):
     ALIGNMENT = 2
     WEIGHTS = 3
     INDEX = 4
+    FAILED = 5
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,17 @@ class Pointer:
 
 @dataclass(frozen=True)
 class CEntry:
-    """A model as C sees it. `buffers` are its inputs and what it writes; `checks` are words of status."""
+    """A model as C sees it. `buffers` are its inputs and what it writes; `checks` are words of status.
+
+    Of these, `failures` are set where the model can't be run on its inputs, the others where an index is out of range.
+    """
 
     name: str
     buffers: Sequence[Pointer]
     arena: Pointer
     weights: Pointer
     checks: int
+    failures: Sequence[int]
     threads: int
     weights_bytes: int
     """With the header."""
@@ -91,7 +96,8 @@ class CEntry:
             "  br i1 %more, label %look, label %end",
             "end:",
             "  %right = icmp eq i64 %all, 0",
-            f"  %result = select i1 %right, i32 {Status.OK}, i32 {Status.INDEX}",
+            f"  %found = select i1 %right, i32 {Status.OK}, i32 {Status.INDEX}",
+            *self._judge_failures(),
             "  ret i32 %result",
             *_ENDS,
             "}",
@@ -99,6 +105,16 @@ class CEntry:
             "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         ]
         return "\n".join(lines)
+
+    def _judge_failures(self) -> Iterator[str]:
+        """Text that makes %result of %found and the words of failures."""
+        yield "  %failed0 = add i64 0, 0"
+        for number, place in enumerate(self.failures):
+            yield f"  %failure{number} = getelementptr i64, ptr %status, i64 {place}"
+            yield f"  %noted{number} = load i64, ptr %failure{number}"
+            yield f"  %failed{number + 1} = or i64 %failed{number}, %noted{number}"
+        yield f"  %fine = icmp eq i64 %failed{len(self.failures)}, 0"
+        yield f"  %result = select i1 %fine, i32 %found, i32 {Status.FAILED}"
 
     def _check_weights(self) -> str:
         judged = "\n".join(_judged((self.weights,)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: lambda a, b: a + b,
@@ -21,6 +21,11 @@ def value_of_name(name: str, sizes: Mapping[str, int]) -> int | None:
         return _value(ast.parse(name.strip(), mode="eval").body, sizes)
     except (SyntaxError, ValueError, KeyError, ZeroDivisionError, RecursionError, MemoryError):
         return None
+
+
+def is_calculated(name: str, names: Iterable[str]) -> bool:
+    """Whether a name says how to calculate its size from those of others."""
+    return value_of_name(name, dict.fromkeys(names, 1)) is not None
 
 
 def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:

@@ -19,11 +19,12 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidInputError
-from ...dialects.graph.base import ElementwiseOp, GraphOp
+from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
 from ...dialects.graph.blobs import BlobStore
 from ...dialects.graph.contraction import MatmulOp
 from ...dialects.graph.conversion import CastOp, UnpackBitsOp
 from ...dialects.graph.evaluation import is_cheap
+from ...dialects.graph.indexing import IndexedOp
 from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.narrow import packed, packed_bits
 from ...dialects.graph.quantization import DequantizeOp
@@ -100,6 +101,16 @@ class Emitter:
 
     def inputs_of(self, value: SSAValue) -> tuple[str, ...]:
         """Names of the graph's inputs that the value depends on, in the model's order."""
+        return tuple(self._inputs[argument] for argument in self._arguments_of(value))
+
+    def choices_of(self, value: SSAValue) -> tuple[str, ...]:
+        """`inputs_of`, where each of these is one integer or truth value; otherwise none."""
+        arguments = self._arguments_of(value)
+        few = all(_elements(each) == 1 and isinstance(element_type_of_value(each), IntegerType) for each in arguments)
+        return self.inputs_of(value) if few else ()
+
+    def _arguments_of(self, value: SSAValue) -> list[SSAValue]:
+        """The graph's inputs that the value depends on, in the model's order."""
         seen, pending = set[SSAValue](), [value]
         while pending:
             each = pending.pop()
@@ -107,7 +118,7 @@ class Emitter:
                 seen.add(each)
                 pending += self._given.get(each.owner, ()) if isinstance(each.owner, Block) else ()
                 pending += _read_for(each)
-        return tuple(name for argument, name in self._inputs.items() if argument in seen)
+        return [argument for argument in self._inputs if argument in seen]
 
     def constant(self, array: Array, location: LocationAttr) -> SSAValue:
         """A value known now: a constant when small, or else a weight."""
@@ -162,6 +173,7 @@ class Emitter:
             op.erase()
             return values
         op.location = location
+        self._check_indices(op)
         self._narrow(op, location)
         for operand in op.operands:
             self.place(operand)
@@ -169,6 +181,15 @@ class Emitter:
         if any(operand in self._bounds for operand in op.operands) and (found := result_bounds(op, self._bounds)):
             self._bounds[op.results[0]] = found
         return op.results
+
+    def _check_indices(self, op: GraphOp) -> None:
+        """Raises VerifyException where indices that are known are out of range."""
+        known = self.known(op.indices) if isinstance(op, IndexedOp) else None
+        if isinstance(op, IndexedOp) and known is not None and known.dtype != object:
+            try:
+                op.check_indices(known)
+            except InvalidInputError as error:
+                raise VerifyException(str(error).removeprefix(f"{describe(op)}: ")) from error
 
     def _narrow(self, op: GraphOp, location: LocationAttr) -> None:
         """Says of operands that are broadcast along a size of run time, which was found to be 1, that it is 1."""

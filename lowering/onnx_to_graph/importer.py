@@ -118,7 +118,7 @@ class Importer:
             if schema is None:
                 raise node.unsupported(f"attribute {entry.name} is not supported here")
             if known is None:
-                raise node.invalid(f"the operator has no attribute {entry.name}")
+                raise node.malformed(f"the operator has no attribute {entry.name}")
             if helper.get_attribute_value(known.default_value) != helper.get_attribute_value(entry):
                 raise node.unsupported(f"attribute {entry.name} is not supported here")
 
@@ -159,7 +159,7 @@ class Importer:
         """The results of a subgraph of the node for its inputs, imported in the node's place."""
         scope = Scope(node.scope.opsets, self.initializers(graph), node.scope, f"{node.name}/")
         if len(graph.input) != len(operands):
-            raise node.invalid(f"its graph {graph.name} has {len(graph.input)} inputs instead of {len(operands)}")
+            raise node.malformed(f"its graph {graph.name} has {len(graph.input)} inputs instead of {len(operands)}")
         for value, operand in zip(graph.input, operands, strict=True):
             scope.define(value.name, operand)
         nodes = named_nodes(graph.node)
@@ -185,7 +185,7 @@ class Importer:
             ("results", node.proto.output, function.output),
         ):
             if len(given) > len(most):
-                raise node.invalid(f"{len(given)} {kind}, but the function has {len(most)}")
+                raise node.malformed(f"{len(given)} {kind}, but the function has {len(most)}")
         scope = Scope(function_opsets(function), prefix=f"{node.name}/")
         for name, operand in zip(function.input, operands, strict=False):
             if operand is not None:

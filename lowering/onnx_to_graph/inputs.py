@@ -18,8 +18,9 @@ from ...dialects.graph.values import AnyTensor, Array, numpy_dtype
 from ...dialects.symbolic.polynomials import InputSymbol
 from ...dialects.symbolic.sizes import is_fixed, size_of
 from ...dialects.symbolic.sizes import now as value_of
-from .dimension_names import value_of_name
+from .dimension_names import is_calculated, value_of_name
 from .model_file import load_model
+from .open_dimensions import check_bound
 from .types import element_type, tensor_of
 
 if TYPE_CHECKING:
@@ -62,9 +63,19 @@ def _check_names(option: str, given: Mapping[str, object], inputs: Mapping[str, 
 
 def free_inputs(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> tuple[str, ...]:
     """The names of a model's inputs that are neither initialisers nor given a value."""
+    return tuple(value.name for value in _free_values(model, specialize))
+
+
+def _free_values(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> list[ValueInfoProto]:
     graph = load_model(model).proto.graph
     known = {initializer.name for initializer in graph.initializer} | set(specialize)
-    return tuple(value.name for value in graph.input if value.name not in known)
+    return [value for value in graph.input if value.name not in known]
+
+
+def declared_shapes(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> dict[str, list[Dimension] | None]:
+    """What the model states of its free inputs' shapes; None for an input of which it states none."""
+    values = _free_values(model, specialize)
+    return {value.name: _declared(value, None) if _has_shape(value) else None for value in values}
 
 
 Span = tuple[int, int, int]
@@ -102,7 +113,7 @@ def ranged_shapes(graph: GraphProto, ranges: Ranges, dims: Mapping[str, int]) ->
     names: set[str] = set()
     declared = {name: _ranged(value, ranges) for name, value in inputs.items()}
     plain = {each for shape in declared.values() for each in shape if isinstance(each, str)}
-    calculated = {each for each in plain - set(ranges.dims) if value_of_name(each, dict.fromkeys(plain, 1)) is not None}
+    calculated = {each for each in plain - set(ranges.dims) if is_calculated(each, plain)}
     for name, shape in declared.items():
         whole, best = ranges.shapes.get(name), ranges.best.get(name)
         names |= {each for each in shape if isinstance(each, str)}
@@ -193,26 +204,32 @@ def input_types(
                 f"input {name}: shapes gives {list(shapes[name])}, but specialize a value of shape {list(value.shape)}"
             )
     shapes = {**shapes, **{name: value.shape for name, value in values.items()}}
-    declared = {name: _declared(value, shapes.get(name)) for name, value in inputs.items()}
+    shapeless = [name for name, value in inputs.items() if name not in shapes and not _has_shape(value)]
+    declared = {name: _declared(inputs[name], shapes.get(name)) for name in inputs if name not in shapeless}
     sizes = _sizes(declared, dims, shapes, values, free)
+    check_bound({name: shapes.get(name, shape) for name, shape in declared.items()}, shapeless, sizes)
     types: dict[str, AnyTensor] = {}
     for name, value in inputs.items():
         if name in values:
             continue
         element = element_type(value.type.tensor_type.elem_type, f"input {name}")
-        wanted = enumerate(shapes.get(name, declared[name]))
-        types[name] = tensor_of(element, [_size(name, axis, each, sizes) for axis, each in wanted], f"input {name}")
+        wanted = [sizes[each] if isinstance(each, str) else each for each in shapes.get(name, declared[name])]
+        types[name] = tensor_of(element, wanted, f"input {name}")
     return types
 
 
 def _declared(value: ValueInfoProto, given: Sequence[int] | None) -> list[Dimension]:
     """The dimensions that the model states for an input, or those given where it states none."""
-    _check_tensor(value)
-    if value.type.tensor_type.HasField("shape"):
+    if _has_shape(value):
         return [_dimension(dimension) for dimension in value.type.tensor_type.shape.dim]
     if given is None:
         raise InvalidInputError(f"input {value.name} has no shape in the model; give it in shapes")
     return [""] * len(given)
+
+
+def _has_shape(value: ValueInfoProto) -> bool:
+    _check_tensor(value)
+    return value.type.tensor_type.HasField("shape")
 
 
 def _check_tensor(value: ValueInfoProto) -> None:
@@ -255,12 +272,3 @@ def _sizes(
                 raise InvalidInputError(f"input {name}: dimension {axis} is {wanted}, but {option} gives {size}")
     calculated = {name: value_of_name(name, sizes) for name in names - set(sizes)}
     return {**sizes, **{name: size for name, size in calculated.items() if size is not None}}
-
-
-def _size(name: str, axis: int, dimension: Dimension, sizes: Mapping[str, int]) -> int:
-    if isinstance(dimension, int):
-        return dimension
-    if dimension in sizes:
-        return sizes[dimension]
-    called = f"is dynamic ({dimension}): bind it with dims or shapes" if dimension else "is dynamic: give shapes"
-    raise InvalidInputError(f"input {name}: dimension {axis} {called}")

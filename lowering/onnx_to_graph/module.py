@@ -19,6 +19,7 @@ from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.bounds import COUNTS, counts_attr
+from ...dialects.graph.fail import FailOp
 from ...dialects.graph.host_code import state_level
 from ...dialects.graph.sizes import SYMBOLS, SymbolsAttr
 from ...dialects.graph.values import element_type_of_value, shape_of
@@ -82,6 +83,7 @@ def import_module(
         named.append(DictionaryAttr({"graph.name": name, COUNTS: counts_attr(cuts)}))
         results.append(count)
     _drop_unused(block, results)
+    _warn_of_failures(block)
     block.add_op(ReturnOp(*results))
     types = ([argument.type for argument in block.args], [result.type for result in results])
     kept = cache_attributes(
@@ -132,6 +134,12 @@ def _check_output(value: ValueInfoProto, result: SSAValue, bounds: Bounds, *, fr
         warnings.warn(
             f"output {value.name} has shape {list(shape_of(result))}, but the model states {sizes}", stacklevel=4
         )
+
+
+def _warn_of_failures(block: Block) -> None:
+    """Tells what will be an error where it is run: branches whose shapes contradict each other."""
+    for message in dict.fromkeys(op.message.data for op in block.walk() if isinstance(op, FailOp)):
+        warnings.warn(f"{message}; a run that takes it ends in this error", stacklevel=4)
 
 
 def _drop_unused(block: Block, results: Sequence[SSAValue]) -> None:

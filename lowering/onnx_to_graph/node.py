@@ -83,7 +83,11 @@ class Node:
         return UnknownValueError(f"{self.name} ({self.op_type}): {fact}", inputs)
 
     def invalid(self, fact: str) -> InvalidModelError:
-        """The error for a node that is not valid ONNX."""
+        """The error for a node whose operands, of these shapes, types and values, don't fit it."""
+        return InvalidModelError(f"{self.name} ({self.op_type}): {fact}", contradiction=True)
+
+    def malformed(self, fact: str) -> InvalidModelError:
+        """The error for a node that is not valid ONNX, whatever its operands are."""
         return InvalidModelError(f"{self.name} ({self.op_type}): {fact}")
 
     # Operands.
@@ -95,7 +99,7 @@ class Node:
     def operand(self, index: int = 0) -> SSAValue:
         """A required operand."""
         if not self.has_operand(index):
-            raise self.invalid(f"operand {index} is missing")
+            raise self.malformed(f"operand {index} is missing")
         return self.scope.value(
             self.proto.input[index], f"{self.name} ({self.op_type}): operand {index} ({self.proto.input[index]})"
         )
@@ -103,7 +107,7 @@ class Node:
     def held(self, index: int) -> Held:
         """A required operand that may be a sequence, or an optional without a value."""
         if not self.has_operand(index):
-            raise self.invalid(f"operand {index} is missing")
+            raise self.malformed(f"operand {index} is missing")
         return self.scope.held(self.proto.input[index])
 
     def sequence(self, index: int) -> TensorSequence:
@@ -230,10 +234,10 @@ class Node:
         attribute = self._attributes.get(name)
         self._read.add(name)
         if attribute is None:
-            raise self.invalid(f"attribute {name} is missing")
+            raise self.malformed(f"attribute {name} is missing")
         if attribute.type != kind:
             kinds = AttributeProto.AttributeType
-            raise self.invalid(f"attribute {name} must be {kinds.Name(kind)}, got {kinds.Name(attribute.type)}")
+            raise self.malformed(f"attribute {name} must be {kinds.Name(kind)}, got {kinds.Name(attribute.type)}")
         return attribute
 
     def ints_attribute_or_operand(self, name: str, index: int) -> list[int] | None:

@@ -19,7 +19,7 @@ from ..images.linking import PAGE, Image, Links
 from ..images.loaded import LoadedImage, UnloadedImage
 from ..linking import ALLOWED
 from ..plan import InferencePlan
-from ..specs import CacheSpec, CheckedDimension, KernelCall, TensorSpec
+from ..specs import CacheSpec, KernelCall, RunCheck, TensorSpec
 from ..team import have_team
 from .container import Blob, Container
 from .records import KeptError, Reader, Writer
@@ -44,7 +44,7 @@ class PlanRecord:
     threads: int
     calls: tuple[KernelCall, ...]
     profiled: bool
-    checks: tuple[CheckedDimension, ...]
+    checks: tuple[RunCheck, ...]
     guards: tuple[Guard, ...]
 
 

@@ -20,7 +20,7 @@ func.func @main(%x: memref<4xf32>) {
 
 // -----
 
-// expected-error @unknown {{graph.kernel @kernel_k: 2 checks, but a status memref<1xi64>; see check-indices}}
+// expected-error @unknown {{graph.kernel @kernel_k: 2 checks, but a status memref<1xi64>; see insert-checks}}
 graph.kernel @k(%x: tensor<4x4xf32>, %i: tensor<3x2xi64>) -> tensor<3xf32> attributes {schedule = #kernel.schedule<"map">, interface = #kernel.interface<>} {
   %y = graph.gather_nd %x, %i {batch_dims = 0 : i64} : (tensor<4x4xf32>, tensor<3x2xi64>) -> tensor<3xf32>
   graph.yield %y : tensor<3xf32>

@@ -167,3 +167,14 @@ func.func @main(%x: tensor<2xui8> {graph.name = "x", graph.value = dense<1> : te
   %y = graph.unpack_bits %x {to = i4, shape = array<i64: 6>} : (tensor<2xui8>) -> tensor<6xi4>
   func.return %y : tensor<6xi4>
 }
+
+// -----
+
+// What is an error where it is run.
+func.func @main(%x: tensor<1xf32> {graph.name = "x", graph.value = dense<2.0> : tensor<1xf32>})
+    -> (tensor<1xf32> {graph.name = "y", graph.expect = dense<2.0> : tensor<1xf32>}) {
+  // expected-error @below {{If_0 (If): the other side was taken}}
+  %z = graph.fail {message = "If_0 (If): the other side was taken"} : tensor<1xf32> loc("If_0")
+  %y = graph.add %x, %z : tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}

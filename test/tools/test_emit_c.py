@@ -16,6 +16,7 @@ from engine_cases import MODELS, inputs
 from everything_shared import everything_shared
 from models.build import SMALL_MODELS, example_inputs
 from models.judging import assert_same_bits
+from onnx import ModelProto
 from text_models import model_of, numbers
 
 import mini_infer as mi
@@ -103,11 +104,11 @@ def _told(*command: str | Path) -> str:
 
 
 class Library:
-    """A model of two inputs and outputs, called as C code is, with memory that may be wrong."""
+    """A model, by itself one of two inputs and outputs, called as C code is, with memory that may be wrong."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, model: ModelProto | None = None) -> None:
         HERE.need()
-        made = emit_c(MODELS["lookup"]().SerializeToString(), EngineConfig(**ONE), folder, name="m")
+        made = emit_c((model or MODELS["lookup"]()).SerializeToString(), EngineConfig(**ONE), folder, name="m")
         subprocess.run(["cc", "-shared", "m.o", "-lm", "-o", "libm_model.so"], cwd=folder, check=True)
         self.functions = ctypes.CDLL(str(folder / "libm_model.so"))
         self.interface = made.interface
@@ -152,6 +153,26 @@ def test_a_run_says_what_is_wrong_with_its_arguments(tmp_path: Path) -> None:
     assert library.run() == ok
     library.weights[16] ^= 1
     assert library.run() == weights
+
+
+def test_a_branch_that_can_not_be_run_has_a_status_of_its_own(tmp_path: Path) -> None:
+    """Beside an index, whose place in the status is another."""
+    text = """
+    g (float[4] x, bool c, int64 i) => (float[4] y, float z) {
+      z = Gather(x, i)
+      y = If (c) <
+        then_branch = t () => (float[4] p) { p = Neg(x) },
+        else_branch = e () => (float[4] q) { n = Constant <value = int64[1] {5}> ()  q = Reshape(x, n) }
+      >
+    }"""
+    with pytest.warns(UserWarning, match="its else_branch can't be run"):
+        library = Library(tmp_path, model_of(text))
+    _, taken, index = library.memory[:3]
+    statuses: dict[tuple[int, int], int] = {}
+    for taken[0], index[:8].view(np.int64)[0] in ((1, 3), (0, 3), (1, 4), (0, 4), (1, 0)):
+        statuses[int(taken[0]), int(index[0])] = library.run()
+    assert statuses == {(1, 3): 0, (0, 3): 5, (1, 4): 4, (0, 4): 5, (1, 0): 0}
+    assert "M_ERROR_FAILED = 5 /* a branch was taken" in (tmp_path / "m.h").read_text()
 
 
 def test_weights_are_checked_to_the_last_byte(tmp_path: Path) -> None:

@@ -51,9 +51,11 @@ def write_model(folder: Path) -> Path:
 
 
 def lowered(source: Path, level: str, folder: Path) -> Path:
+    """The module at a level, for this machine where it doesn't state another."""
     folder.mkdir(exist_ok=True)
     output = folder / f"{level}.mlir"
-    assert main([str(source), "--to", level, "-o", str(output)]) == 0
+    host = [] if "kernel.target" in source.read_text() else ["--host"]
+    assert main([str(source), "--to", level, "-o", str(output), *host]) == 0
     return output
 
 
@@ -123,7 +125,9 @@ def test_host_is_written_on_the_module(model: Path, capsys: pytest.CaptureFixtur
 def outputs(*arguments: str | Path) -> dict[str, bytes]:
     """What `mini-infer run` computes of a module, by name."""
     results = Path(arguments[0]).with_name("results.npz")
-    told("run", *arguments, "-o", results)
+    result = cli("run", *arguments, "-o", results)
+    assert result.exit_code == 0
+    assert re.fullmatch(r"(mini-infer: note: .* has kernels for another CPU than this: .*\n)?", result.stderr)
     with np.load(results) as loaded:
         return {name: loaded[name].tobytes() for name in loaded.files}
 
@@ -301,7 +305,7 @@ def test_a_module_for_another_cpu_runs_on_this_one(level: str, model: Path, tmp_
 def test_weights_that_are_not_all_there_are_refused(model: Path, tmp_path: Path) -> None:
     loops = lowered(model, "loops", tmp_path)
     loops.write_text(re.sub(r"kernel\.weights = \[.*?\]\]", "kernel.weights = []", loops.read_text()))
-    assert complaint("run", loops) == "@main takes 512 bytes of weights; the module tells of 0"
+    assert re.fullmatch(r"@main takes \d+ bytes of weights; the module tells of 0", complaint("run", loops))
 
 
 def test_inputs_and_outputs_need_no_names(tmp_path: Path) -> None:
@@ -319,7 +323,7 @@ def test_inputs_and_outputs_need_no_names(tmp_path: Path) -> None:
 
 def unstated(path: Path) -> Path:
     """The module in a file without the level that it states."""
-    path.write_text(re.sub(r"mini_infer\.level = \"\w+\"(, )?", "", path.read_text()))
+    path.write_text(re.sub(r'mini_infer\.level = "\w+", |(, )?mini_infer\.level = "\w+"', "", path.read_text()))
     return path
 
 

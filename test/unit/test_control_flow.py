@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -105,6 +108,36 @@ def test_what_a_branch_makes_lives_through_a_loop_that_reads_it() -> None:
       >
     }"""
     judge(model_of(text), *({"x": numbers(4, 8), "c": np.array(c), "n": np.array(2)} for c in (True, False)))
+
+
+def python_calls(work: Callable[[], object]) -> int:
+    """How many Python functions are called meanwhile."""
+    calls = 0
+
+    def observe(_: FrameType, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(observe)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def nested(depth: int) -> str:
+    """The body of a branch with that many branches in each other, in both sides."""
+    if not depth:
+        return "(float[4] r) { r = Relu(x) }"
+    inside = nested(depth - 1)
+    return f"(float[4] r) {{ r = If (c) < then_branch = t () => {inside}, else_branch = e () => {inside} > }}"
+
+
+def test_branches_in_branches_take_work_by_their_number() -> None:
+    models = [model_of(f"g (float[4] x, bool c) => {nested(depth)}") for depth in (4, 4, 6)]
+    _, some, more = (python_calls(lambda m=model: mi.plan_memory(m, threads=1)) for model in models)
+    assert more < 5 * some
 
 
 def test_branches_whose_types_differ_are_refused() -> None:

@@ -201,9 +201,20 @@ def dynamic(**inputs: Sequence[int | str | None] | None) -> ModelProto:
 @pytest.mark.parametrize(
     ("inputs", "options", "message"),
     [
-        ({"a": [2, "n"]}, {}, r"input a: dimension 1 is dynamic \(n\): bind it with dims or shapes"),
-        ({"a": [None, 3]}, {}, "input a: dimension 0 is dynamic: give shapes"),
-        ({"a": None}, {}, "input a has no shape in the model; give it in shapes"),
+        (
+            {"a": [2, "n"]},
+            {},
+            r"no size: n; give them sizes, such as dims={'n': 16}, or ranges: profile=.*'n': \(1, 16, 128\)}",
+        ),
+        ({"a": [None, 3]}, {}, r"no size: a\[0\]; give them sizes, such as shapes={'a': \[1, 3\]}$"),
+        ({"a": None}, {}, r"no size: a\[...\]; give them sizes, such as shapes={'a': \[...\]}$"),
+        # All that is open is named at once; what others say, or what is calculated from them, is not asked for.
+        (
+            {"a": ["batch", 3, None, None], "b": ["batch", "past"], "c": ["past + new", "new"], "d": None, "e": ["m"]},
+            {"dims": {"m": 2}},
+            r"no size: batch, past, new, a\[2\], a\[3\], d\[...\]; give them sizes, such as "
+            r"dims={'past': 16, 'new': 16}, shapes={'a': \[1, 3, 224, 224\], 'd': \[...\]}$",
+        ),
         ({"a": ["n"]}, {"dims": {"m": 3}}, "dims: no input has a dynamic dimension m; there are: n"),
         ({"a": ["n"]}, {"dims": {"n": -3}}, "dims: dimension n can't be -3"),
         ({"a": ["n"]}, {"shapes": {"b": [3]}}, "there is no input b; the inputs are x, a"),

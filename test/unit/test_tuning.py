@@ -24,6 +24,7 @@ from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.cpus import host_cpu
 from mini_infer.runtime.tuning import Bench, Times, TuningReport, Variant, tune
 from mini_infer.runtime.tuning_store import Decision, Tried, TuningStore
+from mini_infer.tools.mini_opt import main
 
 ONE = EngineConfig(threads=1)
 
@@ -80,6 +81,19 @@ def test_what_is_fastest_is_taken_now_and_later() -> None:
         taken = after[each.kernel].taken.attribute()
         assert (taken.kind.data, taken.numbers()) == (each.decision.chosen.schedule, each.decision.chosen.options)
     assert {each.kernel for each in after.values() if each.tuned} == {each.kernel for each in found.kernels}
+
+
+@pytest.mark.parametrize(("target", "goes_by_it"), [((), True), (("--cpu", "x86_64-linux-gnu:x86-64"), False)])
+def test_mini_opt_goes_by_what_was_measured_on_its_machine(
+    target: Sequence[str], goes_by_it: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report()
+    path = tmp_path / "network.onnx"
+    path.write_bytes(network().SerializeToString())
+    assert main([str(path), "--to", "kernels", *target]) == 0
+    text = capsys.readouterr().out
+    taken = {str(each.taken.attribute()) for each in choices() if each.tuned}
+    assert taken and all(each in text for each in taken) == goes_by_it
 
 
 def test_results_are_the_same_and_so_is_the_plan() -> None:

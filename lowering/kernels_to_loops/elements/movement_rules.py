@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.extensions import CmpiOp, IndexCastOp
 from ....dialects.graph.conversion import UnpackBitsOp
+from ....dialects.graph.fail import FailOp
 from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.sizes import IotaOp, SizesOp
@@ -248,11 +249,17 @@ def _sizes(v: Values, op: Operation, index: Idx) -> SSAValue:
     return chosen(0) if number is None else v.b.constant(sizes[number], i64)
 
 
+def _fail(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, FailOp)
+    return v.b.constant(0, element_type_of_value(op.result))
+
+
 MOVEMENT_RULES: dict[str, Rule] = {
     "graph.iota": _iota,
     "graph.sizes": _sizes,
     "graph.broadcast_to": _broadcast_to,
     "graph.concat": _concat,
+    "graph.fail": _fail,
     "graph.gather": _gather,
     "graph.gather_elements": _gather_elements,
     "graph.gather_nd": _gather_nd,

@@ -44,7 +44,7 @@ def _attention(node: Node) -> Result:
     key = _joined(node, _PAST_KEY, _heads(node, node.operand(_KEY), "kv_num_heads"))
     value = _joined(node, _PAST_VALUE, _heads(node, node.operand(_VALUE), "kv_num_heads"))
     if node.has_operand(_PAST_KEY) != node.has_operand(_PAST_VALUE):
-        raise node.invalid("past keys and past values are given together")
+        raise node.malformed("past keys and past values are given together")
     node.ignore("qk_matmul_output_mode", "q_num_heads", "kv_num_heads")
     node.ignore("softmax_precision")  # kernels compute in float32 or wider
     mask, causal = _mask(node, shape_of(query)[2], shape_of(key)[2])

@@ -19,7 +19,7 @@ from ..node import Handler, Node
 def _constant(node: Node) -> SSAValue:
     forms = [entry.name for entry in node.proto.attribute if entry.name != "doc_string"]
     if len(forms) != 1:
-        raise node.invalid(f"needs exactly one value, got attributes {forms}")
+        raise node.malformed(f"needs exactly one value, got attributes {forms}")
     match forms[0]:
         case "value":
             return node.tensor_value(node.tensor("value"))

@@ -8,9 +8,13 @@ from onnx import GraphProto
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
-from ....dialects.graph.values import shape_of
+from ....dialects.errors import InvalidModelError
+from ....dialects.graph.fail import FailOp
+from ....dialects.graph.values import shape_of, type_of
 from ..held import Held
 from ..node import Handler, Node
+
+SIDES = ("then_branch", "else_branch")
 
 
 def _if(node: Node) -> Sequence[Held]:
@@ -19,22 +23,37 @@ def _if(node: Node) -> Sequence[Held]:
     known = node.known(condition)
     if known is None:
         return _branches(node, condition)
-    node.ignore("then_branch", "else_branch")
-    return node.host.branch(node, node.graph("then_branch" if known.any() else "else_branch"))
+    node.ignore(*SIDES)
+    return node.host.branch(node, node.graph(SIDES[0] if known.any() else SIDES[1]))
 
 
 def _branches(node: Node, condition: SSAValue) -> Sequence[SSAValue]:
+    """A branch of run time. A side whose shapes contradict each other is an error of the runs that take it."""
     emitter = node.emitter
     given = emitter.scalar(condition, node.location)
-    then = _side(node, node.graph("then_branch"))
-    otherwise = _side(node, node.graph("else_branch"), like=then)
+    blocks: dict[str, Block] = {}
+    contradictions: dict[str, InvalidModelError] = {}
+    for side in SIDES:
+        try:
+            blocks[side] = _side(node, node.graph(side), like=blocks.get(SIDES[0]))
+        except InvalidModelError as error:
+            if not error.contradiction:
+                raise
+            contradictions[side] = error
+    if not blocks:
+        texts = "; ".join(f"{side}: {error}" for side, error in contradictions.items())
+        raise node.invalid(f"neither branch can be run: {texts}")
+    for side, error in contradictions.items():
+        (other,) = blocks.values()
+        blocks[side] = _failing(node, f"its {side} can't be run: {error}{_proposal(node, condition)}", like=other)
+    then, otherwise = (blocks[side] for side in SIDES)
     sides = [[value.type for value in block.last_op.operands] for block in (then, otherwise) if block.last_op]
     for index, (one, other) in enumerate(zip(*sides, strict=False)):
         if one != other:
             fact = f"the condition, as result {index} is {one} of the then_branch and {other} of the else_branch,"
             raise node.unknown(fact, condition)
     if len(sides[0]) != len(sides[1]):
-        raise node.invalid(f"its branches have {len(sides[0])} and {len(sides[1])} results")
+        raise node.malformed(f"its branches have {len(sides[0])} and {len(sides[1])} results")
     return emitter.add(scf.IfOp(given, sides[0], [then], [otherwise]), node.location)
 
 
@@ -49,6 +68,23 @@ def _side(node: Node, graph: GraphProto, like: Block | None = None) -> Block:
                 results[index] = node.reshape(own, shape_of(other))
         node.emitter.add(scf.YieldOp(*results), node.location)
     return block
+
+
+def _failing(node: Node, fact: str, like: Block) -> Block:
+    """A branch that is an error of the run, with results of the types of another block's."""
+    block = Block()
+    values = like.last_op.operands if like.last_op else ()
+    with node.emitter.inside(block):
+        message = f"{node.name} ({node.op_type}): {fact}"
+        results = [node.emit(FailOp(message, type_of(value), node.location)) for value in values]
+        node.emitter.add(scf.YieldOp(*results), node.location)
+    return block
+
+
+def _proposal(node: Node, condition: SSAValue) -> str:
+    """How to compile one side alone, where that is decided by inputs that have few values."""
+    inputs = node.emitter.choices_of(condition)
+    return f"; which one is taken depends on {', '.join(inputs)}: bind with specialize" if inputs else ""
 
 
 def _by_definition(node: Node) -> list[Held | None]:

@@ -119,7 +119,7 @@ def _mod(node: Node) -> SSAValue:
     lhs, rhs = node.operand(0), node.operand(1)
     fmod = node.flag("fmod")
     if is_float(element_type_of_value(lhs)) and not fmod and node.opset < 28:
-        raise node.invalid("fmod must be 1 for float operands")
+        raise node.malformed("fmod must be 1 for float operands")
     return node.emit(ModOp(lhs, rhs, fmod=fmod))
 
 
@@ -154,7 +154,7 @@ def _bit_shift(node: Node) -> SSAValue:
         case "RIGHT":
             return node.emit(ShiftRightOp(x, count))
         case direction:
-            raise node.invalid(f"direction is LEFT or RIGHT, got {direction!r}")
+            raise node.malformed(f"direction is LEFT or RIGHT, got {direction!r}")
 
 
 def _prelu(node: Node) -> SSAValue:

@@ -43,7 +43,7 @@ def _gather_nd(node: Node) -> SSAValue:
 def _reduction(node: Node) -> str:
     reduction = node.text("reduction", "none")
     if reduction not in REDUCTIONS:
-        raise node.invalid(f"reduction {reduction} is unknown")
+        raise node.malformed(f"reduction {reduction} is unknown")
     return reduction
 
 

@@ -238,7 +238,7 @@ def _loop(node: Node) -> Sequence[Held]:
 def _check_results(node: Node, made: Sequence[Held], carried: int) -> None:
     wanted = len(node.proto.output)
     if not max(wanted, carried) <= len(made):
-        raise node.invalid(f"its body gives {len(made)} values for {carried} carried ones and {wanted} results")
+        raise node.malformed(f"its body gives {len(made)} values for {carried} carried ones and {wanted} results")
 
 
 def _unrolled(

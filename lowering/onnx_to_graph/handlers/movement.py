@@ -67,7 +67,7 @@ def _unsqueeze(node: Node) -> SSAValue:
     x = node.operand(0)
     axes = node.ints_attribute_or_operand("axes", 1)
     if axes is None:
-        raise node.invalid("axes are missing")
+        raise node.malformed("axes are missing")
     rank = len(shape_of(x)) + len(axes)
     added = {node.normal_axis(axis, rank) for axis in axes}
     if len(added) != len(axes):
@@ -111,7 +111,7 @@ def _split(node: Node) -> list[SSAValue]:
     lengths = node.ints_attribute_or_operand("split", 1)
     if lengths is None:
         if (stated := node.integer("num_outputs", count)) != count:
-            raise node.invalid(f"num_outputs is {stated}, but there are {count} results")
+            raise node.malformed(f"num_outputs is {stated}, but there are {count} results")
         length = -(-size // count)
         lengths = [min(length, max(0, size - index * length)) for index in range(count)]
     if not equal(sum(lengths), size) or len(lengths) < len(node.proto.output):

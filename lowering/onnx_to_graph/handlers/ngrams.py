@@ -24,7 +24,7 @@ def _vectorizer(node: Node) -> SSAValue:
     if node.has("pool_strings"):
         raise node.unsupported("it looks for strings")
     if mode not in ("TF", "IDF", "TFIDF"):
-        raise node.invalid(f"mode {mode} is unknown")
+        raise node.malformed(f"mode {mode} is unknown")
     if len(shape_of(x)) not in (1, 2):
         raise node.invalid(f"the operand must have one dimension or two, got {len(shape_of(x))}")
     shortest, longest = node.integer("min_gram_length", 1), node.integer("max_gram_length", 1)

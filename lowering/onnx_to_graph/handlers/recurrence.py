@@ -37,11 +37,11 @@ def _activations(node: Node, usual: Sequence[str], directions: int) -> list[list
     for text in names:
         name = _NAMES.get(text.lower())
         if name is None:
-            raise node.invalid(f"activation {text} is unknown")
+            raise node.malformed(f"activation {text} is unknown")
         alpha = next(alphas, _ALPHA.get(name)) if name in WITH_ALPHA else 0.0
         beta = next(betas, _BETA.get(name)) if name in WITH_BETA else 0.0
         if alpha is None or beta is None:
-            raise node.invalid(f"activation {text} needs activation_alpha and activation_beta")
+            raise node.malformed(f"activation {text} needs activation_alpha and activation_beta")
         made.append(Activation(name, alpha, beta))
     return [made[count * direction : count * (direction + 1)] for direction in range(directions)]
 
@@ -72,7 +72,7 @@ def _layer(node: Node, usual: Sequence[str], more: Sequence[int], make: Make) ->
     x, direction = time_first(node.operand(0)), node.text("direction", "forward")
     assert x is not None
     if node.integer("hidden_size", 0) < 1:
-        raise node.invalid("hidden_size is missing")
+        raise node.malformed("hidden_size is missing")
     options: CellOptions = {"hidden": node.integer("hidden_size", 0), "direction": direction}
     if node.has("clip"):
         options["clip"] = node.number("clip", 0.0)

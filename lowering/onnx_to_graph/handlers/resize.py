@@ -128,7 +128,7 @@ def _common_scale(node: Node, sizes: Sequence[int], axes: Sequence[int]) -> floa
     ratios = [size / sizes[axis] for axis, size in zip(axes, node.ints_operand(_SIZES), strict=True)]
     policy = node.text("keep_aspect_ratio_policy", "stretch")
     if policy not in ("not_larger", "not_smaller"):
-        raise node.invalid(f"keep_aspect_ratio_policy {policy} is unknown")
+        raise node.malformed(f"keep_aspect_ratio_policy {policy} is unknown")
     return min(ratios) if policy == "not_larger" else max(ratios)
 
 

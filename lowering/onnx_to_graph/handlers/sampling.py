@@ -35,7 +35,7 @@ def _grid_sample(node: Node) -> SSAValue:
         raise node.invalid(f"a grid of shape {shape_of(grid)} for an operand of shape {shape_of(x)}")
     mode, padding = node.text("mode", "linear"), node.text("padding_mode", "zeros")
     if mode not in _MODES or padding not in PADDINGS:
-        raise node.invalid(f"mode {mode} or padding_mode {padding} is unknown")
+        raise node.malformed(f"mode {mode} or padding_mode {padding} is unknown")
     corners = node.flag("align_corners")
     if _MODES[mode] != "nearest" and not is_float(element_type_of_value(x)):
         raise node.unsupported(f"mode {mode} of {element_type_of_value(x)}: only floats can be weighed")
@@ -146,7 +146,7 @@ def _roi_align(node: Node) -> SSAValue:
     if node.opset >= 16:
         coordinates = node.text("coordinate_transformation_mode", "half_pixel")
     if coordinates not in ("half_pixel", "output_half_pixel"):
-        raise node.invalid(f"coordinate_transformation_mode {coordinates} is unknown")
+        raise node.malformed(f"coordinate_transformation_mode {coordinates} is unknown")
     return node.emit(
         RoiAlignOp(
             x,
@@ -168,7 +168,7 @@ def _max_roi_pool(node: Node) -> SSAValue:
         raise node.invalid(f"regions need 5 entries each, got {shape_of(regions)}")
     shape = node.integers("pooled_shape")
     if shape is None:
-        raise node.invalid("attribute pooled_shape is missing")
+        raise node.malformed("attribute pooled_shape is missing")
     samples = node.reshape(slice_axis(node, regions, 1, 0, 1), shape_of(regions)[:1])
     corners = slice_axis(node, regions, 1, 1, 5)
     scale = node.number("spatial_scale", 1.0)

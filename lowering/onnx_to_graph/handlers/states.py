@@ -29,7 +29,7 @@ def _tensor_scatter(node: Node) -> SSAValue:
     shape, count = shape_of(cache), shape_of(update)
     axis, mode = node.axis(-2, len(shape)), node.text("mode", "linear")
     if mode not in ("linear", "circular"):
-        raise node.invalid(f"mode {mode} is unknown")
+        raise node.malformed(f"mode {mode} is unknown")
     if axis == 0:
         raise node.invalid("axis 0 is the batch, which no update goes along")
     alike = equal_shapes(shape[:axis], count[:axis]) and equal_shapes(shape[axis + 1 :], count[axis + 1 :])
@@ -66,7 +66,7 @@ def _causal_conv_with_state(node: Node) -> list[SSAValue]:
         raise node.invalid(f"a weight of shape {list(kernel)} doesn't fit an operand of shape {list(shape)}")
     activation = node.text("activation", "none")
     if activation not in ("none", "silu", "swish"):
-        raise node.invalid(f"activation {activation} is unknown")
+        raise node.malformed(f"activation {activation} is unknown")
     before = kernel[2] - 1
     state = (*shape[:2], before)
     if past is not None and not equal_shapes(shape_of(past), state):
@@ -93,7 +93,7 @@ def _linear_attention(node: Node) -> list[SSAValue]:
     heads, groups = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
     rule = node.text("update_rule", "gated_delta")
     if rule not in _RULES:
-        raise node.invalid(f"update_rule {rule} is unknown")
+        raise node.malformed(f"update_rule {rule} is unknown")
     for index, name, wanted in zip((4, 5), ("decay", "beta"), _RULES[rule], strict=True):
         if node.has_operand(index) != wanted:
             raise node.invalid(f"update_rule {rule} {'needs' if wanted else 'takes no'} {name}")

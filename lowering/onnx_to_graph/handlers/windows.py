@@ -70,7 +70,7 @@ def read_window(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> Wind
     elif mode == "VALID":
         pads = [0] * (2 * rank)
     elif mode != "NOTSET":
-        raise node.invalid(f"auto_pad {mode} is unknown")
+        raise node.malformed(f"auto_pad {mode} is unknown")
     return Window(list(kernel), strides, dilations, pads)
 
 

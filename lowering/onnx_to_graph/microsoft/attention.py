@@ -163,7 +163,7 @@ def _projections(node: Node, heads: int) -> list[SSAValue]:
     offset = 0
     for index, part in enumerate(given):
         if part is None:
-            raise node.invalid(f"operand {index} is missing")
+            raise node.malformed(f"operand {index} is missing")
         if len(shape_of(part)) == 4:  # keys and values that another call has split
             if bias is not None:
                 raise node.unsupported("a bias beside keys that are split into heads")

@@ -157,7 +157,7 @@ def _embed_layer_norm(node: Node) -> list[SSAValue | None]:
     else:
         total = node.emit(AddOp(total, slice_axis(node, table, 0, 0, count)))
     if node.has_operand(1) != node.has_operand(4):
-        raise node.invalid("segment_ids and segment_embedding belong together")
+        raise node.malformed("segment_ids and segment_embedding belong together")
     if node.has_operand(1):
         total = node.emit(AddOp(total, node.emit(GatherOp(node.operand(4), node.operand(1), 0))))
     node.ignore("mask_index_type")  # says what the result is, for inference of shapes

@@ -1,4 +1,4 @@
-// RUN: mini-opt %s -p check-indices,share-threads{grain=0},lower-kernels | filecheck %s
+// RUN: mini-opt %s -p insert-checks,share-threads{grain=0},lower-kernels | filecheck %s
 
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 524288, threads = 2>} {
 graph.kernel @gather(%x: tensor<8x4xf32>, %i: tensor<2xi64>) -> tensor<2x4xf32> attributes {

@@ -1,4 +1,4 @@
-"""check-indices: calls of kernels that take indices note those that are out of range, in a buffer of main's own.
+"""insert-checks: calls of kernels note what is wrong with a run, in a buffer of main's own.
 
 before:  func.func @main(%x: ..., %i: ..., %y: ..., %arena: ...) {
            kernel.call @gather_0 ins(%x, %i : ...) outs(%y : ...)
@@ -9,8 +9,11 @@ after:   func.func @main(%x: ..., %i: ..., %y: ..., %arena: ..., %status: memref
 
 There is a place of 8 bytes for every dimension that indices of a gather or scatter count in. It stays as it is where
 they all lie inside, and gets one that does not: never 0, which is inside of every dimension that can be indexed.
-`graph.checks` tells of each place who indexes there and how many elements the dimension has. Where no kernel takes
-indices, main stays as it is; those that are constants in a kernel's body were judged when they were folded.
+`graph.checks` tells of each place who indexes there and how many elements the dimension has. Indices that are constants
+in a kernel's body were judged when they were folded.
+
+A graph.fail has a place, too, which is 1 once it has been run; `graph.checks` holds its message alone: `["message"]`.
+Where no kernel has anything to note, main stays as it is.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.base import node_name
+from ...dialects.graph.fail import FailOp
 from ...dialects.graph.host_code import kernels_of, main_of
 from ...dialects.graph.indexing import IndexedOp
 from ...dialects.graph.structure import ConstantOp, KernelOp
@@ -53,19 +57,21 @@ class IndexCheck:
         return self.op.indexed()[self.number]
 
 
-def checks_of(kernel: KernelOp) -> Iterator[IndexCheck]:
+def checks_of(kernel: KernelOp) -> Iterator[IndexCheck | FailOp]:
     """The checks that a kernel makes, one for each place in the status of its calls."""
     for op in kernel.body.block.ops:
+        if isinstance(op, FailOp):
+            yield op
         if isinstance(op, IndexedOp) and not isinstance(op.indices.owner, ConstantOp):
             for number in range(len(op.indexed())):
                 yield IndexCheck(op, number)
 
 
 @dataclass(frozen=True)
-class CheckIndices(ModulePass):
-    """Calls of kernels that take indices note those that are out of range."""
+class InsertChecks(ModulePass):
+    """Calls of kernels note what is wrong with a run."""
 
-    name = "check-indices"
+    name = "insert-checks"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -78,10 +84,7 @@ class CheckIndices(ModulePass):
         starts = [0]
         for call in checked:
             for check in checks[call.callee.string_value()]:
-                # A kernel is shared by nodes: the call knows whose it is.
-                node = node_name(call) or node_name(check.op)
-                subject = f"{node} ({check.op.name})" if node else check.op.name
-                told.append(ArrayAttr([StringAttr(subject), int_attr(check.size)]))
+                told.append(_told(call, check))
             starts.append(len(told))
         if not told:
             return
@@ -93,3 +96,13 @@ class CheckIndices(ModulePass):
             noting.location = call.location
             Rewriter.replace_op(call, [view, noting], [])
         count(ctx, self.name, "check", len(told))
+
+
+def _told(call: CallOp, check: IndexCheck | FailOp) -> Attribute:
+    """What `graph.checks` holds for a place."""
+    if isinstance(check, FailOp):
+        return ArrayAttr([check.message])
+    # A kernel is shared by nodes: the call knows whose it is.
+    node = node_name(call) or node_name(check.op)
+    subject = f"{node} ({check.op.name})" if node else check.op.name
+    return ArrayAttr([StringAttr(subject), int_attr(check.size)])

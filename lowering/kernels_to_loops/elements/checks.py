@@ -1,4 +1,4 @@
-"""Indices that are out of range are noted where the kernel's call has a status; see passes/memory/check_indices.py.
+"""What is wrong with a run is noted where the kernel's call has a status; see passes/memory/insert_checks.py.
 
 smallest, largest = those of this thread's part of the indices
 if smallest < -size: status[place] = smallest
@@ -22,10 +22,11 @@ from xdsl.ir import SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph.base import describe
+from ....dialects.graph.fail import FailOp
 from ....dialects.graph.indexing import GatherNdOp, ScatterNdOp
 from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....passes.memory.check_indices import IndexCheck, checks_of
+from ....passes.memory.insert_checks import IndexCheck, checks_of
 from ..instance import AnyInstance
 from ..writing.arithmetic import convert, is_unsigned
 from ..writing.builder import INDEX, memref_type
@@ -35,24 +36,29 @@ from .rules import element_values
 from .values import Values
 
 
-def note_wrong_indices(k: AnyInstance, status: SSAValue) -> None:
+def write_checks(k: AnyInstance, status: SSAValue) -> None:
     """Write all checks of a kernel."""
     checks = list(checks_of(k.kernel))
     if memref_type(status).get_shape() != (len(checks),):
         raise CompileError(
-            f"{describe(k.kernel)} @{k.name}: {len(checks)} checks, but a status {status.type}; see check-indices"
+            f"{describe(k.kernel)} @{k.name}: {len(checks)} checks, but a status {status.type}; see insert-checks"
         )
     v = element_values(k.b, k.kernel, k.operands)
     for place, check in enumerate(checks):
-        _note(k, v, check, status, place)
+        if isinstance(check, FailOp):
+            k.items(1, lambda _, place=place: k.b.store(k.b.constant(1, i64), status, [place]))
+        else:
+            _note(k, v, check, status, place)
 
 
 def positions_checked(kernel: KernelOp) -> int:
-    """How many indices the longest of a kernel's checks looks at."""
+    """How many indices the longest of a kernel's checks looks at; 1 for a graph.fail."""
     return max((prod(_shape_checked(check)) for check in checks_of(kernel)), default=0)
 
 
-def _shape_checked(check: IndexCheck) -> tuple[int, ...]:
+def _shape_checked(check: IndexCheck | FailOp) -> tuple[int, ...]:
+    if isinstance(check, FailOp):
+        return ()
     shape = shape_of(check.op.indices)
     return shape[:-1] if isinstance(check.op, GatherNdOp | ScatterNdOp) else shape
 

@@ -1,5 +1,5 @@
-// RUN: mini-opt %s -p check-indices --split-input-file | mini-opt --split-input-file | filecheck %s
-// RUN: mini-opt %s -p check-indices,check-indices --split-input-file | filecheck %s
+// RUN: mini-opt %s -p insert-checks --split-input-file | mini-opt --split-input-file | filecheck %s
+// RUN: mini-opt %s -p insert-checks,insert-checks --split-input-file | filecheck %s
 
 // One place for a gather's dimension of 5 elements, two for those of 4 and 6 that pairs of indices name: bytes 0 to 8
 // and 8 to 24. A kernel that two nodes share has places for each.
@@ -42,6 +42,32 @@ graph.kernel @pairs(%x: tensor<4x6xf32>, %i: tensor<3x2xi64>) -> tensor<3xf32> {
 graph.kernel @known(%x: tensor<5xf32>) -> tensor<3xf32> {
   %i = graph.constant dense<2> : tensor<3xi64>
   %r = graph.gather %x, %i {axis = 0 : i64} : (tensor<5xf32>, tensor<3xi64>) -> tensor<3xf32>
+  graph.yield %r : tensor<3xf32>
+}
+
+// -----
+
+// A graph.fail has a place of its own, of which its message is all there is to tell.
+// CHECK:       func.func @main(
+// CHECK-SAME:    %[[STATUS:status]]: memref<8xi8> {graph.role = "status", graph.checks = {{\[\[}}"If_0 (If): it can't be"]]})
+// CHECK:         } else {
+// CHECK-NEXT:      %[[S:.*]] = memref.view %[[STATUS]][%{{.*}}][] : memref<8xi8> to memref<1xi64>
+// CHECK-NEXT:      kernel.call @fail outs(%y : memref<3xf32>) status(%[[S]] : memref<1xi64>)
+func.func @main(%x: memref<3xf32> {graph.role = "input"}, %c: memref<i1> {graph.role = "input"}, %y: memref<3xf32> {graph.role = "output"}, %arena: memref<0xi8> {graph.role = "arena"}) {
+  %taken = memref.load %c[] : memref<i1>
+  scf.if %taken {
+    kernel.call @relu ins(%x : memref<3xf32>) outs(%y : memref<3xf32>)
+  } else {
+    kernel.call @fail outs(%y : memref<3xf32>) loc("If_0")
+  }
+  func.return
+}
+graph.kernel @relu(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %r = graph.relu %x : tensor<3xf32>
+  graph.yield %r : tensor<3xf32>
+}
+graph.kernel @fail() -> tensor<3xf32> {
+  %r = graph.fail {message = "If_0 (If): it can't be"} : tensor<3xf32>
   graph.yield %r : tensor<3xf32>
 }
 

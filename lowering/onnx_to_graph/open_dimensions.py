@@ -1,0 +1,51 @@
+"""Dimensions of inputs that nothing gives a size to: all of them are named in one error, with an example of sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...dialects.errors import OpenDimensionsError
+from .dimension_names import is_calculated, value_of_name
+
+PICTURE = 224  # height and width of what most models of pictures take
+LENGTH = 16
+
+
+def check_bound(shapes: Mapping[str, Sequence[int | str]], shapeless: Sequence[str], sizes: Mapping[str, int]) -> None:
+    """Raises OpenDimensionsError where dimensions of inputs are not in `sizes`, or where an input is `shapeless`.
+
+    What is calculated from other dimensions is not asked for.
+    """
+    named = {each: None for shape in shapes.values() for each in shape if isinstance(each, str) and each}
+    opened = {name: None for name in named if name not in sizes and not is_calculated(name, named)}
+    nameless = [name for name, shape in shapes.items() if "" in shape]
+    if not (opened or nameless or shapeless):
+        return
+    known = dict(sizes)
+    for shape in shapes.values():
+        for axis, each in enumerate(shape):
+            if each in opened:
+                known.setdefault(str(each), _example(shape, axis))
+    given: dict[str, Sequence[int] | None] = {}
+    for name in nameless:
+        shape = shapes[name]
+        given[name] = [_size(shape, axis, known) for axis in range(len(shape))]
+    given |= dict.fromkeys(shapeless)
+    within = {each for name in nameless for each in shapes[name]}
+    dims = {name: known[name] for name in opened if name not in within}
+    axes = [f"{name}[{axis}]" for name in nameless for axis, each in enumerate(shapes[name]) if each == ""]
+    raise OpenDimensionsError([*opened, *axes, *(f"{name}[...]" for name in shapeless)], dims, given)
+
+
+def _size(shape: Sequence[int | str], axis: int, known: Mapping[str, int]) -> int:
+    each = shape[axis]
+    if isinstance(each, str):
+        return known.get(each) or value_of_name(each, known) or _example(shape, axis)
+    return each
+
+
+def _example(shape: Sequence[int | str], axis: int) -> int:
+    """A size that a dimension may well have: entries of a batch come first, and pictures have one or three channels."""
+    if axis == 0 or "batch" in str(shape[axis]).lower():
+        return 1
+    return PICTURE if len(shape) == 4 and axis > 1 and shape[1] in (1, 3) else LENGTH
