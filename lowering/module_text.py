@@ -176,6 +176,34 @@ def print_module(ctx: Context, module: ModuleOp, *, generic: bool = False, elide
     return stream.getvalue()
 
 
+class _StablePrinter(_ModulePrinter):
+    """Every value and block has one name in all that is printed: functions have no numbering of their own."""
+
+    @override
+    def enter_scope(self) -> None: ...
+
+    @override
+    def exit_scope(self) -> None: ...
+
+
+class ComparableTexts:
+    """Texts of a module while passes change it, in which each value and block keeps the name that it had at first.
+
+    So texts differ where modules do; as `print_module` counts, a new value would change the names of all behind it.
+    """
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self._printer = _StablePrinter(StringIO(), generic=False, elide=False)
+
+    def text(self, module: ModuleOp) -> str:
+        """The module now."""
+        self._printer.stream = stream = StringIO()
+        self._printer.print_op(module)
+        self._printer.print_metadata(self._ctx.loaded_dialects)
+        return stream.getvalue()
+
+
 @contextmanager
 def own_errors() -> Generator[None]:
     """Makes xDSL's complaints about a text, about a module or from a pass InvalidModelErrors."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import gc
 import re
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import lru_cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -33,9 +33,9 @@ GRAPH = (
 KERNELS = "split-means,form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
 ARENA = "plan-arena,verify-arena,insert-barriers"
-LOOPS = "check-indices,place-weights,share-threads,lower-kernels"
+LOOPS = "insert-checks,place-weights,share-threads,lower-kernels"
 LLVM = "expand-math,lower-to-llvm"
-LAUNCHES = "check-indices,place-weights,lower-kernels-to-gpu"
+LAUNCHES = "insert-checks,place-weights,lower-kernels-to-gpu"
 BELOW: dict[str, dict[Level, str]] = {"cpu": {"loops": LOOPS, "llvm": LLVM}, "cuda": {"launches": LAUNCHES}}
 """What a device's modules go through below the arena. Above it targets differ, and with them rules and schedules."""
 PATHS: dict[str, tuple[Level, ...]] = {
@@ -218,7 +218,7 @@ def collection_paused() -> Generator[None]:
             gc.enable()
 
 
-@cache
+@lru_cache(maxsize=256)
 def parse_passes(text: str) -> tuple[ModulePass, ...]:
     """The passes of a pipeline text such as `fold-constants,plan-arena{alignment=64}`.
 
@@ -232,6 +232,11 @@ def parse_passes(text: str) -> tuple[ModulePass, ...]:
         _, _, place = str(error).partition(":\n")
         raise ConfigError(f"the pass pipeline can't be read\n{place.rstrip()}") from error
     return tuple(_make_pass(spec) for spec in specs)
+
+
+def pipeline_text(passes: Iterable[ModulePass]) -> str:
+    """The text of which `parse_passes` makes these passes."""
+    return ",".join(str(each.spec()) for each in passes)
 
 
 def _make_pass(spec: ArgSpec) -> ModulePass:

@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast, get_args
 
 from ..dialects.errors import ConfigError
 
@@ -68,7 +68,7 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "verify-arena": "mini_infer.passes.memory.verify_arena:VerifyArena",
         "insert-barriers": "mini_infer.passes.memory.insert_barriers:InsertBarriers",
         "poison-dead": "mini_infer.passes.memory.poison_dead:PoisonDead",
-        "check-indices": "mini_infer.passes.memory.check_indices:CheckIndices",
+        "insert-checks": "mini_infer.passes.memory.insert_checks:InsertChecks",
         "place-weights": "mini_infer.passes.memory.place_weights:PlaceWeights",
         "share-threads": "mini_infer.passes.memory.share_threads:ShareThreads",
         "lower-kernels": "mini_infer.lowering.kernels_to_loops.lower_kernels:LowerKernels",
@@ -153,3 +153,19 @@ def pass_summary(name: str) -> str:
     docstring = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8")))
     assert docstring, f"{spec.origin} has no docstring"
     return docstring.splitlines()[0].removeprefix(f"{name}: ").rstrip(".")
+
+
+class PassOption(NamedTuple):
+    """What may stand between a pass's braces; the default as it is written there, () for none and "none" for unset."""
+
+    name: str
+    type: str
+    default: str
+
+
+def pass_options(name: str) -> list[PassOption]:
+    """The options of a pass."""
+    from xdsl.passes import get_pass_option_infos
+
+    infos = get_pass_option_infos(load_pass(name))
+    return [PassOption(each.name, each.expected_type.strip("'"), each.default_value or "required") for each in infos]

@@ -18,6 +18,7 @@ from ..runtime.config import EngineConfig
 from ..runtime.signature import input_specs
 from .arrays import load_inputs, load_named
 from .at_shapes import Sizes, shapes_at
+from .given_sizes import with_given_sizes
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 INPUT, REFERENCE = "in.", "f64."
@@ -70,7 +71,9 @@ def names_of(models: Sequence[Path]) -> list[str]:
 
 def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:
     """The model at its shape, or at those within its ranges. Raises MiniInferError where it can't be read."""
-    config, text = EngineConfig.of(**options), str(model)
+    text = str(model)
+    options = with_given_sizes(text, options, given.files)
+    config = EngineConfig.of(**options)
     if config.profile is not None:
         for each in shapes_at(text, options, given.at):
             fixed = replace(config, profile=None, dims={**config.dims, **each.sizes})

@@ -36,6 +36,7 @@ from .versions import Version
 app = typer.Typer(
     cls=OneLineErrors,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # its tables cut names of options off
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # A pipe has no width; 80 columns would break the tables.
@@ -67,7 +68,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     from ..runtime.profile import OptimizationProfile
 
     spans = spans_of(given.get("range"))
-    return ({"profile": OptimizationProfile(dims=spans)} if spans else {}) | {
+    options = ({"profile": OptimizationProfile(dims=spans)} if spans else {}) | {
         "device": given.get("device", "cpu"),
         "precision": given.get("precision", "fp32"),
         "gpu": given.get("gpu"),
@@ -81,6 +82,11 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
         "enable_graph_optimization": given.get("optimize", True),
         "enable_memory_planning": given.get("plan_memory", True),
     }
+    if "model" in given and given.get("input"):
+        from .given_sizes import with_given_sizes
+
+        return with_given_sizes(given["model"], options, given["input"])
+    return options
 
 
 def _refuse(context: typer.Context, reason: str, *names: str) -> None:

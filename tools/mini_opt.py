@@ -19,7 +19,7 @@ import typer
 from typer.core import TyperCommand
 from typing_extensions import override
 
-from ..lowering.registry import PASSES, PASSES_BY_LEVEL, Level, pass_summary
+from ..lowering.registry import PASSES, Level
 from .binding import (
     Caches,
     Dims,
@@ -35,6 +35,7 @@ from .binding import (
     values_of,
 )
 from .one_line_errors import OneLineErrorsCommand, status_of
+from .pass_list import write_passes
 from .versions import Version
 
 
@@ -44,22 +45,14 @@ class _MiniOpt(OneLineErrorsCommand):
     @override
     def format_help(self, ctx: Any, formatter: Any) -> None:
         super().format_help(ctx, formatter)
-        formatter.write(f"\n{_listed_passes()}\n")
+        write_passes(formatter, options=False)
 
 
-def _listed_passes() -> str:
-    """All passes, a line each, by the level that they work on."""
-    width = max(map(len, PASSES))
-    lines: list[str] = []
-    for level, passes in PASSES_BY_LEVEL.items():
-        lines.append(f"passes at the {level} level:" if level else "passes at any level:")
-        lines += [f"  {name:{width}}  {pass_summary(name)}" for name in passes]
-    return "\n".join(lines)
-
-
-def _list_passes(wanted: bool) -> None:
+def _list_passes(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        typer.echo(_listed_passes())
+        formatter = context.make_formatter()
+        write_passes(formatter, options=True)
+        typer.echo(formatter.getvalue().strip("\n"))
         raise typer.Exit
 
 
@@ -106,7 +99,8 @@ def mini_opt(
         typer.Option("--target", "-t", help="The form of the output."),
     ] = "mlir",
     host: Annotated[
-        bool, typer.Option("--host", help="Compile for this machine, not for what the module says.")
+        bool,
+        typer.Option("--host", help="Compile for this machine, as .onnx is anyway, not for what the module says."),
     ] = False,
     cpu: Annotated[
         str | None,
@@ -134,6 +128,16 @@ def mini_opt(
     print_ir_after_change: Annotated[
         bool, typer.Option("--print-ir-after-change", help="After passes, but only where they changed the module.")
     ] = False,
+    print_ir_diff: Annotated[
+        bool, typer.Option("--print-ir-diff", help="The lines that each pass changed, as a unified diff.")
+    ] = False,
+    print_ir_tree_dir: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Modules go to numbered files there; alone, those after every pass."),
+    ] = None,
+    dump_pass_pipeline: Annotated[
+        bool, typer.Option("--dump-pass-pipeline", help="The passes to be run, on standard error, as -p takes them.")
+    ] = False,
     time_passes: Annotated[bool, typer.Option("--time-passes", help="How long each pass took.")] = False,
     statistics: Annotated[bool, typer.Option("--statistics", help="What each pass changed and how often.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="What choose-schedule weighed for each kernel.")] = False,
@@ -156,22 +160,34 @@ def mini_opt(
     allow_unregistered_dialect: Annotated[
         bool, typer.Option("--allow-unregistered-dialect", help="Accept ops of unknown dialects.")
     ] = False,
+    pass_pipeline_crash_reproducer: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Where a pass fails, the module before it and the passes from it on."),
+    ] = None,
+    run_reproducer: Annotated[
+        bool, typer.Option("--run-reproducer", help="FILE is such a one: run its passes.")
+    ] = False,
     list_passes: Annotated[
-        bool, typer.Option("--list-passes", callback=_list_passes, is_eager=True, help="Show the passes and exit.")
+        bool,
+        typer.Option("--list-passes", callback=_list_passes, is_eager=True, help="Show the passes with their options."),
     ] = False,
     version: Version = False,
 ) -> int:
     """Run compiler passes on a module or on an ONNX model."""
-    from .opt_run import OptOptions, OptRun
+    from .opt_options import OptOptions
+    from .opt_run import OptRun
     from .pass_watch import Wanted
 
+    shown = print_ir_before or print_ir_after or print_ir_before_all or print_ir_after_change or print_ir_diff
     wanted = Wanted(
         times=time_passes,
         before=_listed(print_ir_before),
         before_all=print_ir_before_all,
         after=_listed(print_ir_after),
-        after_all=print_ir_after_all,
+        after_all=print_ir_after_all or (print_ir_tree_dir is not None and not shown),
         on_change=print_ir_after_change,
+        diff=print_ir_diff,
+        tree=print_ir_tree_dir,
     )
     options = OptOptions(
         input=input,
@@ -199,6 +215,9 @@ def mini_opt(
         split_input_file=split_input_file,
         verify_diagnostics=verify_diagnostics,
         allow_unregistered_dialect=allow_unregistered_dialect,
+        dump_pass_pipeline=dump_pass_pipeline,
+        crash_reproducer=pass_pipeline_crash_reproducer,
+        run_reproducer=run_reproducer,
     )
     return OptRun(options).run()
 
@@ -213,7 +232,7 @@ def _command() -> TyperCommand:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit status. `arguments` are those of the process unless given."""
     given = None if arguments is None else list(arguments)
-    return status_of("mini-opt", lambda: TyperCommand.main(_command(), given, "mini-opt", standalone_mode=False))
+    return status_of("mini-opt", lambda: TyperCommand.main(_command(), given, "mini-opt", standalone_mode=False), given)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects.targets import cpu_of
 from ..lowering.module_text import print_module
 from ..lowering.registry import Level
 
@@ -28,15 +29,17 @@ def _mlir(ctx: Context, module: ModuleOp) -> str:
 def _llvm_ir(ctx: Context, module: ModuleOp) -> str:
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 
-    return emit_llvm_ir(module)
+    return f"; target: {cpu_of(module)}\n{emit_llvm_ir(module)}"
 
 
 def _assembly(ctx: Context, module: ModuleOp) -> str:
-    from ..dialects.targets import cpu_of
+    from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ..runtime.cpu import emit_assembly
     from ..runtime.targets import machine_of
 
-    return emit_assembly(_llvm_ir(ctx, module), machine_of(cpu_of(module)))
+    target = cpu_of(module)
+    # Every assembler knows comments of this kind, while those to the end of a line begin differently for each CPU.
+    return f"/* target: {target} */\n{emit_assembly(emit_llvm_ir(module), machine_of(target))}"
 
 
 def _cuda(ctx: Context, module: ModuleOp) -> str:

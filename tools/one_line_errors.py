@@ -7,7 +7,8 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -16,7 +17,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 from typing_extensions import override
 
-from ..dialects.errors import MiniInferError
+from ..dialects.errors import MiniInferError, OpenDimensionsError
+from .command_names import shell_name
 
 FLAGS = {
     "beam_width": "--beam-width",
@@ -40,6 +42,8 @@ FLAGS = {
     "threads": "--threads",
     "winograd": "--winograd",
 }
+WITHOUT_RANGES = ("tune", "--device", "--emit", "--gpu", "--reference")
+"""Words of commands that make code for one shape only."""
 SHOWN = 160  # characters of a line in which something is wrong
 WRONG, MISUSED, INTERRUPTED = 1, 2, 130  # exit statuses: model, input or an option's value; command line; Ctrl-C
 
@@ -48,9 +52,15 @@ class OneLineErrors(TyperGroup):
     """mini-infer, a program of several commands."""
 
     @override
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Lists the commands; what they do is not cut off at the end of the line."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help or "") for name, command in self.commands.items()])
+
+    @override
     def main(self, *args: Any, **options: Any) -> Any:
-        work = super().main
-        sys.exit(status_of("mini-infer", lambda: work(*args, **{**options, "standalone_mode": False})))
+        work, given = super().main, args[0] if args else options.get("args")
+        sys.exit(status_of("mini-infer", lambda: work(*args, **{**options, "standalone_mode": False}), given))
 
 
 class OneLineErrorsCommand(TyperCommand):
@@ -58,8 +68,8 @@ class OneLineErrorsCommand(TyperCommand):
 
     @override
     def main(self, *args: Any, **options: Any) -> Any:
-        work = super().main
-        sys.exit(status_of("mini-opt", lambda: work(*args, **{**options, "standalone_mode": False})))
+        work, given = super().main, args[0] if args else options.get("args")
+        sys.exit(status_of("mini-opt", lambda: work(*args, **{**options, "standalone_mode": False}), given))
 
 
 def run_alone(command: Callable[..., None]) -> None:
@@ -69,8 +79,11 @@ def run_alone(command: Callable[..., None]) -> None:
     sys.exit(status_of(command.__name__.replace("_", "-"), lambda: app(standalone_mode=False)))
 
 
-def status_of(program: str, work: Callable[[], int | None]) -> int:
-    """The exit status of some work, after telling what went wrong with it."""
+def status_of(program: str, work: Callable[[], int | None], arguments: Sequence[str] | None = None) -> int:
+    """The exit status of some work, after telling what went wrong with it.
+
+    `arguments` are those of the program, unless given those of the process.
+    """
     _open_what_is_closed()
     gc.set_threshold(20_000, 20, 50)  # nearly all that is imported and built stays: a tenth of a command's time
     with warnings.catch_warnings():
@@ -84,6 +97,9 @@ def status_of(program: str, work: Callable[[], int | None]) -> int:
         except BrokenPipeError:
             _forget_output()
             return WRONG
+        except OpenDimensionsError as error:
+            words = [*map(quote, sys.argv[1:] if arguments is None else arguments)]
+            tell(program, "error", _visible(_with_commands(error, f"{shell_name(program)} {' '.join(words)}")))
         except MiniInferError as error:
             tell(program, "error", _message_of(error))
         except OSError as error:
@@ -114,6 +130,18 @@ def _message_of(error: MiniInferError) -> str:
             lines[index : index + 2] = [line[left:] for line in lines[index : index + 2]]
             lines[index] = lines[index][:SHOWN]
     return "\n".join(lines)
+
+
+def _with_commands(error: OpenDimensionsError, command: str) -> str:
+    """What dimensions lack a size, and the command with sizes for them, and with ranges where it takes those."""
+    sizes = [f"--dim {quote(f'{name}={size}')}" for name, size in error.dims.items()]
+    for name, shape in error.shapes.items():
+        sizes.append(f"--shape {quote(f'{name}=')}{'...' if shape is None else ','.join(map(str, shape))}")
+    told = f"{error.subject}; give them sizes, such as: {command} {' '.join(sizes)}"
+    if error.ranges and not any(re.search(rf" {word}\b", command) for word in WITHOUT_RANGES):
+        ranges = [f"--range {quote(f'{name}={low},{best},{high}')}" for name, (low, best, high) in error.ranges.items()]
+        told += f"; or ranges: {command} {' '.join(ranges)}"
+    return told
 
 
 def _visible(line: str) -> str:

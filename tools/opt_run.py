@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
@@ -17,58 +17,21 @@ from xdsl.passes import ModulePass
 from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, blobs_of
 from ..dialects.graph.host_code import LEVEL
-from ..dialects.targets import GpuAttr, target_of
+from ..dialects.targets import CpuAttr, GpuAttr, target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import module_context, own_errors, parse_module, print_module
-from ..lowering.pipelines import PATHS, parse_passes, remaining_phases, run_passes
-from ..lowering.registry import Level
+from ..lowering.pipelines import PATHS, PassRun, parse_passes, pipeline_text, remaining_phases, run_passes
 from ..passes.statistics import Difference, pass_statistics
 from .destination import STANDARD_STREAM, Destination
 from .expected_diagnostics import Diagnostic, complaints, lines_of
-from .mini_opt_targets import TARGETS, TargetName
+from .mini_opt_targets import TARGETS
 from .one_line_errors import WRONG, tell
-from .pass_watch import PassWatch, Wanted
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from .opt_options import OptOptions
+from .pass_watch import PassWatch
+from .reproducer import Reproducer
 
 SEPARATOR = "// -----"
-
-Frontend = Literal["mlir", "onnx"]
-
-
 WIDE = 160  # columns of a table, where it is read from a file too
-
-
-@dataclass(frozen=True)
-class OptOptions:
-    """What mini-opt is asked for."""
-
-    input: str = STANDARD_STREAM
-    output: str = STANDARD_STREAM
-    frontend: Frontend | None = None
-    pass_pipeline: str | None = None
-    to: Level | None = None
-    target: TargetName = "mlir"
-    host: bool = False
-    cpu: str | None = None
-    gpu: str | None = None
-    precision: str = "fp32"
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    spans: Mapping[str, tuple[int, int, int]] = field(default_factory=dict[str, "tuple[int, int, int]"])
-    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
-    specialize: Mapping[str, ArrayLike] = field(default_factory=dict[str, Any])
-    caches: Mapping[str, str] = field(default_factory=dict[str, str])
-    watch: Wanted = field(default_factory=Wanted)
-    verify_each: bool = False
-    disable_verify: bool = False
-    statistics: bool = False
-    explain: bool = False
-    elide_weights: bool = False
-    print_op_generic: bool = False
-    split_input_file: bool = False
-    verify_diagnostics: bool = False
-    allow_unregistered_dialect: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,37 +46,19 @@ class OptRun:
     """Checks the options when made: raises ConfigError for those that don't go together."""
 
     def __init__(self, options: OptOptions) -> None:
-        self.options = options
-        reads_file = options.input != STANDARD_STREAM
-        self.ctx = module_context(
-            Path(options.input).parent if reads_file else None, allow_unregistered=options.allow_unregistered_dialect
-        )
-        self.frontend = options.frontend or _frontend_of(options.input)
-        if options.pass_pipeline is not None and options.to is not None:
-            raise ConfigError("-p/--pass-pipeline and --to exclude each other")
-        of_onnx = (options.dims, options.spans, options.shapes, options.specialize, options.caches)
-        if self.frontend == "mlir" and any(of_onnx):
-            raise ConfigError(
-                "--dim, --range, --shape, --specialize and --cache are for ONNX models; "
-                "the inputs of a module are fixed"
-            )
-        if self.frontend == "onnx" and (options.split_input_file or options.verify_diagnostics):
-            raise ConfigError("--split-input-file and --verify-diagnostics are for text")
-        if options.gpu is None and options.precision != "fp32":
-            raise ConfigError("--precision is for a GPU; --gpu NAME says which")
-        if options.gpu is not None and (options.host or options.cpu):
-            raise ConfigError("--gpu and --host or --cpu exclude each other")
-        if options.gpu is not None and options.caches:
-            raise ConfigError("--cache is for CPUs")
-        if options.verify_each and options.disable_verify:
-            raise ConfigError("--verify-each and --disable-verify exclude each other")
-        if options.target != "mlir" and (options.print_op_generic or options.elide_weights):
-            raise ConfigError(f"--print-op-generic and --elide-weights are for modules, not for -t {options.target}")
-        onto_itself = reads_file and Path(options.output).resolve() == Path(options.input).resolve()
-        if onto_itself and not self.frontend == options.target == "mlir":
-            raise ConfigError(f"-o {options.output}: that is the input, which only a module may replace")
+        options = options.with_configuration()
+        self.options, self.frontend = options, options.checked_frontend()
+        folder = Path(options.input).parent if options.input != STANDARD_STREAM else None
+        self.ctx = module_context(folder, allow_unregistered=options.allow_unregistered_dialect)
         self.passes = None if options.pass_pipeline is None else parse_passes(options.pass_pipeline)
+        self.reproducer: Reproducer | None = None
+        if options.crash_reproducer is not None:
+            verified = "--disable-verify" if options.disable_verify else "--verify-each"
+            allowed = ["--allow-unregistered-dialect"] if options.allow_unregistered_dialect else []
+            self.reproducer = Reproducer(options.crash_reproducer, options.input, [verified, *allowed])
+        self.watch = PassWatch(options.watch, self.ctx)
         self.left_out = 0  # bytes of weights
+        self.targets: set[str] = set()  # that are not this machine, by how they differ
 
     def run(self) -> int:
         """The exit status; raises what is to be reported."""
@@ -130,6 +75,9 @@ class OptRun:
                 print("\n".join(complaints), file=sys.stderr)
                 return WRONG
             destination.commit(f"{SEPARATOR}\n".join(texts))
+        for apart in sorted(self.targets):
+            hint = "" if options.cpu else "; see --host"
+            tell("mini-opt", "note", f"the code is not for this machine: {apart}{hint}")
         if self.left_out:
             keep = "" if options.elide_weights else "; -o FILE.mlir puts them into FILE.weights"
             tell("mini-opt", "note", f"{self.left_out:,} bytes of new weights are left out{keep}")
@@ -185,7 +133,7 @@ class OptRun:
         destination.keep_off(inherited, self.ctx.blobs)
         try:
             with own_errors():
-                self._transform(module)
+                self._transform(module, inherited)
                 return self._emit(module, destination, inherited)
         except MiniInferError:
             raise
@@ -226,29 +174,62 @@ class OptRun:
                 f"--gpu is decided above the kernels level; the module is at the {stated.data} level{what}"
             )
 
-    def _transform(self, module: ModuleOp) -> None:
-        self._verify(module)
-        if self.options.gpu is not None:
+    def _set_target(self, module: ModuleOp) -> None:
+        """States what code is for, where an option says so; an ONNX model's is for this machine unless one does."""
+        options = self.options
+        if options.gpu is not None:
             self._check_undecided(module)
-            module.attributes["kernel.target"] = GpuAttr.named(self.options.gpu, self.options.precision)
-        elif self.options.host or self.options.cpu:
+            module.attributes["kernel.target"] = GpuAttr.named(options.gpu, options.precision)
+        elif options.host or options.cpu or self.frontend == "onnx":
+            from ..runtime.build import tell_measured
             from ..runtime.config import EngineConfig
             from ..runtime.targets import target_attribute
 
-            module.attributes["kernel.target"] = target_attribute(EngineConfig(), self.options.cpu or "")
+            module.attributes["kernel.target"] = target_attribute(EngineConfig(), options.cpu or "")
+            if not options.cpu:
+                tell_measured(self.ctx)
+
+    def _note_target(self, module: ModuleOp, passes: Iterable[PassRun]) -> None:
+        """Notes that code is not for this machine, where kernels were scheduled now or code is shown."""
+        target = module.attributes.get("kernel.target", CpuAttr.of())
+        scheduled = any(each.name == "choose-schedule" for each in passes)
+        if isinstance(target, CpuAttr) and (scheduled or self.options.target in ("llvm-ir", "asm")):
+            from ..runtime.targets import apart_from_host
+
+            if apart := apart_from_host(target):
+                self.targets.add(apart)
+
+    def _transform(self, module: ModuleOp, inherited: set[BlobAttr]) -> None:
+        self._verify(module)
+        self._set_target(module)
         phases = self._phases(module)
-        self.options.watch.check([each for passes in phases for each in passes])
-        watch = PassWatch(self.options.watch, self.ctx)
+        left = [each for passes in phases for each in passes]
+        if self.options.dump_pass_pipeline:
+            print(pipeline_text(left), file=sys.stderr)
+        self.watch.begin(module, left)
         difference = Difference(module) if self.options.statistics else None
+        runs: list[PassRun] = []
         for passes in phases:
             for each in passes:
-                watch.before(each.name, module)
-                run_passes(self.ctx, module, [each], watch.after)
+                self.watch.before(each.name, module)
+                with self._reproducible(module, left, inherited):
+                    run_passes(self.ctx, module, [each], lambda run, _: runs.append(run))
+                    if self.options.verify_each or self.reproducer is not None:
+                        self._verify(module)
+                self.watch.after(runs[-1], module)
                 if difference is not None:
                     difference.count(self.ctx, each.name, module)
-                if self.options.verify_each:
-                    self._verify(module)
+                left = left[1:]
             self._verify(module)
+        self._note_target(module, runs)
+
+    def _reproducible(
+        self, module: ModuleOp, passes: Sequence[ModulePass], inherited: set[BlobAttr]
+    ) -> AbstractContextManager[None]:
+        """Within it, the first of the passes runs."""
+        if self.reproducer is None:
+            return nullcontext()
+        return self.reproducer.watching(self.ctx, module, passes, inherited)
 
     def _phases(self, module: ModuleOp) -> Sequence[Sequence[ModulePass]]:
         """What is to be run, in parts that the verifier closes."""
@@ -283,15 +264,3 @@ class OptRun:
 def _launches(module: ModuleOp) -> bool:
     """Whether a module has kernels of a GPU, whatever level it states, or none."""
     return any(op.name == "gpu.module" for op in module.ops)
-
-
-def _frontend_of(file: str) -> Frontend:
-    match Path(file).suffix:
-        case _ if file == STANDARD_STREAM:
-            return "mlir"
-        case ".mlir":
-            return "mlir"
-        case ".onnx":
-            return "onnx"
-        case _:
-            raise ConfigError(f"{file} is neither .mlir nor .onnx; say which with --frontend")

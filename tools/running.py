@@ -17,6 +17,7 @@ from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError
+from ..dialects.targets import CpuAttr
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.counts import PassStatistics
@@ -28,8 +29,10 @@ from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
 from ..runtime.opening import compile
 from ..runtime.signature import input_specs
+from ..runtime.targets import apart_from_host
 from .arrays import in_place, load_inputs, save_outputs
 from .explaining import choices_table
+from .one_line_errors import tell
 from .progress import working
 from .reports.tables import percent, size_text
 
@@ -82,6 +85,7 @@ def compile_with_progress(
             progress.update(task, advance=1, description=[*names, "machine code"][len(passes)])
 
         module, ctx = import_model(model, config)
+        foreign = foreign_target(module)
         names = pass_names(config, module)
         if explain and ChooseSchedule.name not in names:
             raise ConfigError(f"--explain does nothing at the {level_of(module)} level: kernels have their schedules")
@@ -91,6 +95,8 @@ def compile_with_progress(
         generated = time.perf_counter() - before
         engine = engine_of(module, ctx, config, observer)
         taken = time.perf_counter() - start - generated
+    if foreign:
+        tell("mini-infer", "note", f"{model} has kernels for another CPU than this: {foreign}")
     return Compiled(engine, inputs, taken, choices, imports)
 
 
@@ -165,6 +171,12 @@ def _origin(compiled: Compiled) -> str:
         return f"found compiled, loaded in {compiled.seconds:.2f} s"
     in_passes = sum(taken.get(name, 0.0) for name in dict.fromkeys(pass_names(compiled.engine.config)))
     return f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)"
+
+
+def foreign_target(module: ModuleOp) -> str:
+    """How the target that a module's kernels were scheduled for differs from this machine, if it does; or ""."""
+    target = module.attributes.get("kernel.target")
+    return apart_from_host(target) if level_of(module) != "graph" and isinstance(target, CpuAttr) else ""
 
 
 def run_reference(
