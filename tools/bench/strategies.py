@@ -1,0 +1,58 @@
+"""How high the arena of each planning strategy is, as a multiple of the lower bound: a table in Markdown.
+
+    python -m mini_infer.tools.bench.strategies build/resnet50.onnx --cpu x86-64-v4
+
+Kernels, their order and what shares bytes are decided once for each model; every strategy then places the same buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...passes.planning import STRATEGIES, Buffer, Problem, lower_bound, solve
+from ...runtime.build import import_model, plan_memory
+from ...runtime.config import EngineConfig
+from ..one_line_errors import run_alone
+
+if TYPE_CHECKING:
+    from ...lowering.onnx_to_graph import ModelSource
+
+
+def heights(model: ModelSource, cpu: str = "") -> dict[str, float]:
+    """Height of the arena over the lower bound for each strategy, on one thread of a CPU: this machine's unless named.
+
+    Raises MiniInferError for a model that can't be compiled.
+    """
+    config = EngineConfig(threads=1)
+    module, ctx = import_model(model, config)
+    memory = plan_memory(module, ctx, config, machine=cpu)
+    buffers = (
+        Buffer(each.number, each.bytes, each.birth, each.death, gaps=each.gaps, name=each.name)
+        for each in memory.buffers
+    )
+    problem = Problem(tuple(buffers), alignment=memory.alignment)
+    least = lower_bound(problem).height
+    return {strategy: solve(problem, strategy).height / least for strategy in STRATEGIES}
+
+
+def table(found: Mapping[str, Mapping[str, float]]) -> str:
+    """The heights of each model by strategy, a column for each model."""
+    rows: list[Sequence[str]] = [("strategy", *found), ["---"] * (1 + len(found))]
+    rows += [(f"`{each}`", *(f"{model[each]:.2f}" for model in found.values())) for each in STRATEGIES]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def main(
+    models: Annotated[list[Path], typer.Argument(help="ONNX files.")],
+    cpu: Annotated[str, typer.Option(help="LLVM's name of the CPU that kernels are scheduled for.")] = "",
+) -> None:
+    """Prints the table."""
+    print(table({path.stem: heights(path, cpu) for path in models}))
+
+
+if __name__ == "__main__":
+    run_alone(main)
