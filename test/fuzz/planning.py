@@ -15,7 +15,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import repeat
@@ -199,14 +199,14 @@ def _together(planned: Sequence[ModuleOp]) -> tuple[ModuleOp, list[tuple[str, in
     return first, roles
 
 
-_SHARE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+_WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)  # team, share, shares, seat
+_SHARE = ctypes.CFUNCTYPE(None, _WORK, ctypes.c_void_p, *[ctypes.c_int64] * 2)  # work, team, shares, seats
 
 
-def _last_share_first(work: int, arguments: int, shares: int) -> None:
+def _last_share_first(work: Callable[[int, int, int, int], None], team: int, shares: int, seats: int) -> None:
     """Has a stage done as the runtime's team may do it."""
     for share in reversed(range(shares)):
-        _WORK(work)(arguments, share, shares)
+        work(team, share, shares, share % seats)
 
 
 def _run(code: _Code, weights: Array, inputs: Sequence[Array]) -> list[list[Array]]:

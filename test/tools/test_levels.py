@@ -184,7 +184,7 @@ def test_a_level_goes_on_to_the_same_complaint(level: str, tmp_path: Path) -> No
         for checks, message in (
             ("graph.names = []", "@main takes a status, but graph.checks does not say of what"),
             ("graph.checks = []", "@main takes a status, but graph.checks does not say of what"),
-            ('graph.checks = ["a"]', '@main: graph.checks holds "a" instead of an op and a size'),
+            ('graph.checks = ["a"]', '@main: graph.checks holds "a" instead of an op and a size, or a message'),
             (
                 'graph.checks = [["a", 3 : i64], ["b", 4 : i64]]',
                 "@main takes 8 bytes of status; the module tells of 16",

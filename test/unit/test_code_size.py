@@ -111,7 +111,7 @@ CASES: dict[str, tuple[Build, int, int]] = {
     "depthwise": (depthwise, 11, 31),
     "pool of a convolution": (pooled, 9, 31),
     "conv_transpose": (transposed(1), 5, 33),
-    "conv_transpose, strided": (transposed(3), 5, 33),
+    "conv_transpose, strided": (transposed(3), 5, 63),
     "linear resize": (resize("linear"), 8, 64),
     "cubic resize": (resize("cubic"), 8, 64),
     "lrn": (lrn, 11, 101),
