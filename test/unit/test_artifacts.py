@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from command_runs import ENVIRONMENT
 from models import dynamic
-from models.build import SMALL_MODELS, example_inputs
+from models.build import SMALL_MODELS, ModelBuilder, example_inputs
 from models.dynamic import dynamic_model
 from models.small import mlp
 
@@ -77,11 +77,12 @@ def test_another_process_loads_it_without_the_compiler(tmp_path: Path) -> None:
 
 
 def test_equal_weights_are_there_once(tmp_path: Path) -> None:
-    model = SMALL_MODELS["unet"]()
+    b = ModelBuilder("table")
+    model = b.model([b.node("Gather", b.weight(4000, 64), b.input("ids", [3], np.int64))])  # no CPU packs a table
     one = mi.build(model, tmp_path / "one.mi", 1, cpus=["native"])
     weights = mi.load(tmp_path / "one.mi").plan.weights.nbytes
     both = mi.build(model, tmp_path / "both.mi", 1, cpus=["native", LEVELS[-2]] if len(LEVELS) > 1 else ["native"])
-    assert both < one + weights
+    assert both < one + weights / 2
 
 
 def rows(count: int) -> dict[str, tuple[int, int]]:
