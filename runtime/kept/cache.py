@@ -74,7 +74,8 @@ class KeptModels:
                 return None
             found = [content]
             for name, ranges in parts[0].items():
-                assert path is not None  # or import would have refused external data
+                if path is None:  # external data lies beside a file
+                    return None
                 found.append(self._read(open_inside(path.absolute().parent, name), ranges))
         except (OSError, MiniInferError):  # compiling it will say what is wrong
             return None
