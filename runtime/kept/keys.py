@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from functools import cached_property
+from functools import cache, cached_property
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -84,12 +84,16 @@ class Digests:
         key = key_of(b"sources", *stamps)
         known = self._known.get(key)
         if known is None:
-            root = Path(__file__).parents[2]
-            known = bytes.fromhex(
-                key_of(*(part for name, _ in files for part in (name.encode(), (root / name).read_bytes())))
-            )
+            known = _content_of(tuple(name for name, _ in files), key)
             self._known.put(key, known)
         return known
+
+
+@cache
+def _content_of(names: tuple[str, ...], state: str) -> bytes:
+    """The digest of files of this package. A process reads them once, or when `state` tells of a change."""
+    root = Path(__file__).parents[2]
+    return bytes.fromhex(key_of(*(part for name in names for part in (name.encode(), (root / name).read_bytes()))))
 
 
 def stamp(status: os.stat_result) -> bytes:
