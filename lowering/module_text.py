@@ -25,6 +25,7 @@ from xdsl.utils.lexer import Span
 from ..dialects.errors import InvalidModelError, MiniInferError
 from ..dialects.graph.base import describe
 from ..dialects.graph.blobs import MiniContext, blobs_in
+from ..dialects.plain_file import read_plain
 from .registry import dialect_factories
 
 ELIDED_ABOVE = 16  # elements of a constant
@@ -47,7 +48,7 @@ def read_module(path: str | PathLike[str]) -> tuple[ModuleOp, MiniContext]:
     """
     file = Path(path)
     try:
-        text = file.read_bytes()
+        text = read_plain(file)
     except OSError as error:
         raise InvalidModelError(f"{file}: {error.strerror}") from None
     ctx = module_context(file.parent)

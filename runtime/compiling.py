@@ -55,6 +55,7 @@ def build_engine(
         steps.change(("import", *pass_names(config, module), "machine code"))
         steps.next()
         engine = engine_of(module, ctx, config, steps, objects)
+        ctx.blobs.check_unchanged()
         del module, ctx
         give_back_memory()
     steps.next()
@@ -107,6 +108,7 @@ def family_builder(
                     module, ctx, config, steps, machine=machine or "", compilers=compilers, loaded=machine is None
                 )
             statistics = pass_statistics(ctx)
+            ctx.blobs.check_unchanged()
             del module, ctx
             give_back_memory()
         steps.next()

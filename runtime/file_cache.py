@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import stat
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
+
+from ..dialects.plain_file import open_plain
 
 MOST_BYTES = 2**29  # of a folder; then those go that were not used for longest
 _SUFFIX, _UNFINISHED = ".entry", ".unfinished"
@@ -71,12 +72,12 @@ class FileCache:
         """The file that was kept under a name, which counts as used now; None where there is none of this user's."""
         with contextlib.suppress(OSError):
             if self._private():
-                descriptor = os.open(self._file(key), os.O_RDONLY | os.O_NOFOLLOW)
-                status = os.fstat(descriptor)
-                if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
-                    os.utime(descriptor)
-                    return os.fdopen(descriptor, "rb")
-                os.close(descriptor)
+                file = open_plain(self._file(key), links=False)
+                status = os.fstat(file.fileno())
+                if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+                    os.utime(file.fileno())
+                    return file
+                file.close()
         return None
 
     def write(self, key: str, fill: Callable[[BinaryIO], object]) -> bool:

@@ -70,7 +70,7 @@ def compile(
         return _engine(found, config)
     identity = identity or kept.identity(model, read=True)
     engine = _built(model, config, progress, folder)
-    if identity is not None and identity == kept.identity(model):  # which was not changed meanwhile
+    if identity is not None and identity == kept.identity(model):  # so this is what was compiled
         kept.keep(kept.key(identity), identity, engine.plan, None, engine.statistics)
     return engine
 
@@ -118,8 +118,9 @@ def _dynamic(
             return ShapeFamily(found.plan, found.guards, bounded=not config.enable_dynamic_shapes), found.statistics
         from .compiling import family_builder
 
+        before = kept.identity(model)
         family, statistics = family_builder(model, config, progress, objects=folder.objects)(best)
-        if identity == kept.identity(model):  # which was not changed meanwhile
+        if before is not None and before.digest == identity.digest and before == kept.identity(model):
             kept.keep(key, identity, family.base, family.guards, statistics)
         return family, statistics
 

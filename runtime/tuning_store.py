@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.plain_file import open_plain, read_plain
 from ..dialects.whole_file import whole_file
 from .file_cache import make_private, user_cache
 
@@ -80,17 +81,18 @@ class TuningStore:
         One that another version wrote counts as none: its ways may mean something else.
         """
         try:
-            status = self.file.stat()
-            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-                raise ValueError("others may write to it")
-            told = json.loads(self.file.read_bytes())
+            with open_plain(self.file) as file:
+                status = os.fstat(file.fileno())
+                if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                    raise ValueError("others may write to it")
+                told = json.loads(file.read())
             if told["format"] != FORMAT or told["made_by"] != self.made_by:
                 return {}
             return {str(key): _decision(each) for key, each in told["kernels"].items()}
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            why = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            why = f"there is no {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
             warnings.warn(
                 f"what was measured of kernels is ignored: {self.file} can't be used ({why}); "
                 "tune again, or remove the file",
@@ -114,7 +116,8 @@ class TuningStore:
         """Waits until no other process writes, or what it adds between our reading and writing would be lost."""
         try:
             make_private(self.file.parent)
-            lock = self.file.with_suffix(".lock").open("wb")
+            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe is not waited for
+            lock = os.fdopen(os.open(self.file.with_suffix(".lock"), flags), "wb")
         except OSError as error:
             raise MiniInferError(f"{self.file}: can't be written: {error.strerror}") from None
         with lock:
@@ -124,7 +127,7 @@ class TuningStore:
     def digest(self) -> str:
         """What the file holds in short: another one as soon as anything is decided otherwise; "" without a file."""
         with suppress(OSError):
-            return hashlib.sha256(self.made_by.encode() + self.file.read_bytes()).hexdigest()
+            return hashlib.sha256(self.made_by.encode() + read_plain(self.file)).hexdigest()
         return ""
 
 

@@ -10,6 +10,7 @@ import gc
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import kernel_runs
 import numpy as np
@@ -62,6 +63,14 @@ def _the_same_numbers(request: pytest.FixtureRequest) -> None:  # pyright: ignor
     random = getattr(request.node.getparent(pytest.Module).obj, "Random", None)
     if isinstance(random, np.random.Generator):
         random.bit_generator.state = np.random.default_rng(0).bit_generator.state
+
+
+@pytest.fixture
+def with_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Compiled models are kept, as they are for users, in a folder of this test alone: it finds what it compiled."""
+    folder = tmp_path_factory.mktemp("kept")
+    monkeypatch.setenv("MINI_INFER_CACHE", str(folder))
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from ..dialects.errors import InvalidInputError
+from ..dialects.plain_file import open_plain
 from ..dialects.whole_file import whole_file
 from ..runtime.context import checked
 from ..runtime.rooms import beginning, lies_in
@@ -83,15 +84,20 @@ def load_named(path: str) -> dict[str, Array]:
 
 def _load(path: str) -> Array | dict[str, Array]:
     try:
-        loaded: Any = np.load(path, allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return cast("Array", loaded)
-        with loaded:
-            return {name: loaded[name] for name in loaded.files}
+        file = open_plain(path)
     except FileNotFoundError:
         raise InvalidInputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InvalidInputError(f"{path}: is a folder") from None
+    except OSError as error:
+        raise InvalidInputError(f"{path}: can't be read: {error.strerror}") from None
+    try:
+        with file:
+            loaded: Any = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return cast("Array", loaded)
+            with loaded:
+                return {name: loaded[name] for name in loaded.files}
     except (EOFError, OSError, ValueError, zipfile.BadZipFile):
         raise InvalidInputError(f"{path}: not a .npy or .npz file of plain arrays") from None
 

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.errors import ConfigError
 from ..dialects.graph.blobs import BlobAttr, BlobStore, blobs_of
+from ..dialects.plain_file import read_plain
 from ..dialects.whole_file import WholeFiles, is_special, whole_file
 
 STANDARD_STREAM = "-"
@@ -87,7 +88,7 @@ class Destination:
             )
         if not weights.exists():
             return
-        its_own = self._file.exists() and f'"{weights.name}"'.encode() in self._file.read_bytes()
+        its_own = self._file.exists() and f'"{weights.name}"'.encode() in read_plain(self._file)
         others = not self._replaces_source and any(_place(blob, store) == weights for blob in inherited)
         if others or not its_own:
             raise ConfigError(

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.plain_file import open_plain
 from ..runtime.kept.container import Container
 from ..runtime.kept.places import CacheFolder, cache_folder
 from ..runtime.kept.records import KeptError
@@ -53,7 +54,7 @@ def _list(kept: CacheFolder, console: Console) -> None:
 def _about(kept: CacheFolder, key: str) -> tuple[str, str, str]:
     """What an entry says of itself; looking at it is no use of it."""
     try:
-        with (kept.models.folder / f"{key}.entry").open("rb") as file:
+        with open_plain(kept.models.folder / f"{key}.entry", links=False) as file:
             about = Container(file).about
         return about["model"] or "(no file)", about["cpu"], str(about["threads"])
     except (OSError, KeptError, KeyError, TypeError):

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, blobs_of
 from ..dialects.graph.host_code import LEVEL
+from ..dialects.plain_file import read_plain
 from ..dialects.targets import CpuAttr, GpuAttr, target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import module_context, own_errors, parse_module, print_module
@@ -99,7 +100,7 @@ class OptRun:
         elif self.frontend == "onnx":
             content = b""
         else:
-            content = Path(self.options.input).read_bytes()
+            content = read_plain(self.options.input)
         line = 0
         separator = re.compile(rf"^{SEPARATOR}$".encode(), re.MULTILINE)
         for text in separator.split(content) if self.options.split_input_file else [content]:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..dialects.errors import InvalidInputError
+from ..dialects.plain_file import read_plain
 from ..passes.planning import Buffer, Id, PlanError
 
 REQUIRED = ("id", "lower", "upper", "size")
@@ -38,7 +39,7 @@ class ProblemTable:
 def read_problem(path: str | Path) -> ProblemTable:
     """Reads a problem; raises InvalidInputError naming the file, the line and what is wrong there."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = read_plain(path).decode("utf-8-sig")
     except OSError as error:
         raise InvalidInputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

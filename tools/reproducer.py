@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from ..dialects.errors import CompileError, ConfigError, MiniInferError
 from ..dialects.graph.blobs import BlobAttr, MiniContext
+from ..dialects.plain_file import open_plain
 from ..lowering.module_text import own_errors, print_module
 from ..lowering.pipelines import pipeline_text
 from .destination import MODULE, Destination
@@ -76,8 +77,8 @@ class Reproducer:
 
 def configuration_of(file: str) -> dict[str, str | bool]:
     """The options of mini-opt, by their names in OptOptions, that a reproducer states; ConfigError where it is none."""
-    with Path(file).open(encoding="utf-8", errors="replace") as stream:
-        line = stream.readline()
+    with open_plain(file) as stream:
+        line = stream.readline().decode(errors="replace")
     try:
         words = shlex.split(line.removeprefix(HEAD)) if line.startswith(HEAD) else []
     except ValueError:

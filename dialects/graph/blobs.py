@@ -25,6 +25,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from ..errors import InvalidModelError
+from ..plain_file import open_inside, open_plain
 from ..whole_file import whole_file
 from ..xdsl_repairs import kept_in
 from .values import AnyTensor, Array, nbytes_of, numpy_dtype
@@ -141,13 +142,26 @@ class BlobStore:
         self._recipes.setdefault(digest, recipe)
         return BlobAttr.of("", 0, nbytes, digest)
 
-    def add_file(self, path: str | Path, offset: int, nbytes: int) -> BlobAttr:
-        """A blob for part of a file (relative to `base_dir`, or absolute), which is mapped and not copied."""
-        data = self._mapped(BlobAttr.of(str(path), offset, nbytes, ""))
+    def add_file(self, path: str | Path, offset: int, nbytes: int, inside: Path | None = None) -> BlobAttr:
+        """A blob for part of a file (relative to `base_dir`, or absolute), which is mapped and not copied.
+
+        The file must lie in the folder `inside`, where there is one.
+        """
+        data = self._mapped(BlobAttr.of(str(path), offset, nbytes, ""), inside)
         blob = BlobAttr.of(str(path), offset, nbytes, digest_of(data))
         self._checked.add(blob)
         self.release()
         return blob
+
+    def check_unchanged(self) -> None:
+        """Raises InvalidModelError where bytes of a file are others than when they were first read."""
+        for blob in self._checked:
+            self._compare(blob, self._mapped(blob))
+            self.release()
+
+    def _compare(self, blob: BlobAttr, data: Array) -> None:
+        if (found := digest_of(data)) != blob.digest.data:
+            raise InvalidModelError(f"{blob.file.data} has changed: digest {found} instead of {blob.digest.data}")
 
     def release(self) -> None:
         """Lets the system have the memory that files take which are mapped; read again, they are mapped again."""
@@ -165,9 +179,9 @@ class BlobStore:
             data = self._made(self._recipes[digest])
         elif digest not in self._memory and blob.file.data:
             data = self._mapped(blob)
-            if blob not in self._checked and (found := digest_of(data)) != digest:
-                raise InvalidModelError(f"{blob.file.data} has changed: digest {found} instead of {digest}")
-            self._checked.add(blob)
+            if blob not in self._checked:
+                self._compare(blob, data)
+                self._checked.add(blob)
         elif digest not in self._memory:
             raise InvalidModelError(f"blob {digest} was only in memory and is gone; write it beside the module")
         else:
@@ -215,9 +229,9 @@ class BlobStore:
             rows = (source if isinstance(source, np.ndarray) else self.read(*source))[start:end]
         recipe.fill([rows], out)
 
-    def _mapped(self, blob: BlobAttr) -> Array:
+    def _mapped(self, blob: BlobAttr, inside: Path | None = None) -> Array:
         """The part of a file that a blob names."""
-        mapped = self._map(self.base_dir / blob.file.data)
+        mapped = self._map(self.base_dir / blob.file.data, inside)
         data = mapped[blob.offset.data : blob.offset.data + blob.nbytes.data]
         if data.size != blob.nbytes.data:
             raise InvalidModelError(
@@ -266,15 +280,17 @@ class BlobStore:
                 written[digest] = BlobAttr.of(path.name, offset, nbytes, digest_of(data))
         return written
 
-    def _map(self, path: Path) -> Array:
+    def _map(self, path: Path, inside: Path | None) -> Array:
         if path not in self._files:
             try:
-                with path.open("rb") as file:
+                with open_plain(path) if inside is None else open_inside(inside, os.path.relpath(path, inside)) as file:
                     empty = os.fstat(file.fileno()).st_size == 0
                     self._files[path] = None if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except OSError as error:
                 raise InvalidModelError(f"can't read the weights in {path}: {error.strerror}") from error
         mapped = self._files[path]
+        if mapped is not None and mapped.size() < len(mapped):  # to read what is gone would end the process
+            raise InvalidModelError(f"{path} was cut short while it was read")
         return np.frombuffer(b"" if mapped is None else mapped, np.uint8)
 
 

@@ -141,7 +141,7 @@ class Importer:
         if place is None or (small and not external):
             return self._emitter.constant(self._file.array(proto), location)
         store = self._emitter.store
-        blob = store.add_file(place.path, place.range.offset, place.range.nbytes)
+        blob = store.add_file(place.path, place.range.offset, place.range.nbytes, place.inside)
         subject = f"initialiser {proto.name}"
         type = tensor_of(element_type(proto.data_type, subject), proto.dims, subject)
         bits = packed_bits(type.element_type)

@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from ...dialects.errors import InvalidModelError
+from ...dialects.plain_file import OutsideError, open_inside, open_plain, place_inside
 from .types import element_name, tensor_bytes
 from .wire import ByteRange, split_model
 
@@ -32,6 +33,7 @@ class FileRange:
 
     path: Path
     range: ByteRange
+    inside: Path | None = None  # the folder that the file must lie in
 
 
 @dataclass
@@ -81,17 +83,18 @@ class ModelFile:
             raise InvalidModelError(f"{subject} lies beside the model file; import the model from its path")
         folder = self.path.parent.resolve()
         try:
-            path = (folder / location).resolve()
-            size = path.stat().st_size if path.is_file() else None
-        except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-            raise InvalidModelError(f"{_shortened(subject)} can't be read: {_reason(error)}") from None
-        if Path(location).is_absolute() or not path.is_relative_to(folder):
-            raise InvalidModelError(f"{subject} lies outside the model's folder")
-        if size is None:
-            raise InvalidModelError(f"{subject} is missing: no such file in {folder}")
+            path = place_inside(folder, location)
+            with open_inside(folder, location) as file:
+                size = os.fstat(file.fileno()).st_size
+        except OutsideError:
+            raise InvalidModelError(f"{subject} lies outside the model's folder") from None
+        except FileNotFoundError:
+            raise InvalidModelError(f"{subject} is missing: no such file in {folder}") from None
+        except OSError as error:
+            raise InvalidModelError(f"{_shortened(subject)} can't be read: {error.strerror}") from None
         if offset < 0 or nbytes < 0 or offset + nbytes > size:
             raise InvalidModelError(f"{subject} is too short: it has {size} bytes, the data ends at {offset + nbytes}")
-        return FileRange(path, ByteRange(offset, nbytes))
+        return FileRange(path, ByteRange(offset, nbytes), folder)
 
 
 def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) -> ModelFile:
@@ -107,17 +110,39 @@ def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) ->
     return loaded
 
 
-def parts_of(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) -> tuple[list[str], list[str]]:
-    """The files of a model's external data, as it names them, and its inputs that are no initialisers.
+def parts_of(
+    model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto,
+) -> tuple[dict[str, list[ByteRange]], list[str]]:
+    """A model's external data, as ranges of files by their names in its folder, and those inputs that have no value.
 
-    Raises InvalidModelError where there is no model.
+    The ranges of a file are in order and apart from each other. Raises MiniInferError where there is no model, or where
+    it has external data that import would refuse.
     """
-    proto = load_model(model).proto
+    loaded = load_model(model)
+    proto = loaded.proto
     initialized = {each.name for each in proto.graph.initializer}
     nodes = (node for function in proto.functions for node in function.node)
     tensors = (*_tensors_of_graph(proto.graph), *_tensors_of_nodes(nodes))
-    named = {entry.value for each in tensors for entry in each.external_data if entry.key == "location"}
-    return sorted(named), [each.name for each in proto.graph.input if each.name not in initialized]
+    found: dict[str, set[ByteRange]] = {}
+    for each in tensors:
+        place = loaded.where(each, initializer=False) if each.data_location == TensorProto.EXTERNAL else None
+        if place is not None and place.inside is not None:
+            found.setdefault(str(place.path.relative_to(place.inside)), set()).add(place.range)
+    ranges = {name: _united(found[name]) for name in sorted(found)}
+    return ranges, [each.name for each in proto.graph.input if each.name not in initialized]
+
+
+def _united(ranges: Iterable[ByteRange]) -> list[ByteRange]:
+    """The same bytes as ranges in order, of which none touches another."""
+    united: list[ByteRange] = []
+    for each in sorted(ranges):
+        last = united[-1] if united else None
+        if last is not None and each.offset <= last.offset + last.nbytes:
+            end = max(last.offset + last.nbytes, each.offset + each.nbytes)
+            united[-1] = ByteRange(last.offset, end - last.offset)
+        else:
+            united.append(each)
+    return united
 
 
 def _tensors_of_graph(graph: GraphProto) -> Iterator[TensorProto]:
@@ -147,23 +172,22 @@ def _content(model: object) -> bytes:
 
 def _from_path(path: Path) -> ModelFile:
     try:
-        if not path.exists():
-            raise InvalidModelError(f"{path}: no such file")
-        if not path.is_file():
-            raise InvalidModelError(f"{path}: not a file")
-        if path.suffix == ".mi":
-            raise InvalidModelError(
-                f"{path}: not an ONNX model: it is compiled already; mini-infer run and mi.load open it"
-            )
-        if path.stat().st_size == 0:
-            raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            try:
-                small, ranges = split_model(data, KEEP_BYTES)
-            except InvalidModelError as error:
-                raise InvalidModelError(f"{path}: {error}") from None
-    except (OSError, ValueError) as error:
-        raise InvalidModelError(f"{_shortened(str(path))}: can't be read: {_reason(error)}") from None
+        with open_plain(path) as file:
+            if path.suffix == ".mi":
+                raise InvalidModelError(
+                    f"{path}: not an ONNX model: it is compiled already; mini-infer run and mi.load open it"
+                )
+            if os.fstat(file.fileno()).st_size == 0:
+                raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                try:
+                    small, ranges = split_model(data, KEEP_BYTES)
+                except InvalidModelError as error:
+                    raise InvalidModelError(f"{path}: {error}") from None
+    except FileNotFoundError:
+        raise InvalidModelError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InvalidModelError(f"{_shortened(str(path))}: can't be read: {error.strerror}") from None
     return ModelFile(_parse(small, str(path)), str(path), path.absolute(), ranges)
 
 
@@ -178,10 +202,6 @@ def _parse(data: bytes, label: str) -> ModelProto:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def _byte_count(tensor: TensorProto) -> int:

@@ -6,10 +6,10 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ...dialects.errors import ConfigError, InvalidInputError, InvalidModelError
+from ...dialects.plain_file import open_plain
 from ...dialects.symbolic.guards import Guards
 from ...dialects.whole_file import whole_file
 from ...passes.counts import PassStatistics
@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str]) -> Engine:
         raise InvalidModelError(f"load takes the path of a .mi file, not {type(path).__name__}")
     name = os.fspath(path)
     try:
-        with Path(name).open("rb") as file:
+        with open_plain(name) as file:
             container = Container(file)
         return _engine(container, host_cpu())
     except OSError as error:

@@ -7,9 +7,12 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from ...dialects.errors import MiniInferError
+from ...dialects.plain_file import open_inside, open_plain
 from ...dialects.symbolic.guards import Guards
 from ...passes.counts import PassStatistics
 from ..config import EngineConfig
@@ -19,7 +22,7 @@ from ..steps import LOG
 from ..team import team_image
 from .container import Blob, Container, write
 from .cpus import host_cpu
-from .keys import Digests, compiler_text, machine_text, options_text
+from .keys import Digests, compiler_text, machine_text, options_text, stamp
 from .places import CacheFolder
 from .plans import KeptPlan, can_be_kept, plain_plan, read_plan
 from .records import KeptError
@@ -36,6 +39,16 @@ class Identity:
     name: str
     inputs: tuple[str, ...]
     """The names of its inputs that are no initialisers."""
+    stamps: tuple[bytes, ...] = ()
+    """Of its files. Two identities with the same were taken of one model, to which nothing was written in between."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What was read of a file: the digest of its bytes, and which file it was in which state."""
+
+    digest: bytes
+    stamp: bytes = b""
 
 
 class KeptModels:
@@ -52,36 +65,53 @@ class KeptModels:
         With `read` it is read where nothing is known of it, as its external data and its inputs.
         """
         path = Path(model) if isinstance(model, str | os.PathLike) else None
+        if path is not None and path.suffix == ".mlir":
+            return None
         try:
-            digest = self._digest(model) if path is None else self._digests.of_file(path)
-        except (OSError, ValueError):
+            content = self._content(model)
+            parts = None if content is None else self._parts(content, model, read)
+            if content is None or parts is None:
+                return None
+            found = [content]
+            for name, ranges in parts[0].items():
+                if path is None:  # external data lies beside a file
+                    return None
+                found.append(self._read(open_inside(path.absolute().parent, name), ranges))
+        except (OSError, MiniInferError):  # compiling it will say what is wrong
             return None
-        if digest is None or (path is not None and path.suffix == ".mlir"):
+        digest = bytes.fromhex(key_of(*(each.digest for each in found)))
+        return Identity(digest, "" if path is None else path.name, tuple(parts[1]), tuple(each.stamp for each in found))
+
+    def _content(self, model: object) -> _Content | None:
+        """What a model's file holds, or the bytes or the message that are a model in memory."""
+        if isinstance(model, str | os.PathLike):
+            return self._read(open_plain(cast("str", model)))
+        if isinstance(model, bytes | bytearray | memoryview):
+            return _Content(self._digests.of_bytes(bytes(cast("bytes", model))))
+        serialize = getattr(model, "SerializeToString", None)
+        if not callable(serialize):
             return None
-        key = key_of(b"model", digest)
+        return _Content(self._digests.of_bytes(cast("bytes", serialize(deterministic=True))))
+
+    def _read(self, file: BufferedReader, ranges: Sequence[tuple[int, int]] | None = None) -> _Content:
+        with file:
+            status = os.fstat(file.fileno())
+            return _Content(self._digests.of_file(file, ranges), stamp(status))
+
+    def _parts(
+        self, content: _Content, model: ModelSource, read: bool
+    ) -> tuple[dict[str, list[tuple[int, int]]], list[str]] | None:
+        """The ranges of files that are a model's external data, and its inputs: as known by its content, or read."""
+        key = key_of(b"parts", content.digest)
         told = self._folder.facts.get(key)
         if told is None and read:
             from ...lowering.onnx_to_graph.model_file import parts_of
 
-            files, inputs = parts_of(model)
-            told = json.dumps([files, inputs]).encode()
+            told = json.dumps(parts_of(model)).encode()
+            if self._content(model) != content:  # it was changed before it was read
+                return None
             self._folder.facts.put(key, told)
-        return None if told is None else self._with_files(digest, path, *json.loads(told))
-
-    def _digest(self, model: object) -> bytes | None:
-        """Of a model that is in memory: its bytes, or a message."""
-        if isinstance(model, bytes | bytearray | memoryview):
-            return bytes.fromhex(key_of(bytes(cast("bytes", model))))
-        serialize = getattr(model, "SerializeToString", None)
-        return bytes.fromhex(key_of(cast("bytes", serialize(deterministic=True)))) if callable(serialize) else None
-
-    def _with_files(self, digest: bytes, path: Path | None, files: list[str], inputs: list[str]) -> Identity | None:
-        try:
-            folder = Path() if path is None else path.parent
-            digests = [digest, *(self._digests.of_file(folder / name) for name in files)]
-        except (OSError, ValueError):
-            return None
-        return Identity(bytes.fromhex(key_of(*digests)), "" if path is None else path.name, tuple(inputs))
+        return None if told is None else json.loads(told)
 
     def key(self, identity: Identity, best: Mapping[str, Sequence[int]] | None = None) -> str:
         """The name under which a model is kept that was compiled for this configuration, this machine and `best`."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from ...dialects.errors import ConfigError
+from ...dialects.plain_file import read_plain
 from ..file_cache import FileCache, make_private, user_cache
 
 VARIABLE = "MINI_INFER_CACHE"
@@ -45,7 +46,7 @@ class CacheFolder:
     def limit(self) -> int:
         """Bytes that models may take before those go that were not used for longest."""
         try:
-            return max(0, int((self.folder / "limit").read_text()))
+            return max(0, int(read_plain(self.folder / "limit")))
         except (OSError, ValueError):
             return USUAL_LIMIT
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from pkgutil import walk_packages
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from fuzz.at_shapes import AT_SHAPES, judged_at_shapes
 from fuzz.caches import WITH_CACHES, growing, judged_with_caches
 from fuzz.graphs import grown
 from fuzz.growth import Case
-from fuzz.hostile import CASES
+from fuzz.hostile import CASES, lay_out
 from fuzz.judge import OPTIONS, Verdict, judged, referred
 from fuzz.minimize import minimized
 from fuzz.mutate import mutated
@@ -202,7 +203,11 @@ def _smaller_file(data: bytes, failure: str) -> Case | bytes:
 
 def _hostile(trial: Trial) -> Finding:
     make = list(CASES)[trial.seed]
-    return Finding(trial, *_end(lambda: outcome(make().SerializeToString())))
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "hostile.onnx")
+        path.write_bytes(make().SerializeToString())
+        lay_out(path.parent)
+        return Finding(trial, *_end(lambda: outcome(str(path))))
 
 
 def _end(function: Callable[[], str]) -> tuple[str, str]:

@@ -5,7 +5,9 @@ What is wrong with a graph that was written in good faith is in test_import_erro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -287,6 +289,25 @@ def location_with_zero_byte() -> ModelProto:
     return external("a\0b")
 
 
+def data_in_a_pipe() -> ModelProto:
+    return external("pipe")
+
+
+def data_in_a_folder() -> ModelProto:
+    return external("folder")
+
+
+def data_elsewhere() -> ModelProto:
+    return external("elsewhere")
+
+
+def lay_out(folder: Path) -> None:
+    """Makes what hostile models name in their folder."""
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    (folder / "elsewhere").symlink_to("/dev/zero")
+
+
 def over_long_names() -> ModelProto:
     """A bomb of characters: each call's name stands before that of the nodes in it."""
     chain = [function(f"F{i}", [node(f"F{i - 1}", ["a"], ["b"], "n" * 50_000, domain="own")]) for i in range(1, 60)]
@@ -345,6 +366,9 @@ CASES: Mapping[Callable[[], ModelProto], str] = {
     function_without_opset: "UnsupportedError: operators that are not supported: Relu in opset none .*",
     over_long_location: r"InvalidModelError: initialiser w: external data 'a{150,200}\.\.\. can't be read: .*",
     location_with_zero_byte: r"InvalidModelError: initialiser w: external data 'a.x00b' can't be read: .* null byte",
+    data_in_a_pipe: "InvalidModelError: initialiser w: external data 'pipe' can't be read: it is a pipe, not a file",
+    data_in_a_folder: "InvalidModelError: initialiser w: external data 'folder' can't be read: it is a folder, .*",
+    data_elsewhere: "InvalidModelError: initialiser w: external data 'elsewhere' lies outside the model's folder",
     over_long_names: "answered",
 }
 """How each ends, as a regular expression."""

@@ -7,6 +7,7 @@ import resource
 import signal
 import warnings
 from collections.abc import Callable, Mapping
+from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 import numpy as np
@@ -42,10 +43,15 @@ def limited(function: Callable[[], T], seconds: int = SECONDS) -> T:
 def outcome(model: ModelProto | bytes | str) -> str:
     """How compiling and running a model ends: "answered", "compiled" (too large to be run here), or the refusal.
 
-    Anything else than a MiniInferError is raised.
+    It is kept, as users' models are, in a folder that is gone at the end. Anything but a MiniInferError is raised.
     """
+    with TemporaryDirectory() as cache:
+        return _outcome(model, cache)
+
+
+def _outcome(model: ModelProto | bytes | str, cache: str) -> str:
     try:
-        engine = mi.compile(model, threads=1)
+        engine = mi.compile(model, threads=1, cache=cache)
         plan = engine.plan
         if plan.arena_bytes + sum(spec.nbytes for spec in (*plan.inputs, *plan.outputs)) > RUN_BYTES:
             return "compiled"

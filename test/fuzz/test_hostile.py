@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fuzz.hostile import CASES, doubled_differently, many_ranges
+from fuzz.hostile import CASES, doubled_differently, lay_out, many_ranges
 from fuzz.running import limited, outcome
 from onnx import ModelProto
 
@@ -20,5 +20,6 @@ MAKERS = [pytest.param(make, marks=[pytest.mark.slow] * (make in SLOW), id=make.
 def test_hostile(make: Callable[[], ModelProto], tmp_path: Path) -> None:
     path = tmp_path / "hostile.onnx"
     path.write_bytes(make().SerializeToString())
+    lay_out(tmp_path)
     found = limited(lambda: outcome(str(path)))
     assert re.fullmatch(CASES[make], found), found

@@ -10,6 +10,11 @@ from engine_cases import MODELS
 from models.dynamic import attention, dynamic_model
 
 
+@pytest.fixture(autouse=True)
+def _as_users_run_it(with_cache: Path) -> None:  # pyright: ignore[reportUnusedFunction]
+    """Commands keep what they compile."""
+
+
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     """A file with the perceptron, which has one input and one output."""

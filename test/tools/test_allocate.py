@@ -139,7 +139,7 @@ def test_mistakes_name_their_line(mistake: str, tmp_path: Path) -> None:
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "binary.csv").write_bytes(b"id\xff\xfe")
-    for name, fact in (("none.csv", "No such file"), ("binary.csv", "not a text file"), (".", "directory")):
+    for name, fact in (("none.csv", "No such file"), ("binary.csv", "not a text file"), (".", "it is a folder")):
         with pytest.raises(mi.InvalidInputError, match=fact):
             mi.allocate(tmp_path / name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -13,10 +12,9 @@ CPU = ("--cpu", "native", "-j", "1")
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where commands keep models, from now on."""
-    monkeypatch.setenv("MINI_INFER_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+def cache(with_cache: Path) -> Path:
+    """Where commands keep models."""
+    return with_cache
 
 
 def test_what_was_run_is_found_and_listed(model: Path, cache: Path) -> None:
@@ -53,7 +51,7 @@ def test_there_may_be_so_much(model: Path, cache: Path) -> None:
 
 def test_nothing_is_kept_unless_it_is_asked_for(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert os.environ["MINI_INFER_CACHE"] == "off"
+    monkeypatch.setenv("MINI_INFER_CACHE", "off")
     told("run", model, "-j", "1", "--repeat", "1")
     assert not (tmp_path / "xdg").exists()
     told("run", model, "-j", "1", "--repeat", "1", "--keep")

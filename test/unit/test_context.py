@@ -18,6 +18,8 @@ import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.host_memory import aligned_bytes
 
+pytestmark = pytest.mark.usefixtures("with_cache")
+
 NAME, OUTPUT = "perceptron", "perceptron/gemm_4"
 
 

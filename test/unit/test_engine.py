@@ -23,6 +23,8 @@ from mini_infer.dialects.graph.values import Array
 from mini_infer.passes.kernels import limit_threads
 from mini_infer.runtime.context import checked
 
+pytestmark = pytest.mark.usefixtures("with_cache")
+
 
 class OnlyArray:
     """Array-like by `__array__` alone."""

@@ -18,6 +18,8 @@ from mini_infer.dialects.threads import MOST_THREADS
 from mini_infer.runtime import config
 from mini_infer.runtime.config import EngineConfig
 
+pytestmark = pytest.mark.usefixtures("with_cache")
+
 IDS, SCALE = np.zeros(5, np.int64), np.ones((5, 1), np.float32)
 
 

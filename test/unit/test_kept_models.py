@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from command_runs import ENVIRONMENT, saved
 from models import dynamic
-from models.build import SMALL_MODELS, example_inputs
+from models.build import SMALL_MODELS, ModelBuilder, example_inputs
 from models.dynamic import dynamic_model
 from models.small import mlp
 from onnx import ModelProto, TensorProto, ValueInfoProto, external_data_helper
@@ -214,6 +215,106 @@ def test_a_model_that_changes_in_place_is_noticed_whatever_its_time_says(tmp_pat
     assert file.stat().st_size == before.st_size
     mi.compile(file, 1, cache=tmp_path / "cache")
     assert len(compiles) == 2
+
+
+def with_external_weight(folder: Path) -> Path:
+    """A model that adds a weight, which lies in the file `weights`, to x."""
+    b = ModelBuilder("external")
+    model = b.model([b.node("Add", b.input("x", [4096]), b.constant(np.zeros(4096, np.float32), "w"))])
+    external_data_helper.convert_model_to_external_data(model, location="weights", size_threshold=0)
+    external_data_helper.write_external_data_tensors(model, str(folder))
+    return saved(model, folder)
+
+
+def weight_of(file: Path, cache: Path) -> float:
+    """The weight that an engine of the model has."""
+    return float(mi.compile(file, 1, cache=cache)(np.zeros(4096, np.float32))[0])
+
+
+def test_weights_that_are_written_through_a_mapping_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now() + 10**10)  # so that the file has been still for long
+    file = with_external_weight(tmp_path)
+    weights = np.memmap(tmp_path / "weights", np.float32, "r+")
+    weights[:] = 1
+    for value in (2, 3, 2):
+        weights[:] = value
+        assert weight_of(file, tmp_path / "cache") == value
+    assert len(entries(tmp_path / "cache")) == 2
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_what_is_kept_is_what_was_imported(mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = with_external_weight(tmp_path)
+    weights = np.memmap(tmp_path / "weights", np.float32, "r+")
+
+    def fill(value: float) -> None:
+        if mapped:
+            weights[:] = value
+        else:
+            with (tmp_path / "weights").open("r+b") as stream:
+                stream.write(np.full(4096, value, np.float32).tobytes())
+
+    imported = compiling.import_model
+
+    def changing(*given: Any) -> Any:
+        fill(2)
+        return imported(*given)
+
+    fill(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(compiling, "import_model", changing)
+        assert weight_of(file, tmp_path / "cache") == 2  # it was changed after it was looked for
+        assert not entries(tmp_path / "cache")
+        fill(1)
+
+        def changing_back(*given: Any) -> Any:
+            found = changing(*given)
+            fill(1)
+            return found
+
+        patch.setattr(compiling, "import_model", changing_back)
+        with pytest.raises(mi.InvalidModelError, match="weights has changed: digest"):
+            weight_of(file, tmp_path / "cache")
+    assert weight_of(file, tmp_path / "cache") == 1
+
+
+def test_a_file_that_is_cut_short_while_it_is_compiled_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, imported = with_external_weight(tmp_path), compiling.import_model
+
+    def cutting(*given: Any) -> Any:
+        found = imported(*given)
+        os.truncate(tmp_path / "weights", 0)
+        return found
+
+    monkeypatch.setattr(compiling, "import_model", cutting)
+    with pytest.raises(mi.InvalidModelError, match="weights was cut short while it was read"):
+        weight_of(file, tmp_path / "cache")
+
+
+def test_only_what_a_model_names_of_its_external_data_is_read(tmp_path: Path, compiles: list[int]) -> None:
+    file = with_external_weight(tmp_path)
+    weight_of(file, tmp_path / "cache")
+    os.truncate(tmp_path / "weights", 2**43)  # zeros that take no room, and a quarter of an hour to be read
+    weight_of(file, tmp_path / "cache")
+    assert len(compiles) == 1
+
+
+def test_a_model_in_memory_has_no_external_data_though_its_file_is_known(tmp_path: Path) -> None:
+    file = with_external_weight(tmp_path)
+    weight_of(file, tmp_path / "cache")
+    with pytest.raises(mi.InvalidModelError, match="'weights' lies beside the model file; import the model from its"):
+        mi.compile(file.read_bytes(), 1, cache=tmp_path / "cache")
+
+
+def test_digests_are_of_one_folder_alone(tmp_path: Path) -> None:
+    """So nobody can make two models that have the same."""
+    one, again, other = (keys.Digests(FileCache(tmp_path / name)).of_bytes(b"a model") for name in "aab")
+    assert one == again != other
 
 
 def test_damaged_entries_are_made_again(tmp_path: Path, compiles: list[int]) -> None:

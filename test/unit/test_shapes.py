@@ -19,6 +19,8 @@ from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime import dynamic_engine
 from mini_infer.runtime.dynamic_engine import DynamicEngine
 
+pytestmark = pytest.mark.usefixtures("with_cache")
+
 Build = Callable[[ModelBuilder], Sequence[str]]
 Span = tuple[int, int, int]
 

@@ -15,6 +15,8 @@ import mini_infer as mi
 from mini_infer.dialects.errors import UnknownValueError
 from mini_infer.dialects.graph.values import Array
 
+pytestmark = pytest.mark.usefixtures("with_cache")
+
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 AXES = np.array([1])
 

@@ -1,0 +1,92 @@
+"""Opening files that users name, or that other programs may have put there: plain files, and nothing else.
+
+A pipe would be waited for without end, a device may give bytes without end, and to open one may start something. So
+what lies there is looked at first, then opened without waiting, and looked at again. What goes wrong is an OSError,
+whose `strerror` says it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from io import BufferedReader
+from pathlib import Path
+
+_KINDS: Mapping[int, str] = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a link",
+}
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class OutsideError(OSError):
+    """A name leads out of the folder that it must stay in."""
+
+
+def open_plain(path: str | os.PathLike[str], *, links: bool = True) -> BufferedReader:
+    """A plain file, opened for reading; without `links` the file itself may not be one. Raises OSError."""
+    return _opened(os.fspath(path), links=links)
+
+
+def read_plain(path: str | os.PathLike[str]) -> bytes:
+    """The content of a plain file. Raises OSError."""
+    with open_plain(path) as file:
+        return file.read()
+
+
+def place_inside(folder: Path, name: str) -> Path:
+    """Where a name leads from a folder, with all links followed. Raises OutsideError unless that is inside of it."""
+    folder = Path(os.path.realpath(folder))
+    try:
+        path = Path(os.path.realpath(folder / name))
+    except ValueError as error:  # a zero byte
+        raise OSError(errno.EINVAL, str(error)) from None
+    if os.path.isabs(name) or not path.is_relative_to(folder):
+        raise OutsideError(errno.EACCES, f"it lies outside of {folder}")
+    return path
+
+
+def open_inside(folder: Path, name: str) -> BufferedReader:
+    """The plain file that a name leads to from a folder, opened for reading. Raises as `place_inside` does.
+
+    Of the way there nothing may have become a link since it was looked at.
+    """
+    folder = Path(os.path.realpath(folder))
+    *folders, last = place_inside(folder, name).relative_to(folder).parts or (".",)
+    flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+    inner = os.open(folder, flags)
+    try:
+        for each in folders:
+            outer, inner = inner, os.open(each, flags, dir_fd=inner)
+            os.close(outer)
+        return _opened(last, links=False, folder=inner)
+    finally:
+        os.close(inner)
+
+
+def _opened(path: str, *, links: bool, folder: int | None = None) -> BufferedReader:
+    try:
+        _check(os.stat(path, dir_fd=folder, follow_symlinks=links), path)
+        descriptor = os.open(path, _OPEN | (0 if links else os.O_NOFOLLOW), dir_fd=folder)
+    except ValueError as error:  # a zero byte
+        raise OSError(errno.EINVAL, str(error)) from None
+    try:
+        _check(os.fstat(descriptor), path)
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise OSError(number, f"it is {kind}, not a file", path)
