@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import Unpack
+
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
 from .control_groups import cpu_limit
 from .device import device_named
+from .options import CompileOptions
 from .profile import OptimizationProfile
 
 if TYPE_CHECKING:
@@ -193,12 +196,12 @@ class EngineConfig:
             raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
 
     @classmethod
-    def of(cls, **options: Any) -> EngineConfig:
+    def of(cls, *, threads: int | None = None, **options: Unpack[CompileOptions]) -> EngineConfig:
         """A configuration from keyword arguments; raises ConfigError naming an option that does not exist."""
         known = {each.name for each in fields(cls)}
         if unknown := sorted(set(options) - known):
             raise ConfigError(f"there is no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
-        return cls(**options)
+        return cls(threads=threads, **options)
 
     @property
     def place(self) -> str:
