@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
-from typing_extensions import Unpack
+from typing_extensions import Unpack, override
 
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
@@ -17,6 +17,7 @@ from .control_groups import cpu_limit
 from .device import device_named
 from .options import CompileOptions
 from .profile import OptimizationProfile
+from .summary import chosen_fields
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -40,7 +41,7 @@ CPU_OPTIONS = (
 GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EngineConfig:
     """Options of `compile`.
 
@@ -202,6 +203,10 @@ class EngineConfig:
         if unknown := sorted(set(options) - known):
             raise ConfigError(f"there is no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
         return cls(threads=threads, **options)
+
+    @override
+    def __repr__(self) -> str:
+        return chosen_fields(self)
 
     @property
     def place(self) -> str:

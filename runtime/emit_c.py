@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -57,7 +57,7 @@ _{name}_weights:
 class CFiles:
     """What was made: its interface, the sizes of its files in bytes, and the C functions that it calls."""
 
-    interface: CInterface
+    interface: CInterface = field(repr=False)
     sizes: Mapping[str, int]
     calls: frozenset[str]
 

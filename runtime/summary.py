@@ -1,16 +1,23 @@
-"""A plan in a line, and in a small table for notebooks."""
+"""What objects say of themselves: a plan in a line, and in a small table for notebooks; options that were chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import MISSING, fields
 from html import escape
+from reprlib import Repr
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from .plan import InferencePlan
     from .specs import TensorSpec
 
 SHOWN = 3  # inputs or outputs that a line names; more are counted
+_SHORT = Repr()
+_SHORT.maxdict = 4
+_SHORT.maxother = _SHORT.maxstring = 80  # characters; an OptimizationProfile is such an other
 
 
 def one_line(plan: InferencePlan, kind: str) -> str:
@@ -43,6 +50,17 @@ def _costs(plan: InferencePlan) -> list[tuple[str, str]]:
         ("arena", f"{size_text(plan.arena_bytes)} ({minimal}, {plan.memory.saving:.0%} saved)"),
         ("on", plan.config.place) if plan.launches else ("threads", str(plan.threads)),
     ]
+
+
+def chosen_fields(record: DataclassInstance) -> str:
+    """A dataclass as Python would make it: the fields that haven't their defaults, what is long in them left out."""
+    chosen: list[str] = []
+    for each in fields(record):
+        value = getattr(record, each.name)
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        if value != default:
+            chosen.append(f"{each.name}={_SHORT.repr(value)}")
+    return f"{type(record).__name__}({', '.join(chosen)})"
 
 
 def size_text(count: int) -> str:
