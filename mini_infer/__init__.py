@@ -128,15 +128,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "on_ray":
-        return import_module(".runtime.on_ray", __name__)
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # for whom any name would be there
+
+    def __getattr__(name: str) -> object:
+        if name == "on_ray":
+            return import_module(".runtime.on_ray", __name__)
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
 
 
-def __dir__() -> list[str]:
-    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
+    def __dir__() -> list[str]:
+        return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -24,7 +24,9 @@ class TensorRecord:
     role: Role
     offset: int | None  # in the arena; None where persistent
     pool: int | None = None
-    overlapping: tuple[str, ...] = field(default=(), repr=False)  # tensors of the same buffer with bytes in common, this one included
+    overlapping: tuple[str, ...] = field(
+        default=(), repr=False
+    )  # tensors of the same buffer with bytes in common, this one included
     inplace: bool = False  # written over an operand of the call that makes it
     node: str = ""  # the ONNX node
     kernel: str = ""
@@ -55,7 +57,9 @@ class BufferRecord:
     offset: int
     birth: int
     death: int
-    gaps: tuple[tuple[int, int], ...] = field(default=(), repr=False)  # steps [from, to) at which its bytes are free for others
+    gaps: tuple[tuple[int, int], ...] = field(
+        default=(), repr=False
+    )  # steps [from, to) at which its bytes are free for others
     scratch: bool = False
     pool: int | None = None
 
