@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -53,7 +51,7 @@ SHOWN = {
 
 
 def profile() -> mi.OptimizationProfile:
-    return mi.OptimizationProfile(dims={name: (0, 1, 200) for name in NAMES})
+    return mi.OptimizationProfile(dims=dict.fromkeys(NAMES, (0, 1, 200)))
 
 
 @pytest.mark.parametrize("kind", SHOWN)
