@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -164,9 +165,10 @@ def member(value: type, node: ast.FunctionDef) -> list[str]:
     if kinds & {"property", "cached_property"}:
         head = f"{node.name}: {result.removeprefix(' -> ')}"
     else:
+        arguments = deepcopy(node.args)
         if "staticmethod" not in kinds:
-            (node.args.posonlyargs or node.args.args).pop(0)
-        head = f"{node.name}({_text(node.args)}){result}"
+            (arguments.posonlyargs or arguments.args).pop(0)
+        head = f"{node.name}({_text(arguments)}){result}"
         head = f"{value.__name__}.{head}" if "classmethod" in kinds else head
     text = [f"- `{head}`", "", *prose(doc)]
     return [text[0], *(f"  {line}" if line else "" for line in text[1:])]
