@@ -154,8 +154,8 @@ class Engine(Stationary):
             return f"{type(self).__name__}(closed)"
         return one_line(self.plan, type(self).__name__)
 
-    def _repr_html_(self) -> str:
-        return html_table(self.plan)
+    def _repr_html_(self) -> str | None:
+        return None if self._plan is None else html_table(self._plan)  # then notebooks show what repr tells
 
     @property
     def input_names(self) -> tuple[str, ...]:

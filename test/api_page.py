@@ -70,7 +70,7 @@ def entry(name: str, value: Any) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef):
         yield from ("", "```python", *signature(value, node), "```")
     yield from ("", *prose(documented(name, value.__doc__)))
-    if isinstance(node, ast.ClassDef):
+    if isinstance(value, type) and isinstance(node, ast.ClassDef):
         if fields := list(fields_of(value, node)):
             yield from ("", "```python", *fields, "```")
         for method in methods(node):

@@ -125,10 +125,10 @@ def test_a_context_that_runs_is_not_closed() -> None:
     context.run({"x": X})
 
 
-@pytest.mark.parametrize("options", [{}, {"profile": BATCHES}], ids=["one shape", "many shapes"])
+@pytest.mark.parametrize("options", [{"dims": {"batch": 2}}, {"profile": BATCHES}], ids=["one shape", "many shapes"])
 def test_a_call_under_way_ends_as_usual(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread is inside of a call while another one closes the engine."""
-    engine = mi.compile(growing(), threads=1, **(options or {"dims": {"batch": 2}}))
+    engine = mi.compile(growing(), threads=1, **options)
     x = np.ones((2, 3), np.float32)
     expected = engine({"x": x})
     inside, closed, whole = threading.Event(), threading.Event(), ExecutionContext.run_ordered
@@ -163,6 +163,7 @@ def test_an_engine_for_many_shapes_is_closed() -> None:
         with pytest.raises(mi.InvalidInputError, match="the engine is closed"):
             use()
     assert repr(engine) == "DynamicEngine(closed)"
+    assert engine._repr_html_() is None, "a notebook shows the repr"  # pyright: ignore[reportPrivateUsage]
     engine.close()
     gc.collect()
     assert code() is None
