@@ -12,39 +12,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .dialects.errors import (
-        CompileError,
-        ConfigError,
-        DeviceError,
-        InvalidInputError,
-        InvalidModelError,
-        MiniInferError,
-        OutOfMemoryError,
-        PlanError,
-        UnsupportedError,
-    )
+    from .dialects.errors import CompileError, ConfigError, DeviceError, InvalidInputError, InvalidModelError, KernelError, MiniInferError, OpenDimensionsError, OutOfMemoryError, PlanError, UnknownValueError, UnsupportedError
     from .lowering.onnx_to_graph import import_onnx
-    from .passes.memory.report.memory_plan import MemoryPlan
-    from .passes.planning import STRATEGIES, Buffer
+    from .passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
+    from .passes.planning import Buffer, Plan, STRATEGIES
+    from .runtime.backend import MiniInferBackend
     from .runtime.building import build
-    from .runtime.context import ExecutionContext
-    from .runtime.opening import compile, plan_memory
     from .runtime.config import EngineConfig
+    from .runtime.context import ExecutionContext, KernelTime
+    from .runtime.emit_c import CFiles, emit_c
     from .runtime.engine import Engine
     from .runtime.kept.artifact import load
+    from .runtime.opening import compile, plan_memory
+    from .runtime.options import CompileOptions
     from .runtime.plan import InferencePlan
     from .runtime.profile import OptimizationProfile
+    from .runtime.specs import SymbolicSpec, TensorSpec
     from .runtime.steps import Progress
     from .runtime.storage import Storage, Tensor
     from .tools.allocating import allocate
     from .tools.reports import plan_table, pool_table, write_report
+    from .runtime import on_ray
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "STRATEGIES": "passes.planning",
     "Buffer": "passes.planning",
+    "BufferRecord": "passes.memory.report.memory_plan",
+    "CFiles": "runtime.emit_c",
     "CompileError": "dialects.errors",
+    "CompileOptions": "runtime.options",
     "ConfigError": "dialects.errors",
     "DeviceError": "dialects.errors",
     "Engine": "runtime.engine",
@@ -53,18 +50,29 @@ _HOME = {
     "InferencePlan": "runtime.plan",
     "InvalidInputError": "dialects.errors",
     "InvalidModelError": "dialects.errors",
+    "KernelError": "dialects.errors",
+    "KernelTime": "runtime.context",
     "MemoryPlan": "passes.memory.report.memory_plan",
+    "MiniInferBackend": "runtime.backend",
     "MiniInferError": "dialects.errors",
+    "OpenDimensionsError": "dialects.errors",
     "OptimizationProfile": "runtime.profile",
     "OutOfMemoryError": "dialects.errors",
+    "Plan": "passes.planning",
     "PlanError": "dialects.errors",
     "Progress": "runtime.steps",
+    "STRATEGIES": "passes.planning",
     "Storage": "runtime.storage",
+    "SymbolicSpec": "runtime.specs",
     "Tensor": "runtime.storage",
+    "TensorRecord": "passes.memory.report.memory_plan",
+    "TensorSpec": "runtime.specs",
+    "UnknownValueError": "dialects.errors",
     "UnsupportedError": "dialects.errors",
     "allocate": "tools.allocating",
     "build": "runtime.building",
     "compile": "runtime.opening",
+    "emit_c": "runtime.emit_c",
     "import_onnx": "lowering.onnx_to_graph",
     "load": "runtime.kept.artifact",
     "plan_memory": "runtime.opening",
@@ -74,9 +82,11 @@ _HOME = {
 }
 
 __all__ = [
-    "STRATEGIES",
     "Buffer",
+    "BufferRecord",
+    "CFiles",
     "CompileError",
+    "CompileOptions",
     "ConfigError",
     "DeviceError",
     "Engine",
@@ -85,20 +95,32 @@ __all__ = [
     "InferencePlan",
     "InvalidInputError",
     "InvalidModelError",
+    "KernelError",
+    "KernelTime",
     "MemoryPlan",
+    "MiniInferBackend",
     "MiniInferError",
+    "OpenDimensionsError",
     "OptimizationProfile",
     "OutOfMemoryError",
+    "Plan",
     "PlanError",
     "Progress",
+    "STRATEGIES",
     "Storage",
+    "SymbolicSpec",
     "Tensor",
+    "TensorRecord",
+    "TensorSpec",
+    "UnknownValueError",
     "UnsupportedError",
     "allocate",
     "build",
     "compile",
+    "emit_c",
     "import_onnx",
     "load",
+    "on_ray",
     "plan_memory",
     "plan_table",
     "pool_table",
@@ -106,13 +128,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # for whom any name would be there
+
+    def __getattr__(name: str) -> object:
+        if name == "on_ray":
+            return import_module(".runtime.on_ray", __name__)
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
 
 
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    def __dir__() -> list[str]:
+        return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from typing_extensions import override
 
-@dataclass
+
+@dataclass(repr=False)
 class PassStatistics:
     """Counts and amounts by pass and pattern, in the order in which they first appeared."""
 
@@ -16,6 +18,11 @@ class PassStatistics:
     """What each step took, one after the other; passes are steps."""
     seconds_beside: dict[str, float] = field(default_factory=dict[str, float])
     """What was done by other processes meanwhile."""
+
+    @override
+    def __repr__(self) -> str:
+        taken = f"{len(self.seconds)} steps in {sum(self.seconds.values()):.2f} s"
+        return f"{type(self).__name__}({sum(self.counts.values())} changes, {taken})"
 
     def add(self, pass_name: str, what: str, times: int = 1) -> None:
         """Adds `times` to the count of `what` in a pass."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
+
+from typing_extensions import Unpack
 
 from ..dialects.errors import ConfigError
 from ..lowering.pipelines import collection_paused
@@ -17,6 +19,7 @@ from .kept.artifact import Built, write_artifact
 from .kept.cpus import host_cpu
 from .kept.levels import OWN, Level, level_named, usual_levels
 from .limits import memory_for
+from .options import CompileOptions
 from .specs import ordered_shapes
 from .team import team_image
 
@@ -34,7 +37,7 @@ def build(
     cpus: Sequence[str] = (),
     at: Sequence[Mapping[str, Sequence[int]]] = (),
     tell: Told = lambda name: None,
-    **options: Any,
+    **options: Unpack[CompileOptions],
 ) -> int:
     """Compiles an ONNX model for several CPUs into one file, which appears whole or not at all; its size in bytes.
 

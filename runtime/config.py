@@ -8,12 +8,16 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import Unpack, override
+
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
 from .control_groups import cpu_limit
 from .device import device_named
+from .options import CompileOptions
 from .profile import OptimizationProfile
+from .summary import chosen_fields
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -37,7 +41,7 @@ CPU_OPTIONS = (
 GPU_OPTIONS = ("precision", "gpu", "cache_kernels")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EngineConfig:
     """Options of `compile`.
 
@@ -193,12 +197,16 @@ class EngineConfig:
             raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
 
     @classmethod
-    def of(cls, **options: Any) -> EngineConfig:
+    def of(cls, *, threads: int | None = None, **options: Unpack[CompileOptions]) -> EngineConfig:
         """A configuration from keyword arguments; raises ConfigError naming an option that does not exist."""
         known = {each.name for each in fields(cls)}
         if unknown := sorted(set(options) - known):
             raise ConfigError(f"there is no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
-        return cls(**options)
+        return cls(threads=threads, **options)
+
+    @override
+    def __repr__(self) -> str:
+        return chosen_fields(self)
 
     @property
     def place(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import numpy as np
+from typing_extensions import override
 
 from ..dialects.cuts import cut_shape, trimmed
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
@@ -16,6 +17,7 @@ from .host_memory import as_array
 from .rooms import Room, beginning, lies_in, room_of
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
 from .storage import Storage, Tensor, lies_on_gpu
+from .summary import interface, size_text
 
 if TYPE_CHECKING:
     from .plan import InferencePlan
@@ -31,15 +33,18 @@ class KernelTime:
 
 
 class _Turn:
-    """One run of a context at a time: a flag, no lock, so who comes while it runs is refused.
+    """One run of a context at a time: a flag, no lock, so who comes while it runs is refused, as after the last one.
 
     It is the number of the process, as a child that is forked meanwhile has no such run.
     """
 
     def __init__(self) -> None:
         self._process = 0
+        self.is_over = False
 
     def __enter__(self) -> None:
+        if self.is_over:
+            raise InvalidInputError("the context is closed")
         if self._process == os.getpid():
             raise InvalidInputError("the context runs in another thread: create_execution_context makes one for each")
         self._process = os.getpid()
@@ -55,13 +60,15 @@ class ExecutionContext(Stationary):
 
     Buffers may be bound (`bind_input`, `bind_output`) and `execute` called many times, without a copy and without an
     allocation; or `run` takes arrays and returns fresh ones.
+
+    `close`, or the end of a `with` block, gives the memory back. Without it that is done once nobody holds the context.
     """
 
     def __init__(self, plan: InferencePlan, arena: object | None = None) -> None:
         self.plan = plan
-        self.arena = _arena_storage(plan, arena)
+        self._arena = _arena_storage(plan, arena)
         # The bytes that code works on, whatever becomes of the storage; the caller's, where others may lie in them.
-        self._memory, self._is_lent = self.arena.memory, arena is not None
+        self._memory, self._is_lent = self._arena.memory, arena is not None
         self._session = plan.session(self._memory)
         self._names = (*plan.input_names, *(spec.name for spec in plan.written[: len(plan.written) - len(plan.counts)]))
         self._bound: list[tuple[int, int] | None] = [None] * len(self._names)  # addresses, [start, end)
@@ -72,12 +79,51 @@ class ExecutionContext(Stationary):
         self._found: list[int] = []  # the counts of the last run
         self._turn = _Turn()
 
+    @property
+    def arena(self) -> Storage:
+        """The memory of the plan's intermediates."""
+        self._check_open()
+        return self._arena
+
+    def close(self) -> None:
+        """Gives up the arena and what is bound; any further use but `close` raises InvalidInputError.
+
+        The plan, other contexts, and arrays that a run has returned are not affected. A Tensor in the arena (`tensor`)
+        keeps the arena's bytes while it is held. Raises InvalidInputError while another thread runs the context.
+        """
+        if self._turn.is_over:
+            return
+        with self._turn:
+            self._turn.is_over = True
+        del self._session, self._memory, self._arena
+        self._bound, self._counts = [], []
+
+    def _check_open(self) -> None:
+        if self._turn.is_over:
+            raise InvalidInputError("the context is closed")
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @override
+    def __repr__(self) -> str:
+        if self._turn.is_over:
+            return f"{type(self).__name__}(closed)"
+        bound = sum(each is not None for each in self._bound)
+        arena = f"arena of {size_text(self.plan.arena_bytes)} on {self._arena.device}"
+        return f"{type(self).__name__}({interface(self.plan)}; {arena}, {bound} of {len(self._bound)} bound)"
+
     def set_shapes(self, shapes: Mapping[str, Sequence[int]]) -> None:
         """Shapes of the inputs, by name, for what is bound next: `plan` is the one for them, and nothing is bound.
 
         For plans of several shapes; `run` does it by itself. Raises InvalidInputError for shapes outside of the
         profile, or such as the plan's code was not made for: `Engine.plan_for` has other code made.
         """
+        self._check_open()
         family = self.plan.family
         if family is None:
             raise InvalidInputError("the plan has one shape; compile with a profile for several")
@@ -88,14 +134,15 @@ class ExecutionContext(Stationary):
 
     def use(self, plan: InferencePlan) -> None:
         """Another plan of the same family: nothing is bound then, but for caches."""
+        self._check_open()
         if plan is self.plan:
             return
         kept = self._bound
         if plan.arena_bytes > self._memory.nbytes:  # there is no profile that told
             if self._is_lent:
                 raise InvalidInputError(f"the arena has {self._memory.nbytes} bytes; the plan needs {plan.arena_bytes}")
-            self.arena = _arena_storage(plan, None)
-            self._memory = self.arena.memory
+            self._arena = _arena_storage(plan, None)
+            self._memory = self._arena.memory
             self._session = plan.session(self._memory)
             kept = [None] * len(self._names)
         else:
@@ -116,6 +163,7 @@ class ExecutionContext(Stationary):
         Raises InvalidInputError where shape or type are wrong, the elements don't lie row-major without gaps, or the
         memory is not on the plan's device: `Tensor.to` copies it there.
         """
+        self._check_open()
         index = _index(self.plan.input_names, name, "input")
         cache = self.plan.cached.get(index)
         spec = self.plan.inputs[index] if cache is None else cache.room
@@ -127,6 +175,7 @@ class ExecutionContext(Stationary):
 
         One of a size that turns out in a run takes memory for all there can be; `output_shape` tells what there is.
         """
+        self._check_open()
         index = _index(self.plan.output_names, name, "output")
         spec = self.plan.outputs[index]
         if spec not in self.plan.written:
@@ -142,6 +191,7 @@ class ExecutionContext(Stationary):
         Raises InvalidInputError where one is not bound, or what is written overlaps anything else; and where an index
         turned out to be out of range, once all is over: then what the outputs hold means nothing.
         """
+        self._check_open()
         if not self._bound_are_apart:
             self._check_bound()
         with self._turn:
@@ -152,6 +202,7 @@ class ExecutionContext(Stationary):
 
     def output_shape(self, name: str) -> tuple[int, ...]:
         """How much of output `name` the last run made, from its beginning along each axis."""
+        self._check_open()
         index = _index(self.plan.output_names, name, "output")
         spec = self.plan.outputs[index]
         if spec.bounded and not self._found:
@@ -193,6 +244,7 @@ class ExecutionContext(Stationary):
 
     def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
         """`run` on one array for each input, in the model's order, to arrays in the model's order."""
+        self._check_open()
         plan = self.plan
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
@@ -230,6 +282,7 @@ class ExecutionContext(Stationary):
 
     def run_ordered_tensors(self, inputs: Sequence[Any]) -> list[Tensor]:
         """`run_tensors` on one value for each input, in the model's order, to tensors in the model's order."""
+        self._check_open()
         plan, place = self.plan, self.plan.config.place
         if plan.caches:
             raise InvalidInputError(
@@ -255,7 +308,7 @@ class ExecutionContext(Stationary):
         if not isinstance(tensor, Tensor):
             tensor = Tensor.from_array(checked(spec, tensor))
         check_placed(spec, tensor.dtype, tensor.shape, "input ")
-        if self._is_lent and tensor.storage.overlaps(self.arena):
+        if self._is_lent and tensor.storage.overlaps(self._arena):
             raise InvalidInputError(f"input '{spec.name}' lies in the arena")
         there = tensor.to(device)
         aligned = max(spec.dtype.alignment, device_named(device).access_bytes)
@@ -272,9 +325,10 @@ class ExecutionContext(Stationary):
         `plan.memory` for who that is, or compile with `enable_memory_planning=False` to keep every intermediate.
         Raises InvalidInputError where the arena holds no tensor of that name.
         """
+        self._check_open()
         for record in self.plan.memory.tensors:
             if record.name == name and record.offset is not None:
-                return Tensor(self.arena, record.shape, record.dtype, record.offset, record.strides)
+                return Tensor(self._arena, record.shape, record.dtype, record.offset, record.strides)
         raise InvalidInputError(f"the arena holds no tensor '{name}'; plan.memory.tensors lists what it holds")
 
     def _check_outside_arena(self, arrays: Sequence[Array]) -> None:
@@ -287,6 +341,7 @@ class ExecutionContext(Stationary):
 
     def profile(self) -> list[KernelTime]:
         """What each call of the last run took; empty unless the plan was built with `enable_profiling`."""
+        self._check_open()
         if not self.plan.profiled:
             return []
         spans = zip(self.plan.calls, np.diff(self._session.times()), strict=True)

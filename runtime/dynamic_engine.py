@@ -16,7 +16,7 @@ from .engine import Engine
 from .forks import ForkSafeLock
 from .plan import InferencePlan
 from .shapes import MOST_PLANS, ShapeFamily, Shapes, settled
-from .specs import ordered_shapes
+from .specs import SymbolicSpec, ordered_shapes
 from .steps import LOG
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ class DynamicEngine(Engine):
         """`build` compiles for shapes of the inputs, whose names are `names`; for those of the profile given none."""
         self.config, self.compiles = config, 0
         self._names, self._build = names, build
+        self._plan: InferencePlan | None = None
+        self._is_closed = False
         self._families: list[ShapeFamily] = []
         self._family = lru_cache(MOST_PLANS)(self._suiting)
         self._lock = ForkSafeLock()
-        self._first: InferencePlan | None = None
 
     @classmethod
     def started(cls, config: EngineConfig, names: tuple[str, ...], build: Build) -> DynamicEngine:
@@ -62,7 +63,7 @@ class DynamicEngine(Engine):
         """Compiles for the shapes that the profile is made for."""
         family = self._compiled({})
         shapes = tuple(tuple(settled(spec.shape, now)) for spec in family.base.inputs)
-        self._first = family.plan_for(shapes)
+        self._plan = family.plan_for(shapes)
 
     def _compiled(self, best: Mapping[str, Sequence[int]]) -> ShapeFamily:
         family, self.statistics = self._build(best)
@@ -73,16 +74,21 @@ class DynamicEngine(Engine):
             self._family.cache_clear()
         return family
 
-    @property
     @override
-    def plan(self) -> InferencePlan:
-        if self._first is None:
-            raise InvalidInputError("there is no plan before the first call, whose shapes it is for: see plan_for")
-        return self._first
+    def close(self) -> None:
+        with self._lock:  # nothing is compiled meanwhile
+            if self._is_closed:
+                return
+            families, self._families = self._families, []
+            self._is_closed, self._plan = True, None
+            del self._build  # and the model with it
+            self._family.cache_clear()
+        for family in families:
+            self._release(family.idle)
 
     @override
     def __repr__(self) -> str:
-        if self._first is None:
+        if self._plan is None and not self._is_closed:
             return f"{type(self).__name__}({', '.join(self._names)}; not compiled before the first call)"
         return super().__repr__()
 
@@ -91,26 +97,44 @@ class DynamicEngine(Engine):
     def input_names(self) -> tuple[str, ...]:
         return self._names
 
+    @property
+    @override
+    def inputs(self) -> tuple[SymbolicSpec, ...]:
+        return self._base_family().inputs
+
+    @property
+    @override
+    def outputs(self) -> tuple[SymbolicSpec, ...]:
+        return self._base_family().outputs
+
+    def _base_family(self) -> ShapeFamily:
+        family = self.plan.family
+        assert family is not None
+        return family
+
     @override
     def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:
+        self._check_open()
         wanted = ordered_shapes(self._names, shapes)
         return self._family(wanted).plan_for(wanted)
 
     def _suiting(self, shapes: Shapes) -> ShapeFamily:
         """The plans whose code is right for these shapes; compiles where there is none."""
         with self._lock:
+            self._check_open()
             found = next((family for family in self._families if family.suits(shapes)), None)
             if found is None:
                 if self._families:
                     why = " and ".join(self._families[-1].unmet(shapes))
                     LOG.info("shapes %s: compiled anew, for it doesn't hold that %s", list(map(list, shapes)), why)
                 found = self._compiled(dict(zip(self._names, shapes, strict=True)))
-            if self._first is None:
-                self._first = found.plan_for(shapes)
+            if self._plan is None:
+                self._plan = found.plan_for(shapes)
             return found
 
     @override
-    def _run(self, inputs: Sequence[Any]) -> Sequence[Array | Tensor]:
+    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
+        self._check_open()
         if len(inputs) != len(self._names):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(self._names)}")
         shapes = tuple(tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for each in inputs)
@@ -122,6 +146,6 @@ class DynamicEngine(Engine):
         except IndexError:
             context = plan.create_execution_context()
         try:
-            return context.run_ordered(inputs)
+            return plan, context.run_ordered(inputs)
         finally:
-            idle.append(context)
+            self._put_back(context, idle)

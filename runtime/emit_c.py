@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import xxhash
+from typing_extensions import Unpack
 
 from ..dialects.errors import ConfigError, UnsupportedError
 from ..dialects.graph.sizes import symbols_of_module
@@ -19,16 +21,17 @@ from ..lowering.pipelines import collection_paused
 from .build import Lowered, import_model, lower
 from .c_example import example
 from .c_interface import CInterface, Parameter, check_name, model_name, parameters
+from .config import EngineConfig
 from .cpu import part_of
 from .limits import memory_for
 from .linking import check_c_calls, undefined_symbols
 from .one_object import one_object
+from .options import CompileOptions
 from .signature import WEIGHT_ALIGNMENT
 from .targets import machine_of
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
-    from .config import EngineConfig
 
 _EMBEDDED = """\
 /* The weights of {name} as a part of the program: assemble it where {name}.weights lies, or with -I of that folder. */
@@ -54,37 +57,40 @@ _{name}_weights:
 class CFiles:
     """What was made: its interface, the sizes of its files in bytes, and the C functions that it calls."""
 
-    interface: CInterface
+    interface: CInterface = field(repr=False)
     sizes: Mapping[str, int]
     calls: frozenset[str]
 
 
 def emit_c(
     model: ModelSource,
-    config: EngineConfig,
-    folder: str | Path,
+    folder: str | os.PathLike[str],
+    threads: int | None = None,
     *,
     name: str = "",
     cpu: str = "",
     embed: bool = False,
     replace: bool = False,
+    **options: Unpack[CompileOptions],
 ) -> CFiles:
     """Compiles a model and writes NAME.o, NAME.h, NAME.weights and NAME_example.c into a folder.
 
-    `name` is that of the model's file unless it is given. `cpu` is the CPU that code is made for, as in `cpu_target`.
-    With `embed` there is NAME_weights.S, too, which puts the weights into the program. A new folder appears with all of
-    its files in it; files that are there are an error unless `replace`.
+    `options` are EngineConfig's. `name` is that of the model's file unless it is given. `cpu` is the CPU that code is
+    made for, as `mini-infer build --cpu` takes it; this machine's unless given. With `embed` there is NAME_weights.S,
+    too, which puts the weights into the program. A new folder appears with all of its files in it; files that are there
+    are an error unless `replace`.
 
     Raises ConfigError for options and names that C code can't have, UnsupportedError for shapes that are only known
     in a run, MiniInferError where the files can't be written, and what `compile` raises.
     """
+    config = EngineConfig.of(threads=threads, **options)
     if config.is_dynamic:
         raise UnsupportedError("C code is for one shape: give sizes instead of ranges")
     if config.device != "cpu":
         raise ConfigError(f"C code is for CPUs; the device is '{config.device}'")
     if config.threads is not None and config.threads > config.thread_count:
         raise ConfigError(f"threads is {config.threads}; code is made for at most {config.thread_count} here")
-    source = Path(model).name if isinstance(model, str | Path) else "a model"
+    source = Path(model).name if isinstance(model, str | os.PathLike) else "a model"
     name = check_name(name) if name else model_name(Path(source).stem)
     with collection_paused(), memory_for("compiling the model"):
         module, ctx = import_model(model, config)

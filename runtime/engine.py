@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from typing_extensions import override
 
@@ -13,7 +13,7 @@ from .config import EngineConfig
 from .context import ExecutionContext
 from .device import Array
 from .plan import InferencePlan
-from .specs import Stationary, ordered, ordered_shapes
+from .specs import Stationary, SymbolicSpec, TensorSpec, ordered, ordered_shapes
 from .storage import Tensor, is_remote
 from .summary import html_table, one_line
 
@@ -29,10 +29,13 @@ class Engine(Stationary):
     Tensors of the plan's GPU, or another library's arrays there, give tensors that lie there; all else gives arrays.
     A mapping of names to arrays gives a mapping of names to arrays. Arrays in the order of the model's inputs, or as
     keyword arguments, give an array, or a tuple of arrays when the model has several outputs.
+
+    `close`, or the end of a `with` block, gives memory back. Without it that is done once nobody holds the engine.
     """
 
     def __init__(self, plan: InferencePlan, config: EngineConfig, statistics: PassStatistics) -> None:
-        self._plan = plan
+        self._plan: InferencePlan | None = plan
+        self._is_closed = False  # then there is no plan
         self.config = config
         self.statistics = statistics
         self._idle: deque[ExecutionContext] = deque()
@@ -40,7 +43,45 @@ class Engine(Stationary):
     @property
     def plan(self) -> InferencePlan:
         """Everything that is decided before the first inference; shared by all contexts."""
-        return self._plan
+        plan = self._plan
+        if plan is None:
+            self._check_open()
+            raise InvalidInputError("there is no plan before the first call, whose shapes it is for: see plan_for")
+        return plan
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...] | tuple[SymbolicSpec, ...]:
+        """Names, shapes and types of the inputs, in the model's order.
+
+        Of an engine for many shapes these are SymbolicSpecs; without a profile there are none before the first call.
+        """
+        return self.plan.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...] | tuple[SymbolicSpec, ...]:
+        """Names, shapes and types of the outputs, in the model's order; as `inputs`."""
+        return self.plan.outputs
+
+    def close(self) -> None:
+        """Gives up code, weights and arenas; any further use but `close` raises InvalidInputError.
+
+        Calls that other threads are in end as usual. What others hold stays whole: a plan, with its code and weights,
+        contexts made from it, and arrays that calls have returned.
+        """
+        self._is_closed = True
+        self._plan = None
+        self._release(self._idle)
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise InvalidInputError("the engine is closed")
+
+    def __enter__(self) -> Self:
+        self._check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:
         """The plan for shapes of the inputs, by name; raises InvalidInputError for those that there is none for."""
@@ -61,12 +102,12 @@ class Engine(Stationary):
         and for a branch that can't be run.
         """
         if len(arrays) == 1 and not named and isinstance(arrays[0], Mapping):
-            outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))
-            return dict(zip(self.plan.output_names, outputs, strict=True))
+            plan, outputs = self._run(ordered(self.input_names, cast("Mapping[str, Any]", arrays[0])))
+            return dict(zip(plan.output_names, outputs, strict=True))
         names = self.input_names
         if named or len(arrays) != len(names):
             arrays = tuple(self._collected(arrays, named))
-        outputs = self._run(arrays)
+        _, outputs = self._run(arrays)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _collected(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -79,24 +120,42 @@ class Engine(Stationary):
             raise InvalidInputError(f"input '{twice[0]}' is given twice")
         return ordered(names, {**placed, **named})
 
-    def _run(self, inputs: Sequence[Any]) -> Sequence[Array | Tensor]:
+    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
+        plan = self.plan  # stays, whoever closes the engine meanwhile
         try:
             context = self._idle.pop()
         except IndexError:
-            context = self.plan.create_execution_context()
+            context = plan.create_execution_context()
         try:
-            if self.plan.launches and any(map(is_remote, inputs)):
-                return context.run_ordered_tensors(inputs)
-            return context.run_ordered(inputs)
+            if plan.launches and any(map(is_remote, inputs)):
+                return plan, context.run_ordered_tensors(inputs)
+            return plan, context.run_ordered(inputs)
         finally:
-            self._idle.append(context)
+            self._put_back(context, self._idle)
+
+    def _put_back(self, context: ExecutionContext, idle: deque[ExecutionContext]) -> None:
+        """Keeps a context for the next call, if there can be one."""
+        idle.append(context)
+        if self._is_closed:  # meanwhile, perhaps before it was there to be released
+            self._release(idle)
+
+    @staticmethod
+    def _release(idle: deque[ExecutionContext]) -> None:
+        """Closes contexts that no call uses, of which other threads may take some, too."""
+        while idle:
+            try:
+                idle.pop().close()
+            except IndexError:
+                return
 
     @override
     def __repr__(self) -> str:
+        if self._is_closed:
+            return f"{type(self).__name__}(closed)"
         return one_line(self.plan, type(self).__name__)
 
-    def _repr_html_(self) -> str:
-        return html_table(self.plan)
+    def _repr_html_(self) -> str | None:
+        return None if self._plan is None else html_table(self._plan)  # then notebooks show what repr tells
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from .context import checked
 from .device import Array
 from .engine import Engine
 from .host_memory import aligned_bytes
+from .plan import InferencePlan
 from .rooms import beginning
 from .watch import WatchedPlan, WatchingContext
 
@@ -41,8 +42,9 @@ class CheckedEngine(Engine):
         self.without_reuse = without_reuse
 
     @override
-    def _run(self, inputs: Sequence[Any]) -> list[Array]:
-        given = [checked(spec, value) for spec, value in zip(self.plan.inputs, inputs, strict=True)]
+    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, list[Array]]:
+        checked_plan = self.plan
+        given = [checked(spec, value) for spec, value in zip(checked_plan.inputs, inputs, strict=True)]
         expected: list[Array] | None = None
         for plan, what in ((self.without_reuse, "without reuse of memory"), (self.planned, "as planned")):
             for pattern in PATTERNS:
@@ -54,12 +56,12 @@ class CheckedEngine(Engine):
                         raise
                     raise PlanError(f"memory check: {error}, {where}") from None
                 expected = expected or found
-                for spec, one, other in zip(self.plan.outputs, expected, found, strict=True):
+                for spec, one, other in zip(checked_plan.outputs, expected, found, strict=True):
                     if one.tobytes() != other.tobytes():
                         difference = _first_difference(one, other)
                         raise PlanError(f"memory check: output '{spec.name}' is another {where}: {difference}")
         assert expected is not None
-        return expected
+        return checked_plan, expected
 
 
 def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) -> list[Array]:

@@ -6,7 +6,9 @@ Imports the compiler only where something has to be compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from typing_extensions import Unpack
 
 from ..dialects.errors import InvalidModelError
 from .config import EngineConfig
@@ -16,6 +18,7 @@ from .kept.cache import KeptModels
 from .kept.places import Cache, CacheFolder, cache_folder
 from .kept.plans import KeptPlan
 from .limits import check_fits
+from .options import CompileOptions
 from .steps import LOG, Progress, Steps
 from .tuning_store import check_seconds
 
@@ -32,7 +35,7 @@ def compile(
     cache: Cache = None,
     progress: Callable[[Progress], None] | None = None,
     tune: float | None = None,
-    **options: Any,
+    **options: Unpack[CompileOptions],
 ) -> Engine:
     """Compiles an ONNX model (a path, its bytes, an open file or a ModelProto); `options` are EngineConfig's.
 
@@ -128,7 +131,7 @@ def _dynamic(
     return DynamicEngine.started(config, names, build)
 
 
-def plan_memory(model: ModelSource, threads: int | None = None, **options: Any) -> MemoryPlan:
+def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpack[CompileOptions]) -> MemoryPlan:
     """The memory plan that `compile` would make of the same arguments, without building any code.
 
     `plan.arena_bytes` is what each context will need. Raises as `compile` does.

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, cast
 
+from typing_extensions import override
+
 from ..dialects.errors import ConfigError
+from .summary import chosen_fields
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OptimizationProfile:
     """The shapes that inputs may have: from `min` to `max`, with code that is made for `opt`.
 
@@ -28,6 +31,10 @@ class OptimizationProfile:
     shapes: Mapping[str, tuple[Sequence[int], Sequence[int], Sequence[int]]] = field(
         default_factory=dict[str, "tuple[Sequence[int], Sequence[int], Sequence[int]]"]
     )
+
+    @override
+    def __repr__(self) -> str:
+        return chosen_fields(self)
 
     def __post_init__(self) -> None:
         for name, span in _mapping("dims", self.dims).items():

@@ -25,7 +25,7 @@ from ..dialects.symbolic.sizes import Size, is_fixed, symbols_of, value_at
 from ..passes.planning import Problem
 from .forks import ForkSafeLock
 from .places import Placed, Places
-from .specs import TensorSpec
+from .specs import SymbolicSpec, TensorSpec
 
 if TYPE_CHECKING:
     from ..passes.memory.report.memory_plan import MemoryPlan
@@ -67,6 +67,16 @@ class ShapeFamily:
     def arena_bytes(self) -> int:
         """Bytes that a context needs for all shapes; 0 where there is no end to them."""
         return self._places.bytes_of_all
+
+    @property
+    def inputs(self) -> tuple[SymbolicSpec, ...]:
+        """The inputs at all shapes."""
+        return tuple(map(_symbolic, self.base.inputs))
+
+    @property
+    def outputs(self) -> tuple[SymbolicSpec, ...]:
+        """The outputs at all shapes that the code is for."""
+        return tuple(map(_symbolic, self.base.outputs))
 
     @cached_property
     def _given(self) -> Callable[..., Shapes]:
@@ -222,11 +232,31 @@ def _sites(specs: tuple[TensorSpec, ...]) -> list[tuple[int, int, InputSymbol]]:
     found: dict[InputSymbol, tuple[int, int]] = {}
     for index, spec in enumerate(specs):
         for axis, size in enumerate(spec.shape):
-            if isinstance(size, Size) and len(size.terms) == 1:
-                ((monomial, _),) = size.terms
-                if len(monomial) == 1 and isinstance(monomial[0], InputSymbol):
-                    found.setdefault(monomial[0], (index, axis))
+            if (symbol := _dimension(size)) is not None:
+                found.setdefault(symbol, (index, axis))
     return [(index, axis, symbol) for symbol, (index, axis) in found.items()]
+
+
+def _dimension(size: int) -> InputSymbol | None:
+    """The dimension of an input that a size is a multiple of, and of nothing else."""
+    if isinstance(size, Size) and len(size.terms) == 1:
+        ((monomial, _),) = size.terms
+        if len(monomial) == 1 and isinstance(monomial[0], InputSymbol):
+            return monomial[0]
+    return None
+
+
+def _symbolic(spec: TensorSpec) -> SymbolicSpec:
+    return SymbolicSpec(spec.name, tuple(map(_size_text, spec.shape)), spec.dtype, spec.bounded)
+
+
+def _size_text(size: int) -> int | str:
+    """A size that is a number, or how it hangs on dimensions."""
+    if not isinstance(size, Size):
+        return size
+    symbol = _dimension(size)
+    alone = symbol is not None and size.terms == frozenset({((symbol,), symbol.unit)})
+    return symbol.dimension if symbol is not None and alone else str(size)
 
 
 def _of_shapes(specs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[TensorSpec, ...]:

@@ -33,8 +33,29 @@ class TensorSpec:
 
     @override
     def __str__(self) -> str:
-        sizes = (f"<={size}" if axis in self.bounded else str(size) for axis, size in enumerate(self.shape))
-        return f"{self.name}: {self.dtype}[{', '.join(sizes)}]"
+        return _spec_text(self)
+
+
+@dataclass(frozen=True)
+class SymbolicSpec:
+    """An input or output of an engine for many shapes: as TensorSpec, but sizes that differ are texts.
+
+    Such a text is a dimension's name, or how a size hangs on such names: ("batch", 2, "tokens + 1").
+    """
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: np.dtype[Any]
+    bounded: tuple[int, ...] = ()
+
+    @override
+    def __str__(self) -> str:
+        return _spec_text(self)
+
+
+def _spec_text(spec: TensorSpec | SymbolicSpec) -> str:
+    sizes = (f"<={size}" if axis in spec.bounded else str(size) for axis, size in enumerate(spec.shape))
+    return f"{spec.name}: {spec.dtype}[{', '.join(sizes)}]"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from ..dialects.errors import ConfigError, InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, Memory, Placed, device_named
@@ -22,7 +23,7 @@ from .limits import memory_for
 _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # kinds of device: plain and pinned memory; a GPU's own and managed
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Storage:
     """Bytes on a device; the storage keeps its `memory` alive.
 
@@ -55,6 +56,11 @@ class Storage:
         Raises InvalidInputError for other memory.
         """
         return cls(device_named(device).borrow(memory), device, owned=False)
+
+    @override
+    def __repr__(self) -> str:
+        whose = "owned" if self.owned else "borrowed"
+        return f"{type(self).__name__}({self.capacity} bytes on {self.device}, {whose})"
 
     def set_external(self, memory: object) -> None:
         """Lie over the caller's memory from now on, as `borrow` does; what was owned is freed once nobody sees it."""
@@ -123,7 +129,7 @@ class Storage:
         return self.device == other.device and start < other.address + other.capacity and other.address < end
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Tensor:
     """A typed, shaped view of a Storage; strides and offset are in bytes, row-major and 0 unless given.
 
@@ -193,6 +199,12 @@ class Tensor:
         device = f"cuda:{number}" if number else "cuda"
         bytes_there, place = device_named(device).place(memory)
         return cls(Storage(bytes_there, device, owned=False), place.shape, place.dtype, place.offset, place.strides)
+
+    @override
+    def __repr__(self) -> str:
+        gaps = "" if self.is_contiguous else f", strides {list(self.strides)}"
+        place = f"byte {self.offset} of {self.storage.capacity} on {self.device}"
+        return f"{type(self).__name__}({self.dtype}{list(self.shape)} at {place}{gaps})"
 
     @property
     def nbytes(self) -> int:

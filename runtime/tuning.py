@@ -14,7 +14,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -95,7 +95,7 @@ class TunedKernel:
     calls: int
     share: float
     """Of the model's time, by estimates."""
-    decision: Decision
+    decision: Decision = field(repr=False)
     measured_now: bool
 
 
@@ -103,7 +103,7 @@ class TunedKernel:
 class TuningReport:
     """Kernels by what they take of the model; whether weights were cold; and how many there was no time for."""
 
-    kernels: tuple[TunedKernel, ...]
+    kernels: tuple[TunedKernel, ...] = field(repr=False)
     cold: bool
     left: int
 

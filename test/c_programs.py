@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+import mini_infer as mi
 from mini_infer.dialects.cuts import cut_shape
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime import emit_c as module
 from mini_infer.runtime.c_interface import CInterface
-from mini_infer.runtime.config import EngineConfig
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
 
@@ -83,9 +82,9 @@ def c_program(
 ) -> CProgram:
     """The program of a model, or of a module's file, called "m"; it makes no compiler warn."""
     tools.need()
-    config = EngineConfig.of(**{"threads": 1, "compile_threads": 1, **options})
+    chosen: dict[str, Any] = {"threads": 1, "compile_threads": 1, **options}
     source = model if isinstance(model, Path) else model.SerializeToString()
-    made = module.emit_c(source, config, folder, name="m", cpu=cpu, embed=embed)
+    made = mi.emit_c(source, folder, name="m", cpu=cpu, embed=embed, **chosen)
     sources = ["m_example.c", *["m_weights.S"] * embed, "m.o"]
     command = [tools.compiler, *STRICT, *flags, *sources, "-lm", "-o", "m_example"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

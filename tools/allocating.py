@@ -25,9 +25,11 @@ def allocate(
 ) -> Plan:
     """Gives every buffer of a problem its offset; buffers that are live together share no byte.
 
-    problem: a CSV file in MiniMalloc's format, or buffers. strategy: one of `mini_infer.STRATEGIES`. capacity: bytes;
-    the first plan that fits is good enough then, and without it the lowest plan is looked for. alignment: bytes of
-    which every offset is a multiple. time_limit: seconds after which a search gives up.
+    problem: a CSV file in MiniMalloc's format, or buffers.
+    strategy: one of `mini_infer.STRATEGIES`.
+    capacity: bytes; the first plan that fits is good enough then, and without it the lowest plan is looked for.
+    alignment: bytes of which every offset is a multiple.
+    time_limit: seconds after which a search gives up.
 
     The plan says `offsets` by id, `height`, `lower_bound` and whether it is `optimal`. It is checked before it is
     returned. Raises PlanError when none is found that fits, naming the buffers that are too large together where that

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..runtime.config import EngineConfig
 from ..runtime.emit_c import emit_c
 from .progress import working
 from .reports.tables import size_text
@@ -31,7 +30,7 @@ def show_c(
     """Compiles a model to C files and prints what was made."""
     start = time.perf_counter()
     with working(console, "compiling"):
-        made = emit_c(model, EngineConfig.of(**options), folder, name=name, cpu=cpu, embed=embed, replace=force)
+        made = emit_c(model, folder, name=name, cpu=cpu, embed=embed, replace=force, **options)
     taken = time.perf_counter() - start
     interface = made.interface
     console.print(Text.assemble((Path(model).name, "bold"), f" compiled for {interface.cpu} in {taken:.2f} s"))

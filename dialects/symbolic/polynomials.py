@@ -50,6 +50,11 @@ class InputSymbol(Symbol):
         return cls(called, -(-max(low, 1) // unit), high // unit, unit, (low, high))
 
     @property
+    def dimension(self) -> str:
+        """The dimension's own name."""
+        return self.name.removesuffix(f" / {self.unit}")
+
+    @property
     def may_be_empty(self) -> bool:
         """Whether the bounds leave out that the dimension may be 0."""
         return self.span[0] == 0

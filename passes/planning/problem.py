@@ -79,7 +79,7 @@ class Buffer:
 class Problem:
     """Buffers to be placed in one arena."""
 
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[Buffer, ...] = field(repr=False)
     capacity: int | None = None  # bytes: the arena may not be higher
     alignment: int = 256  # bytes, a power of two, of every offset; sizes count as rounded up to it
 
@@ -114,7 +114,7 @@ class Bound:
 
     height: int  # bytes
     step: int
-    live: tuple[Id, ...]
+    live: tuple[Id, ...] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -124,14 +124,14 @@ class Pool:
     id: int
     offset: int  # bytes
     size: int  # bytes: that of its largest member
-    members: tuple[Id, ...]  # in the order of their placement
+    members: tuple[Id, ...] = field(repr=False)  # in the order of their placement
 
 
 @dataclass(frozen=True)
 class Plan:
     """Offsets for a problem's buffers and how good they are."""
 
-    offsets: Mapping[Id, int]  # bytes
+    offsets: Mapping[Id, int] = field(repr=False)  # bytes
     height: int  # bytes: what the arena must hold
     bound: Bound
     optimal: bool  # proven: no plan of this problem is lower
@@ -140,7 +140,7 @@ class Plan:
     steps: int  # placements tried, in search and planners together; equal from run to run
     proven_bound: int  # bytes: `bound.height`, or more where a search proved that nothing lower exists
     exhausted: str = ""  # what ended the search before an answer: "budget", "time limit", or nothing
-    pools: tuple[Pool, ...] = field(default=())
+    pools: tuple[Pool, ...] = field(default=(), repr=False)
 
     @property
     def lower_bound(self) -> int:

@@ -29,6 +29,7 @@ Strategy = Literal[
     "auto",
 ]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
+"""Names of the ways to place buffers: for `allocate`, and for EngineConfig's `planner`."""
 
 BEAM_WIDTH = 8
 BUDGETS = {"auto": 2_000_000, "exact": 50_000_000}  # steps; hard searches take 20,000 to 100,000 in a second

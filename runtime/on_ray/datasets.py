@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any
 
+from typing_extensions import Unpack
+
 from ...dialects.errors import InvalidInputError
 from ..device import Array
+from ..options import CompileOptions
 from .nodes import Model, ray_module
 
 
@@ -45,7 +48,7 @@ def infer(
     waiting: int = 2,
     pin: bool = True,
     cache: str | bool | None = None,
-    **options: Any,
+    **options: Unpack[CompileOptions],
 ) -> Any:
     """The outputs of a model for each row of a ray.data.Dataset, as another Dataset, in no certain order.
 

@@ -13,9 +13,11 @@ from os import PathLike, fspath
 from typing import Any, cast
 
 import numpy as np
+from typing_extensions import Unpack
 
 from ...dialects.errors import InvalidInputError
 from ..device import Array
+from ..options import CompileOptions
 from ..specs import check_placed, ordered
 from .nodes import Model, ray_module
 
@@ -88,7 +90,7 @@ def deployment(
     ongoing: int = 256,
     pin: bool = True,
     cache: str | bool | None = None,
-    **options: Any,
+    **options: Unpack[CompileOptions],
 ) -> Any:
     """A model as an application for `ray.serve.run`, whose handle has `infer.remote({"x": array})`.
 

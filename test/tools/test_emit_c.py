@@ -23,8 +23,6 @@ import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.whole_file import write_folder
 from mini_infer.runtime.c_interface import c_names, model_name
-from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.emit_c import emit_c
 
 ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1}
 TYPES = ("float16", "bfloat16", "double", "int8", "uint8", "int16", "int32", "uint64", "bool")
@@ -93,7 +91,7 @@ def test_an_object_shows_two_functions_and_keeps_nothing(tmp_path: Path) -> None
     HERE.need()
     if shutil.which("nm") is None or shutil.which("size") is None:
         pytest.skip("nm and size are not installed")
-    emit_c(SMALL_MODELS["transformer"]().SerializeToString(), EngineConfig(**ONE), tmp_path, name="m")
+    mi.emit_c(SMALL_MODELS["transformer"]().SerializeToString(), tmp_path, name="m", **ONE)
     shown = _told("nm", "-g", tmp_path / "m.o").split("\n")
     assert [line.split()[-1] for line in shown if " T " in line] == ["m_check_weights", "m_run"]
     assert _told("size", tmp_path / "m.o").split("\n")[1].split()[1:3] == ["0", "0"]  # data and bss
@@ -108,7 +106,7 @@ class Library:
 
     def __init__(self, folder: Path, model: ModelProto | None = None) -> None:
         HERE.need()
-        made = emit_c((model or MODELS["lookup"]()).SerializeToString(), EngineConfig(**ONE), folder, name="m")
+        made = mi.emit_c((model or MODELS["lookup"]()).SerializeToString(), folder, name="m", **ONE)
         subprocess.run(["cc", "-shared", "m.o", "-lm", "-o", "libm_model.so"], cwd=folder, check=True)
         self.functions = ctypes.CDLL(str(folder / "libm_model.so"))
         self.interface = made.interface
@@ -281,9 +279,9 @@ def test_what_c_code_can_not_be_is_refused(arguments: tuple[str, ...], told: str
 def test_ranges_of_shapes_are_refused(tmp_path: Path) -> None:
     model = SMALL_MODELS["mlp"]().SerializeToString()
     with pytest.raises(mi.UnsupportedError, match="C code is for one shape: give sizes instead of ranges"):
-        emit_c(model, EngineConfig(enable_dynamic_shapes=True), tmp_path / "out")
+        mi.emit_c(model, tmp_path / "out", enable_dynamic_shapes=True)
     with pytest.raises(mi.ConfigError, match="C code is for CPUs; the device is 'cuda-emulated'"):
-        emit_c(model, EngineConfig(device="cuda-emulated"), tmp_path / "out")
+        mi.emit_c(model, tmp_path / "out", device="cuda-emulated")
 
 
 def test_names_are_those_that_c_can_have() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from models.light import seeded_light_model
 from models.small import SMALL_MODELS
+from typing_extensions import Unpack
 
 import mini_infer as mi
 from mini_infer.passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
@@ -64,7 +65,7 @@ def small_plan() -> MemoryPlan:
 
 
 @cache
-def plan_of(name: str, **options: object) -> MemoryPlan:
+def plan_of(name: str, **options: Unpack[mi.CompileOptions]) -> MemoryPlan:
     model = seeded_light_model(name) if name not in SMALL_MODELS else SMALL_MODELS[name]()
     return mi.plan_memory(model, threads=1, **options)
 

@@ -187,7 +187,7 @@ def test_unknown_planner_is_named() -> None:
 
 
 def test_options_may_be_numpy_integers() -> None:
-    config = EngineConfig.of(threads=np.int64(1), dims={"n": np.int32(3)})
+    config = EngineConfig.of(threads=cast("int", np.int64(1)), dims={"n": cast("int", np.int32(3))})
     assert config.thread_count == 1 and type(config.thread_count) is int
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_values_that_do_not_fit(values: Mapping[str, Any], options: Mapping[str,
 
 def test_what_is_no_mapping_and_what_is_no_onnx_model(tmp_path: Any) -> None:
     with pytest.raises(mi.ConfigError, match=r"specialize is .* a mapping from names of inputs to values"):
-        mi.compile(sums(), specialize=[AXES])
+        mi.compile(sums(), specialize=cast("Any", [AXES]))
     with pytest.raises(mi.ConfigError, match="specialize is for ONNX models; the inputs of a module are fixed"):
         mi.compile(tmp_path / "some.mlir", specialize={"axes": AXES})
 

@@ -5,7 +5,7 @@ Steps are calls of main, in order; lifetimes are half-open; sizes and offsets ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal
 
@@ -24,7 +24,9 @@ class TensorRecord:
     role: Role
     offset: int | None  # in the arena; None where persistent
     pool: int | None = None
-    overlapping: tuple[str, ...] = ()  # tensors of the same buffer with bytes in common, this one included
+    overlapping: tuple[str, ...] = field(
+        default=(), repr=False
+    )  # tensors of the same buffer with bytes in common, this one included
     inplace: bool = False  # written over an operand of the call that makes it
     node: str = ""  # the ONNX node
     kernel: str = ""
@@ -55,7 +57,9 @@ class BufferRecord:
     offset: int
     birth: int
     death: int
-    gaps: tuple[tuple[int, int], ...] = ()  # steps [from, to) at which its bytes are free for others
+    gaps: tuple[tuple[int, int], ...] = field(
+        default=(), repr=False
+    )  # steps [from, to) at which its bytes are free for others
     scratch: bool = False
     pool: int | None = None
 
@@ -75,7 +79,7 @@ class MemoryPlan:
 
     arena_bytes: int
     lower_bound_bytes: int
-    tensors: tuple[TensorRecord, ...]
+    tensors: tuple[TensorRecord, ...] = field(repr=False)
     strategy: str
     optimal: bool
     binding_step: int
@@ -90,11 +94,11 @@ class MemoryPlan:
     """No plan of these buffers is lower: the lower bound, or more where a search proved it."""
     exhausted: str = ""
     """What ended the planner's search before an answer: "budget", "time limit", or nothing."""
-    pools: tuple[tuple[int, int], ...] = ()
+    pools: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     """(offset, bytes) of each pool, for the pool strategies."""
-    steps: tuple[str, ...] = ()
+    steps: tuple[str, ...] = field(default=(), repr=False)
     """The kernel called at each step."""
-    buffers: tuple[BufferRecord, ...] = ()
+    buffers: tuple[BufferRecord, ...] = field(default=(), repr=False)
     """What the arena holds, by number."""
 
     @property

@@ -1,0 +1,86 @@
+"""What users may print fits a few lines, however large the model is."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from models.build import ModelBuilder
+
+import mini_infer as mi
+
+LAYERS = 120
+MOST = 480  # characters: four lines
+
+
+@cache
+def engine() -> mi.Engine:
+    """Of a model with more layers than one wants to read about, in different buffers."""
+    b = ModelBuilder("deep")
+    x = b.input("x", [2, 8])
+    for _ in range(LAYERS):
+        x = b.node("Softmax", x)
+    return mi.compile(b.model([x]), threads=1, tuned=False)
+
+
+def planned() -> mi.Plan:
+    """Buffers by the hundred, of which many are live at once."""
+    buffers = [mi.Buffer(f"buffer {number}", 64, number, number + 50) for number in range(LAYERS)]
+    return mi.allocate(buffers, strategy="pools")
+
+
+NAMES = {f"a name of an input {number}": number for number in range(LAYERS)}
+SHOWN = {
+    "engine": engine,
+    "plan": lambda: engine().plan,
+    "memory plan": lambda: engine().plan.memory,
+    "tensor record": lambda: engine().plan.memory.tensors[-1],
+    "buffer record": lambda: engine().plan.memory.buffers[-1],
+    "context": lambda: engine().plan.create_execution_context(),
+    "pass statistics": lambda: engine().statistics,
+    "configuration": lambda: mi.EngineConfig(dims=NAMES, specialize={"x": np.zeros((100, 100, 100))}),
+    "configuration with a profile": lambda: mi.EngineConfig(profile=profile()),
+    "profile": lambda: profile(),
+    "storage": lambda: mi.Storage.allocate(1 << 20),
+    "tensor": lambda: mi.Tensor.empty((64, 64, 64), np.float32),
+    "allocation": planned,
+    "pool": lambda: planned().pools[0],
+    "bound": lambda: planned().bound,
+}
+
+
+def profile() -> mi.OptimizationProfile:
+    return mi.OptimizationProfile(dims=dict.fromkeys(NAMES, (0, 1, 200)))
+
+
+@pytest.mark.parametrize("kind", SHOWN)
+def test_repr_fits_a_screen(kind: str) -> None:
+    shown = SHOWN[kind]()
+    assert repr(shown).startswith(f"{type(shown).__name__}("), "it says what it is"
+    for text in (repr(shown), str(shown)):
+        assert len(text) <= MOST
+        assert text.count("\n") < 4
+
+
+def test_every_public_class_is_tried() -> None:
+    """Those of which there can be objects at all, and that are no plain records of a few numbers."""
+    tried = {type(show()).__name__ for show in SHOWN.values()}
+    classes = {name for name in mi.__all__ if isinstance(getattr(mi, name), type) and not name.endswith("Error")}
+    assert classes - tried == {"Buffer", "CFiles", "CompileOptions", "KernelTime", "MiniInferBackend", "Progress"} | {
+        "SymbolicSpec",
+        "TensorSpec",
+    }
+
+
+def test_reprs_say_what_matters() -> None:
+    memory = engine().plan.memory
+    assert f"arena_bytes={memory.arena_bytes}" in repr(memory)
+    assert repr(mi.EngineConfig(threads=2, dims={"batch": 1})) == "EngineConfig(threads=2, dims={'batch': 1})"
+    assert repr(mi.EngineConfig()) == "EngineConfig()"
+    whole = mi.Tensor.empty((2, 3), np.int8)
+    assert repr(whole) == "Tensor(int8[2, 3] at byte 0 of 6 on cpu)"
+    assert repr(mi.Tensor(whole.storage, (2, 2), np.int8, 1, (3, 1))) == (
+        "Tensor(int8[2, 2] at byte 1 of 6 on cpu, strides [3, 1])"
+    )
+    assert repr(whole.storage) == "Storage(6 bytes on cpu, owned)"
