@@ -436,9 +436,14 @@ def compare(
     gpu: Gpu = None,
     emulator: Emulator = None,
     winograd: Winograd = "auto",
-    tolerance: Annotated[float, typer.Option(help="Largest accepted max|e| / max|reference|.")] = 1e-4,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Largest accepted max|e| / max|reference|.", show_default="what rounding in its types allows"
+        ),
+    ] = None,
 ) -> None:
-    """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
+    """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if outputs do."""
     from . import comparing
 
     _check_at(range, at)
