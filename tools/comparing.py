@@ -10,50 +10,35 @@ of one compile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
-from xdsl.dialects.func import ReturnOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ..dialects.errors import ConfigError
 from ..dialects.graph.base import describe, node_name
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.graph.caches import CACHE
-from ..dialects.graph.host_code import attributes_of_arguments, handed_on, is_shaped, kernels_of, main_of
+from ..dialects.graph.host_code import handed_on, kernels_of, main_of
 from ..dialects.graph.interpret import interpret, output_names
-from ..dialects.graph.settling import settled
-from ..dialects.graph.structure import CallOp, ConstantOp, WeightOp
+from ..dialects.graph.structure import CallOp
 from ..dialects.graph.values import Array
-from ..dialects.symbolic.sizes import value_at
 from ..lowering.levels import level_of
 from ..runtime.build import build_plan, import_model, schedule_kernels
 from ..runtime.compiling import build_dynamic
 from ..runtime.config import EngineConfig
 from ..runtime.signature import input_specs
-from ..runtime.specs import ordered_shapes
 from .arrays import load_inputs
 from .at_shapes import Shape, Sizes, shapes_at
+from .exposing import ExposedCode, ExposedRanges, Prepare, expose_values
 from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_result, relative_error
-
-Prepare = Callable[[ModuleOp, MiniContext], None]
-
-
-@dataclass(frozen=True)
-class _Code:
-    """Code that gives back every value of main, and the module that it was made of, with numbers for sizes."""
-
-    module: ModuleOp
-    outputs: Mapping[str, str]  # the names of the model's outputs among those values
-    run: Callable[[], Mapping[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -65,35 +50,10 @@ class _Subject:
     ctx: MiniContext
     inputs: Mapping[str, Array]
     compiled: Callable[[], Mapping[str, Array]]
-    nodes: Callable[[], _Code]
+    nodes: Callable[[], ExposedCode]
     """Every ONNX op a kernel of its own."""
-    kernels: Callable[[], _Code]
+    kernels: Callable[[], ExposedCode]
     """The kernels of the optimised code."""
-
-
-class _Exposed:
-    """Compiles for ranges of sizes, with every value of main as an output, and the modules that they were made of."""
-
-    def __init__(self, model: str, config: EngineConfig, prepare: Prepare) -> None:
-        self._made: list[tuple[ModuleOp, MiniContext, ModuleOp, Mapping[str, str]]] = []  # the last compile's is last
-        self._prepare = prepare
-        self._engine = build_dynamic(model, config, prepare=self._expose)
-        self._compiles = {self._engine.plan.family: self._made[-1]}
-
-    def _expose(self, module: ModuleOp, ctx: MiniContext) -> None:
-        before = module.clone()
-        self._prepare(module, ctx)
-        outputs = _expose_values(module)
-        self._made.append((before, ctx, module.clone(), outputs))
-
-    def at(self, shape: Shape, inputs: Mapping[str, Array]) -> tuple[ModuleOp, MiniContext, _Code]:
-        """The graph at a shape, what holds its weights, and the code with the module that it was made of."""
-        sizes = {spec.name: spec.shape for spec in shape.specs}
-        family = self._engine.plan_for(sizes).family
-        assert family is not None
-        before, ctx, exposed, outputs = self._compiles.setdefault(family, self._made[-1])
-        number = partial(value_at, values=family.values_of(ordered_shapes(self._engine.input_names, sizes)))
-        return settled(before, number), ctx, _Code(settled(exposed, number), outputs, partial(self._engine, inputs))
 
 
 def compare(
@@ -114,7 +74,8 @@ def compare(
         subjects: Iterator[_Subject] = iter([_at_one_shape(model, config, files, seed)])
     else:
         subjects = _at_shapes(model, config, shapes_at(model, options, at), files, seed, console)
-    return all([_Comparison(model, config, each, tolerance, console).is_right() for each in subjects])
+    right = [_Comparison(model, config, each, tolerance, console).is_right() for each in subjects]
+    return all(right)
 
 
 def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: int) -> _Subject:
@@ -128,11 +89,11 @@ def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: 
     def run(module: ModuleOp, config: EngineConfig) -> Mapping[str, Array]:
         return build_plan(module.clone(), ctx, config).create_execution_context().run(inputs)
 
-    def exposed(config: EngineConfig, prepare: Prepare) -> _Code:
+    def exposed(config: EngineConfig, prepare: Prepare) -> ExposedCode:
         copy = module.clone()
         prepare(copy, ctx)
-        outputs = _expose_values(copy)
-        return _Code(copy, outputs, lambda: run(copy, config))
+        outputs = expose_values(copy)
+        return ExposedCode(copy, ctx, outputs, lambda: run(copy, config))
 
     nodes, kernels = (partial(exposed, *how) for how in _ways(config))
     return _Subject("", module, ctx, inputs, lambda: run(module, config), nodes, kernels)
@@ -153,18 +114,18 @@ def _at_shapes(
         engine = build_dynamic(model, config)
     plain, optimised = _ways(config)
     with console.status("compiled node by node, unfused"):
-        nodes = _Exposed(model, *plain)
-    kernels = cache(lambda: _Exposed(model, *optimised))
+        nodes = ExposedRanges(model, *plain)
+    kernels = cache(lambda: ExposedRanges(model, *optimised))
     for shape, given in zip(shapes, inputs, strict=True):
-        module, ctx, code = nodes.at(shape, given)
+        module, code = nodes.at(shape, given)
         yield _Subject(
             shape.text,
             module,
-            ctx,
+            code.ctx,
             given,
             partial(engine, given),
             lambda code=code: code,
-            lambda shape=shape, given=given: kernels().at(shape, given)[2],
+            lambda shape=shape, given=given: kernels().at(shape, given)[1],
         )
 
 
@@ -192,7 +153,7 @@ class _Comparison:
         right = all(each.is_right for each in verdicts.values())
         if wrong is not None:
             op, verdict = wrong
-            self._say(f"first node that differs, unfused: {describe(op)}, {self._text(verdict)}")
+            self._say(f"first node that differs, unfused: {describe(op)}, {verdict.text}")
             if right:
                 self._say("the outputs are right all the same")
             return right
@@ -213,18 +174,14 @@ class _Comparison:
     def _say(self, text: str) -> None:
         self.console.print(text, soft_wrap=True)
 
-    @staticmethod
-    def _text(verdict: Verdict) -> str:
-        return f"error {verdict.error:.2e}, allowed {verdict.allowed:.1e}"
-
     def _reference(self, precision: Any = None) -> dict[str, Array]:
+        """In that precision, or in the model's own types."""
         subject = self.subject
         with self.console.status(f"{'float64' if precision else 'own'} reference"):
             return interpret(subject.module, subject.inputs, subject.ctx.blobs, precision=precision)
 
     @cached_property
     def _own(self) -> dict[str, Array]:
-        """The reference in the model's own types."""
         return self._reference()
 
     def _loosened(self, by_types: Looseness) -> Looseness:
@@ -260,7 +217,7 @@ class _Comparison:
             table.add_row(name, f"{verdict.error:.2e}", theirs, f"{verdict.allowed:.1e}")
         self.console.print(table)
 
-    def _first_wrong(self, code: _Code, values: Mapping[str, Array]) -> tuple[Operation, Verdict] | None:
+    def _first_wrong(self, code: ExposedCode, values: Mapping[str, Array]) -> tuple[Operation, Verdict] | None:
         """The first op of main, in order, whose value is wrong for what the code gave to the op."""
         main, subject = main_of(code.module), self.subject
         names = dict(zip(handed_on(main.body.block), output_names(main), strict=True))
@@ -268,28 +225,31 @@ class _Comparison:
         doubtful: dict[SSAValue, Array] = {}
         wrong: list[tuple[Operation, Verdict]] = []
 
-        def looseness(result: SSAValue, op: Operation) -> Looseness:
+        def verdict(op: Operation, result: SSAValue, exact: Array, owns: Sequence[Array] = ()) -> Verdict:
             body = bodies[op.callee.string_value()] if isinstance(op, CallOp) else op
-            return self._loosened(of_result(result, body, self._step))
+            by_types = self._loosened(of_result(result, body, self._step))
+            return judged(values[names[result]], exact, by_types, owns)
+
+        def given(op: Operation, arrays: Sequence[Array]) -> list[Array]:
+            """What the code gave, which the run goes on with."""
+            return [values[names[each]] if each in names else old for each, old in zip(op.results, arrays, strict=True)]
 
         def doubt(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
-            """Notes what is not as in float64; the run goes on with the code's own values."""
             for result, exact in zip(op.results, arrays, strict=True):
-                if result in names and not judged(values[names[result]], exact, looseness(result, op)).is_right:
+                if result in names and not verdict(op, result, exact).is_right:
                     doubtful[result] = exact
-            return [values[names[each]] if each in names else old for each, old in zip(op.results, arrays, strict=True)]
+            return given(op, arrays)
 
         def judge(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
             for result, own in zip(op.results, arrays, strict=True):
-                if result in doubtful and not wrong:
-                    owns = [own] if self.tolerance is None else []
-                    verdict = judged(values[names[result]], doubtful[result], looseness(result, op), owns)
-                    wrong.extend([] if verdict.is_right else [(op, verdict)])
-            return [values[names[each]] if each in names else old for each, old in zip(op.results, arrays, strict=True)]
+                if result in doubtful:
+                    found = verdict(op, result, doubtful[result], [own] if self.tolerance is None else [])
+                    wrong.extend([] if found.is_right else [(op, found)])
+            return given(op, arrays)
 
-        interpret(code.module, subject.inputs, subject.ctx.blobs, precision=np.float64, on_value=doubt)
+        interpret(code.module, subject.inputs, code.ctx.blobs, precision=np.float64, on_value=doubt)
         if doubtful:
-            interpret(code.module, subject.inputs, subject.ctx.blobs, on_value=judge)
+            interpret(code.module, subject.inputs, code.ctx.blobs, on_value=judge)
         return wrong[0] if wrong else None
 
     def _blame(self, exact: Mapping[str, Array]) -> str:
@@ -300,8 +260,8 @@ class _Comparison:
             wrong = self._first_wrong(code, code.run())
             if wrong is not None:
                 op, verdict = wrong
-                return f"{_kernel_text(op, code.module)}, {self._text(verdict)}"
-            values = interpret(code.module, subject.inputs, subject.ctx.blobs, precision=np.float64)
+                return f"{_kernel_text(op, code.module)}, {verdict.text}"
+            values = interpret(code.module, subject.inputs, code.ctx.blobs, precision=np.float64)
         meant = {name: values[value] for name, value in code.outputs.items()}
         verdicts = self._verdicts({**exact, **meant}, exact)
         if all(each.is_right for each in verdicts.values()):
@@ -340,28 +300,3 @@ def _onnxruntime(model: str, inputs: Mapping[str, Array]) -> tuple[dict[str, Arr
         return dict(zip(names, session.run(None, dict(inputs)), strict=True)), ""
     except Exception as error:  # its own types, which share no other base
         return {}, f"refused: {type(error).__name__}"
-
-
-def _expose_values(module: ModuleOp) -> dict[str, str]:
-    """Makes every computed tensor of main an output; gives the new names of the outputs there were, by the old ones.
-
-    There are no caches then: the outputs that lie in them are others.
-    """
-    main = main_of(module)
-    named = [{name: each.data[name] for name in each.data if name != CACHE} for each in attributes_of_arguments(main)]
-    main.arg_attrs = ArrayAttr(map(DictionaryAttr, named))
-    block = main.body.block
-    computed = [op for op in block.ops if not isinstance(op, ConstantOp | ReturnOp | WeightOp)]
-    values = {value: f"value{index}" for index, value in enumerate(_tensors_of(computed))}
-    outputs = zip(output_names(main), handed_on(block), strict=True)
-    known = {name: values[value] for name, value in outputs if value in values}
-    cast("ReturnOp", block.last_op).detach()
-    block.add_op(ReturnOp(*values))
-    main.update_function_type()
-    main.res_attrs = ArrayAttr([DictionaryAttr({"graph.name": StringAttr(name)}) for name in values.values()])
-    return known
-
-
-def _tensors_of(ops: Iterable[Operation]) -> Iterator[SSAValue]:
-    """The results of ops that are tensors: scalars decide about loops and branches."""
-    return (value for op in ops for value in op.results if is_shaped(value))

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, reduce
-from operator import or_
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -37,6 +36,7 @@ SUMS: Mapping[np.dtype[Any], float] = {np.dtype(np.float32): 1e-4, np.dtype(np.f
 STEPS = 2  # between neighbouring numbers, that a number of a narrow type may be off by
 OWN = 4  # times the reference's own error
 MOST = 0.25  # of the largest number: a reference that is off by a lot tells nothing
+MORE_THAN_NONE = float(np.finfo(np.float64).tiny)  # the error of integers that differ, where float64 can't tell
 PRECISION: Mapping[str, float] = {"tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
 """The step above 1 of a GPU's products where they are of narrower numbers than the model's."""
 
@@ -63,6 +63,10 @@ class Verdict:
     def is_right(self) -> bool:
         return self.error <= self.allowed
 
+    @property
+    def text(self) -> str:
+        return f"error {self.error:.2e}, allowed {self.allowed:.1e}"
+
 
 def relative_error(value: Array, reference: Array, among: Array | None = None) -> float:
     """max|value - reference| / max|reference|, of the elements `among` which to look, unless it is all of them.
@@ -72,7 +76,8 @@ def relative_error(value: Array, reference: Array, among: Array | None = None) -
     left, right = value.astype(np.float64), reference.astype(np.float64)
     finite = np.isfinite(right)
     looked_at = np.ones(right.shape, np.bool_) if among is None else among
-    off = np.abs(left - right, where=finite & looked_at, out=np.zeros(right.shape))
+    off = np.zeros(right.shape)
+    np.abs(np.subtract(left, right, out=off, where=finite & looked_at), out=off)
     if not _same(left, right)[looked_at & ~finite].all() or not np.isfinite(off).all():
         return float("inf")
     scale = float(np.max(np.abs(right), where=finite, initial=0.0))
@@ -87,25 +92,32 @@ def _same(value: Array, other: Array) -> Array:
 def judged(value: Array, exact: Array, looseness: Looseness, owns: Iterable[Array] = ()) -> Verdict:
     """Is the value right? `owns` are what the reference gives in the model's own types; looked at only where it counts.
 
-    An element that is as one of them has it is right, whatever float64 says: a float that overflows, an integer beside
-    a tie.
+    What is no number in one of them, as it overflows there, is to be that. An element that is as one of them has it is
+    right, whatever float64 says: an integer beside a tie.
     """
     floats = _is_float(element_type_of(value.dtype))
-    allowed = looseness.float if floats else 0.0
-    if not floats and looseness.quanta:
-        allowed = max(looseness.float, looseness.quanta / float(np.max(np.abs(exact.astype(np.float64)), initial=1.0)))
-    error, by_type = relative_error(value, exact), allowed
+    by_type = looseness.float if floats else _of_integers(exact, looseness)
+    error, allowed = relative_error(value, exact), by_type
     left = ~_same(value, exact)
+    if not floats and not error and left.any():
+        error = MORE_THAN_NONE
     for own in () if error <= allowed else owns:
-        if own.shape == value.shape:
-            left &= ~_same(value, own)
-            error = relative_error(value, exact, left)
-            if floats:
-                both = np.isfinite(own.astype(np.float64)) & np.isfinite(exact.astype(np.float64))
-                allowed = max(allowed, min(MOST, OWN * relative_error(own, exact, both)))
-                if relative_error(value, own) <= by_type:
-                    allowed = max(allowed, error)
+        if own.shape != value.shape:
+            continue
+        left &= ~_same(value, own)
+        if floats:
+            exact = np.where(np.isfinite(own.astype(np.float64)), exact, own)
+            allowed = max(allowed, min(MOST, OWN * relative_error(own, exact)))
+        error = relative_error(value, exact, left)
+        if floats and relative_error(value, own) <= by_type:
+            allowed = max(allowed, error)
     return Verdict(error, allowed)
+
+
+def _of_integers(exact: Array, looseness: Looseness) -> float:
+    if not looseness.quanta:
+        return 0.0
+    return max(looseness.float, looseness.quanta / float(np.max(np.abs(exact.astype(np.float64)), initial=1.0)))
 
 
 def of_result(result: SSAValue, body: Operation, step: float = 0.0) -> Looseness:
@@ -123,7 +135,9 @@ def of_outputs(module: ModuleOp, step: float = 0.0) -> list[Looseness]:
     block = main_of(module).body.block
     found: dict[SSAValue, Looseness] = {}
     for op in block.ops:
-        reached = reduce(or_, (found[value] for value in read_by(op) if value in found), _of_ops(op.walk(), step))
+        reached = _of_ops(op.walk(), step)
+        for value in read_by(op):
+            reached |= found.get(value, Looseness())
         found |= dict.fromkeys(op.results, reached)
     return [found.get(value, Looseness()) for value in handed_on(block)]
 
@@ -149,4 +163,4 @@ def _allowed(element_type: Attribute) -> float:
     if not _is_float(element_type):
         return 0.0
     dtype = numpy_dtype(element_type)
-    return SUMS[dtype] if dtype in SUMS else STEPS * float(ml_dtypes.finfo(dtype).eps)
+    return SUMS[dtype] if dtype in SUMS else STEPS * float(cast("Any", ml_dtypes.finfo(dtype)).eps)
