@@ -60,7 +60,7 @@ Files = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of inputs that are not given.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of inputs that are not given.", show_default="0")]
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,6 +124,12 @@ def _check_at(range: list[str] | None, at: list[str] | None) -> None:
         raise ConfigError("--at does nothing without --range")
 
 
+def _check_winograd(context: typer.Context, optimize: bool, *models: str) -> None:
+    """Convolutions are made channels-last by optimising; modules may have such ones as they are."""
+    if not optimize and not any(Path(each).suffix == ".mlir" or Path(each).is_dir() for each in models):
+        _refuse(context, "with --no-optimize", "winograd")
+
+
 def _listed(text: str) -> tuple[str, ...]:
     """The parts of "a,b"."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -134,7 +140,7 @@ def run(
     context: typer.Context,
     model: Model,
     input: Files = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
@@ -169,6 +175,7 @@ def run(
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
     _check_at(range, at)
+    _check_winograd(context, optimize, model)
     if Path(model).suffix == ".mi":
         of_model = ("dim", "shape", "range", "specialize", "reference")
         _refuse(context, "with a .mi file, which is compiled already", *_OF_COMPILING, *of_model)
@@ -295,6 +302,7 @@ def plan(
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
     _check_at(range, at)
+    _check_winograd(context, optimize, model)
     options = _options(context.params) | {
         "planner": strategy,
         "memory_alignment": alignment,
@@ -339,7 +347,7 @@ def bench(
         str, typer.Option(metavar="PEERS", help="onnxruntime,openvino; torch,torch-compile,onnxruntime-cuda.")
     ] = "",
     input: Files = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
@@ -380,6 +388,9 @@ def bench(
     _check_at(range, at)
     if range:
         _refuse(context, "with --range", "profile", "beside")
+    if device == "cuda-emulated":
+        _refuse(context, "with --device cuda-emulated, which has no clock", "profile")
+    _check_winograd(context, optimize, *models)
     options = _options(context.params)
     given = Given(input or [], seed, at_of(at), beside)
     wanted = benching.Wanted(profile, json, chart)
@@ -423,7 +434,7 @@ def compare(
     context: typer.Context,
     model: Model,
     input: Files = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
@@ -436,9 +447,14 @@ def compare(
     gpu: Gpu = None,
     emulator: Emulator = None,
     winograd: Winograd = "auto",
-    tolerance: Annotated[float, typer.Option(help="Largest accepted max|e| / max|reference|.")] = 1e-4,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="Largest accepted max|e| / max|reference|.", show_default="what rounding in its types allows"
+        ),
+    ] = None,
 ) -> None:
-    """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
+    """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if outputs do."""
     from . import comparing
 
     _check_at(range, at)
@@ -465,7 +481,7 @@ def demo(
         stream.write(resnet50(image).SerializeToString())
     size = size_text(Path(model).stat().st_size)
     out.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
-    compiled = running.run_compiled(model, _options({"threads": threads}), [], 0, 20, None, out)
+    compiled = running.run_compiled(model, _options({"threads": threads}), [], None, 20, None, out)
     planning.show_summary(compiled.engine.plan.memory, out)
     yours, inside = f"{shell_name('mini-infer')} run YOUR.onnx", f"{shell_name('mini-opt')} {quote(model)} --to kernels"
     hint = Text.assemble("\nNow yours: ", (yours, "bold"), "\nLook inside: ", (inside, "bold"))

@@ -63,7 +63,7 @@ def compile_with_progress(
     model: str,
     options: Mapping[str, Any],
     files: Sequence[str],
-    seed: int,
+    seed: int | None,
     console: Console,
     timing: bool = False,
     explain: bool = False,
@@ -104,7 +104,7 @@ def run_compiled(
     model: str,
     options: Mapping[str, Any],
     files: Sequence[str],
-    seed: int,
+    seed: int | None,
     repeat: int,
     output: str | None,
     console: Console,
@@ -151,7 +151,7 @@ def run_compiled(
 
 
 def _opened(
-    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, console: Console, keep: bool | None
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, console: Console, keep: bool | None
 ) -> Compiled:
     """An engine of what was compiled before where there is such."""
     start = time.perf_counter()
@@ -180,7 +180,7 @@ def foreign_target(module: ModuleOp) -> str:
 
 
 def run_reference(
-    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, output: str | None, console: Console
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, output: str | None, console: Console
 ) -> None:
     """Evaluates the imported graph op by op in numpy and prints the outputs."""
     from ..dialects.graph.interpret import interpret

@@ -18,7 +18,6 @@ from onnx import TensorProto, helper
 import mini_infer as mi
 from mini_infer.dialects.graph.unary import TanhOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.tools import comparing
 from mini_infer.tools.arrays import in_place, seeded_inputs
 
 OUTPUT = "perceptron/gemm_4"
@@ -205,7 +204,7 @@ def test_compare_finds_no_difference(model: Path) -> None:
     text = told("compare", model, "-j", "1")
     assert re.search(r"output +mini_infer +onnxruntime", text)
     assert re.search(rf"{OUTPUT} +\d\.\d\de-0[678] +\d\.\d\de-0[678]", text)
-    assert "every node of the unfused pipeline is within 0.0001" in text
+    assert "every node of the unfused pipeline is right, as rounding goes" in text
 
 
 def test_compare_names_the_first_node_that_differs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,13 +221,6 @@ def test_compare_takes_a_tolerance(model: Path) -> None:
     result = cli("compare", model, "-j", "1", "--tolerance", "1e-12")
     assert result.exit_code == 1
     assert "first node that differs, unfused: perceptron/gemm_0 (graph.matmul)" in result.stdout
-
-
-def test_compare_says_when_only_optimising_makes_the_difference(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "_first_difference", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-    result = cli("compare", model, "-j", "1", "--tolerance", "1e-12")
-    assert result.exit_code == 1
-    assert "so the outputs part in what optimising adds" in result.stdout
 
 
 def test_ops_may_be_named_as_in_onnx(tmp_path: Path) -> None:
