@@ -57,7 +57,7 @@ Threads = Annotated[
     int | None,
     typer.Option("--threads", "-j", min=1, metavar="N", help="Threads of one inference."),
 ]
-Device = Annotated[str, typer.Option(metavar="NAME", help="Where it runs: cpu, cuda, cuda:1 or cuda-emulated.")]
+Device = Annotated[str, typer.Option(metavar="NAME", help="On cpu, cuda, cuda:1 or cuda-emulated.")]
 Emulator = Annotated[
     str | None, typer.Option(metavar="KIND", help="How cuda-emulated runs kernels: interpreter, compiled.")
 ]
@@ -68,9 +68,7 @@ Memory = Annotated[
     bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.", show_default="on")
 ]
 Winograd = Annotated[str, typer.Option(metavar="KIND", help="3x3 convolutions by fewer products: auto, compact, off.")]
-Strategy = Annotated[
-    str, typer.Option(metavar="NAME", help="How places are found: auto, exact, beam, pools, greedy-by-size, ...")
-]
+Strategy = Annotated[str, typer.Option(metavar="NAME", help="How places are found: auto, exact, beam, pools, ...")]
 Json = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="Write JSON; - is standard output, and nothing else is.")
 ]
@@ -409,7 +407,7 @@ def bench(
         str,
         typer.Option(
             metavar="PEERS",
-            help="Of onnxruntime and openvino; or torch, torch-compile and onnxruntime-cuda.",
+            help="Of onnxruntime and openvino; or on a GPU of torch, torch-compile and onnxruntime-cuda.",
             show_default=False,
         ),
     ] = "",
@@ -444,7 +442,8 @@ def bench(
     ] = None,
     json: Json = None,
     chart: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw ratios and fractions of the limit: a .png, .svg or .pdf.")
+        str | None,
+        typer.Option(metavar="FILE", help="Draw ratios and fractions of the limit: FILE.png, FILE.svg, FILE.pdf."),
     ] = None,
     profile: Annotated[bool, typer.Option("--profile", help="Show what each kernel takes, and what it could.")] = False,
     optimize: Optimize = True,

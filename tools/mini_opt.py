@@ -95,7 +95,7 @@ def mini_opt(
             "--pass-pipeline",
             "-p",
             metavar="PASSES",
-            help="Such as 'plan-arena{alignment=64},canonicalize'.",
+            help="Such as 'cse,plan-arena{alignment=64}'.",
             autocompletion=_pass_names,
         ),
     ] = None,

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_runs import ENVIRONMENT, cli, complaint, told
+from command_runs import ENVIRONMENT, HEADER, cli, complaint, saved, told
+from text_models import model_of
 
 import mini_infer as mi
 from mini_infer.passes.model_work import Work
 from mini_infer.runtime.machine_limits import MachineLimits
-from mini_infer.tools import bench_turns
+from mini_infer.tools import bench_turns, benching
 from mini_infer.tools.bench_chart import draw_chart
 from mini_infer.tools.bench_models import names_of
 from mini_infer.tools.bench_report import Benchmark, Measured, ModelResult
@@ -94,10 +95,24 @@ def test_bench_writes_json_and_a_picture(model: Path, tmp_path: Path) -> None:
     words = ("--duration", "0.01", "--warmup", "0", "--rounds", "2", "--profile", "--beside", "io.npz")
     told("bench", model, *words, "--json", file, "--chart", chart, "--against", "onnxruntime")
     found = json.loads(file.read_text())
-    assert set(found) == {"cpu", "device", "precision", "threads", "cores", "geometric_mean", "models"}
+    own = {"device", "precision", "threads", "cores", "geometric_mean", "models", "failed"}
+    assert set(found) == {*HEADER, *own} and not found["failed"]
     assert found["threads"] == mi.EngineConfig().thread_count
     (entry,) = found["models"]
-    known = {"name", "model", "shape", "engines", "failed", "best_peer", "ratio", "work", "limits", "profile"}
+    known = {
+        "name",
+        "model",
+        "shape",
+        "threads",
+        "inputs",
+        "engines",
+        "failed",
+        "best_peer",
+        "ratio",
+        "work",
+        "limits",
+        "profile",
+    }
     assert set(entry) == known and entry["failed"] == {} and entry["best_peer"] == "onnxruntime"
     ours, theirs = entry["engines"]["mini_infer"], entry["engines"]["onnxruntime"]
     assert ours["min_ms"] <= ours["median_ms"] <= ours["p90_ms"] <= ours["p99_ms"]
@@ -127,7 +142,9 @@ def test_latencies_are_counted_as_they_are_told() -> None:
 
 
 def measured(milliseconds: float) -> Measured:
-    return Measured.of(Turns(times=[milliseconds * 1e-3]))
+    """Of a model whose limit is 1 ms."""
+    limits = MachineLimits(1, gflops=100, gbytes=10)
+    return Measured.of(Turns(times=[milliseconds * 1e-3]), Work(flops=10**8, nbytes=10**6), limits)
 
 
 def test_ratios_are_to_the_best_peer() -> None:
@@ -174,7 +191,6 @@ else:
 @pytest.mark.parametrize(
     ("peer", "loads", "why"),
     [
-        ("openvino", False, "it is not installed: pip install openvino"),
         ("onnxruntime", False, "Refusal: opset 99"),
         ("onnxruntime", True, "ended with status 4"),
     ],
@@ -185,13 +201,94 @@ def test_a_peer_that_fails_is_left_out_alone(
     (model.parent / "failing_peer.py").write_text(FAILING_PEER.format(loads=loads))
     monkeypatch.setenv("PYTHONPATH", f"{model.parent}:{ENVIRONMENT['PYTHONPATH']}")
     monkeypatch.setattr(bench_turns, "WORKER", "failing_peer")
-    monkeypatch.setattr(bench_turns, "find_spec", lambda name: None if name == "openvino" else name)  # pyright: ignore
     (found,) = json.loads(told("bench", model, *QUICK, "--against", peer, "--json", "-"))["models"]
     assert list(found["engines"]) == ["mini_infer"] and found["failed"] == {peer: why}
 
 
+@pytest.mark.parametrize(("peer", "needed"), [("openvino", "'mini-infer[bench]'"), ("torch", "torch onnx2torch")])
+def test_a_peer_that_is_missing_ends_the_command(
+    peer: str, needed: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is measured, with the command that installs it."""
+    monkeypatch.setattr(bench_turns, "find_spec", lambda name: None if name == peer else name)  # pyright: ignore
+    monkeypatch.setitem(benching.PEERS, "cpu", ("onnxruntime", peer))
+    assert complaint("bench", model, "--against", f"onnxruntime,{peer}") == (
+        f"--against {peer}: it is not installed: pip install {needed}"
+    )
+
+
+def test_calls_in_loops_are_profiled(tmp_path: Path) -> None:
+    """Each call together over all its runs, and a branch that isn't taken with none."""
+    path = saved(model_of(LOOPS), tmp_path)
+    np.save(tmp_path / "turns.npy", np.array(3))
+    given = ("-i", f"turns={tmp_path / 'turns.npy'}")
+    (found,) = json.loads(told("bench", path, *QUICK, *given, "--profile", "--json", "-"))["models"]
+    profile = found["profile"]
+    runs = {each["node"].rpartition("/")[2].partition("_")[0]: each["runs"] for each in profile["kernels"]}
+    assert (runs["Softmax"], runs["Relu"]) == (3, 1)
+    whole = sum(each["us"] for each in profile["kernels"]) + profile["outside_us"]
+    assert whole == close(profile["run_us"]) and profile["outside_us"] > 0
+    assert re.search(r"us +share +runs +estimated us", told("bench", path, *QUICK, *given, "--profile"))
+
+
+LOOPS = """
+    g (float[8,16] x, int64 turns) => (float[8,16] y) {
+      on = Constant <value = bool {1}> ()
+      z = Relu(x)
+      y = Loop(turns, on, z) <
+        body = b (int64 i, bool going, float[8,16] a) => (bool still, float[8,16] o) {
+          still = Identity(going)
+          o = Softmax(a)
+        }
+      >
+    }"""
+
+
+def test_kernels_are_profiled_at_shapes_of_ranges(any_rows: Path) -> None:
+    """What they do is counted at each shape."""
+    words = ("--range", "n=1,8,64", "--at", "n=4", "--at", "n=32", *QUICK, "--profile", "--json", "-")
+    small, large = json.loads(told("bench", any_rows, *words))["models"]
+    for each in (small, large):
+        assert sum(kernel["flops"] for kernel in each["profile"]["kernels"]) == each["work"]["flops"]
+
+
+def test_a_profile_that_cannot_be_made_leaves_the_table(model: Path) -> None:
+    words = ("--device", "cuda-emulated", "--rounds", "1", "--runs", "1", "--warmup", "0", "--profile")
+    result = cli("bench", model, *words)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert re.search(r"failed: model, profile: enable_profiling is not supported on the device", result.stdout)
+    assert re.search(r"mini_infer +\d", result.stdout)
+
+
+def test_a_compiled_file_is_measured(model: Path, any_rows: Path) -> None:
+    file, ranged = model.with_name("built.mi"), model.with_name("ranged.mi")
+    told("build", model, "-o", file, "--cpu", "native", "-j", "1")
+    told("build", any_rows, "-o", ranged, "--cpu", "native", "-j", "1", "--range", "n=1,8,64")
+    amount = QUICK[2:]
+    text = told("bench", file, *amount, "--against", "onnxruntime")
+    assert re.search(r"1 thread\(s\).*\n.*\n built +mini_infer +\d", text)
+    assert "failed: built, onnxruntime: it takes no .mi file" in text
+    assert "built: no fraction of the limit, as what there is to compute stands in the model's graph only" in text
+    found = json.loads(told("bench", ranged, *amount, "--at", "n=3", "--at", "n=9", "--json", "-"))["models"]
+    assert [each["inputs"][0]["shape"] for each in found] == [[2, 3, 12], [2, 9, 12]]
+    assert complaint("bench", ranged, "--at", "n=65") == "--at n=65: n is from 1 to 64"
+    assert complaint("bench", file, "--at", "n=3") == f"--at does nothing with {file}, which is for one shape"
+    assert "--threads does nothing with a .mi file" in complaint("bench", file, "-j", "1")
+    assert "--profile: " in complaint("bench", file, model, "--profile")
+
+
+def test_engines_alone_are_drawn_by_what_is_known_of_them() -> None:
+    known = ModelResult("m", "m.onnx", engines={"mini_infer": measured(2)})
+    (axes,) = draw_chart(Benchmark("a CPU", "cpu", "fp32", 1, (0,), [known])).axes
+    assert axes.get_xlabel() == "fraction of the machine's limit"
+    assert [bar.get_width() for bar in axes.patches] == [close(0.5)]
+    unknown = ModelResult("m", "m.mi", engines={"mini_infer": Measured.of(Turns(times=[0.002]))})
+    (axes,) = draw_chart(Benchmark("a CPU", "cpu", "fp32", 1, (0,), [unknown])).axes
+    assert axes.get_xlabel() == "median latency in ms" and [bar.get_width() for bar in axes.patches] == [close(2)]
+
+
 def test_the_machine_is_measured() -> None:
-    found = json.loads(told("machine", "-j", "1", "--json"))
+    found = json.loads(told("machine", "-j", "1", "--json", "-"))
     (limits,) = found["limits"]
     assert limits["threads"] == 1 and limits["gflops"] > 0 < limits["gbytes"]
     assert found["target"].startswith("#kernel.cpu<")
