@@ -114,14 +114,26 @@ def plan_memory(
 
     One that has kernels already keeps the target that they were scheduled for: their scratch is for its threads.
     """
-    if level_of(module) == "graph":
-        module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
-        if config.tuned and not machine and device_named(config.place).kind == "cpu":
-            tell_measured(ctx)
+    _set_target(module, ctx, config, machine)
     if level_of(module) != "arena":
         run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
     with unguarded():
         return memory_plan(module)
+
+
+@own_errors()
+def schedule_kernels(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:
+    """Takes a module at the graph level to the kernels level, as a compile does."""
+    _set_target(module, ctx, config)
+    run_phases(ctx, module, remaining_phases(module, "kernels", engine_phases(config)))
+
+
+def _set_target(module: ModuleOp, ctx: MiniContext, config: EngineConfig, machine: str = "") -> None:
+    """Tells a module at the graph level what code is for, and the passes what was measured there."""
+    if level_of(module) == "graph":
+        module.attributes["kernel.target"] = device_named(config.place).target(config, machine)
+        if config.tuned and not machine and device_named(config.place).kind == "cpu":
+            tell_measured(ctx)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
 def _compiled(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:
     """A compiled file, at the shapes that are asked for; what there is to do stands in the model only."""
     engine = load(model)
-    own = {**options, "threads": engine.plan.threads, "caches": engine.config.caches, "specialize": {}}
+    own: dict[str, Any] = {**options, "threads": engine.plan.threads, "caches": engine.config.caches, "specialize": {}}
     named, references = _beside(model, given.beside)
     for each in shapes_of(engine, str(model), given.at):
         yield Subject(own, _inputs(each.specs, named, given), each.text, None, references)

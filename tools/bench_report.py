@@ -198,7 +198,7 @@ class Benchmark:
         lines += [
             f"{each.title}: no fraction of the limit, as what there is to compute stands in the model's graph only"
             for each in self.models
-            if each.work is None and each.engines and self.device == "cpu"
+            if self.device == "cpu" and OURS in each.engines and each.engines[OURS].of_limit is None
         ]
         limits: MachineLimits | None = None
         for each in self.models:

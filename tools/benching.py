@@ -30,8 +30,8 @@ from .bench_profile import profile, profile_table
 from .bench_report import Benchmark, Measured, ModelResult
 from .bench_turns import OURS, Alternation, Amount, Outcome, check_installed
 from .bench_worker import Job
-from .comparing import relative_error
 from .facts import Facts
+from .rounding import relative_error
 
 PEERS = {"cpu": ("onnxruntime", "openvino"), "cuda": ("torch", "torch-compile", "onnxruntime-cuda")}
 """Engines to measure beside ours, by the kind of device."""

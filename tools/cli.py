@@ -518,14 +518,27 @@ def compare(
     gpu: Gpu = None,
     emulator: Emulator = None,
     winograd: Winograd = "auto",
-    tolerance: Annotated[float, typer.Option(metavar="ERROR", help="Largest accepted max|e| / max|reference|.")] = 1e-4,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="ERROR",
+            help="Largest accepted max|e| / max|reference|.",
+            show_default="what rounding in its types allows",
+        ),
+    ] = None,
+    json: Json = None,
 ) -> None:
-    """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if one does."""
+    """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if outputs do."""
     from . import comparing
 
     _check_at(range, at)
     options = _options(context.params)
-    if not comparing.compare(model, options, input or [], seed, tolerance, out, at_of(at)):
+
+    def work(console: Console) -> Facts:
+        return comparing.compare(model, options, input or [], seed, tolerance, console, at_of(at))
+
+    if not with_facts(context, json, out, work)["right"]:
         raise typer.Exit(WRONG)
 
 

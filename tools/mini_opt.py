@@ -43,7 +43,7 @@ class _MiniOpt(OneLineErrorsCommand):
     """The list of passes is put together only when help is asked for."""
 
     @override
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing and sys.stdin.isatty():
             show_usage(ctx)
         return super().parse_args(ctx, args)

@@ -52,7 +52,7 @@ class OneLineErrors(TyperGroup):
     """mini-infer, a program of several commands."""
 
     @override
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if not args and not ctx.resilient_parsing:
             show_usage(ctx)
         return super().parse_args(ctx, args)

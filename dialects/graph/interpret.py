@@ -31,7 +31,8 @@ from .values import AnyTensor, Array, is_float, is_float_dtype, numpy_dtype, typ
 if TYPE_CHECKING:
     from xdsl.interpreter import Interpreter
 
-Observer: TypeAlias = Callable[[Operation, Sequence[Array]], None]
+Observer: TypeAlias = Callable[[Operation, Sequence[Array]], Sequence[Array] | None]
+"""Sees an op and the arrays it makes; where it gives others, the run goes on with those."""
 Scalar: TypeAlias = "int | float | bool"
 
 
@@ -59,8 +60,8 @@ def interpret(
     """Runs @main on named arrays and gives the named results.
 
     With a `precision` (a numpy float type) all floats are kept in it, whatever the module says: float64 makes
-    the reference that results are judged by. `on_value` sees each op with the arrays it makes. Values are
-    freed after their last use.
+    the reference that results are judged by. `on_value` sees each op with the arrays it makes, and may give
+    others to go on with. Values are freed after their last use.
     """
     main = main_of(module)
     names = input_names(main)
@@ -121,13 +122,14 @@ class _Run:
         uses = Counter(value for values in reads.values() for value in values)
         values: dict[SSAValue, Array | Scalar] = dict(around or {})
         for argument, value in zip(block.args, arguments, strict=True):
-            values[argument] = self.promoted(value) if isinstance(value, np.ndarray) else value
+            values[argument] = self._taken(value)
         for op, read in reads.items():
             if isinstance(op, ReturnOp | YieldOp | scf.YieldOp | scf.ConditionOp):
                 return [values[operand] for operand in op.operands]
             results = self.run(op, [values[operand] for operand in op.operands], values)
-            if self.on_value is not None and all(map(is_shaped, op.results)):
-                self.on_value(op, cast("Sequence[Array]", results))
+            if self.on_value is not None and any(map(is_shaped, op.results)):
+                given = self.on_value(op, cast("Sequence[Array]", results))
+                results = results if given is None else [*map(self._taken, given)]
             values.update(zip(op.results, results, strict=True))
             for value in read:
                 uses[value] -= 1
@@ -185,6 +187,9 @@ class _Run:
             return self.scalars.run_op(op, tuple(given))
         except InterpretationError as error:
             raise InvalidModelError(f"{describe(op)}: {error}") from error
+
+    def _taken(self, value: Array | Scalar) -> Array | Scalar:
+        return self.promoted(value) if isinstance(value, np.ndarray) else value
 
     def promoted(self, array: Array) -> Array:
         """The array in the run's precision, if it is one of floats."""

@@ -153,7 +153,7 @@ def _from_path(path: Path) -> ModelFile:
             raise InvalidModelError(f"{path}: not a file")
         if path.suffix == ".mi":
             raise InvalidModelError(
-                f"{path}: not an ONNX model: it is compiled already; mini-infer run and mi.load open it"
+                f"{path}: not an ONNX model: it is compiled already; mi.load opens it, and mini-infer run, plan, bench"
             )
         if path.stat().st_size == 0:
             raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")

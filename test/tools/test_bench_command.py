@@ -13,11 +13,15 @@ from command_runs import ENVIRONMENT, HEADER, cli, complaint, saved, told
 from text_models import model_of
 
 import mini_infer as mi
-from mini_infer.passes.model_work import Work
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
+from mini_infer.passes.model_work import Work, work_of_model
+from mini_infer.runtime.build import import_model
 from mini_infer.runtime.machine_limits import MachineLimits
 from mini_infer.tools import bench_turns, benching
 from mini_infer.tools.bench_chart import draw_chart
-from mini_infer.tools.bench_models import names_of
+from mini_infer.tools.bench_models import Given, names_of, subjects
+from mini_infer.tools.bench_profile import profile, profile_table
 from mini_infer.tools.bench_report import Benchmark, Measured, ModelResult
 from mini_infer.tools.bench_turns import Amount, Turns
 
@@ -174,6 +178,7 @@ def test_a_duration_is_for_all_rounds() -> None:
 def test_models_are_called_by_what_tells_them_apart() -> None:
     assert names_of([Path("a/model.onnx"), Path("b/net.onnx")]) == ["a", "net"]
     assert names_of([Path("a/net.onnx"), Path("b/net.onnx")]) == ["a", "b"]
+    assert names_of([Path("a/net.onnx"), Path("a/net.mi"), Path("b/net.onnx")]) == ["net.onnx", "net.mi", "b"]
 
 
 FAILING_PEER = """
@@ -220,61 +225,66 @@ def test_a_peer_that_is_missing_ends_the_command(
 def test_calls_in_loops_are_profiled(tmp_path: Path) -> None:
     """Each call together over all its runs, and a branch that isn't taken with none."""
     path = saved(model_of(LOOPS), tmp_path)
-    np.save(tmp_path / "turns.npy", np.array(3))
-    given = ("-i", f"turns={tmp_path / 'turns.npy'}")
-    (found,) = json.loads(told("bench", path, *QUICK, *given, "--profile", "--json", "-"))["models"]
-    profile = found["profile"]
-    runs = {each["node"].rpartition("/")[2].partition("_")[0]: each["runs"] for each in profile["kernels"]}
-    assert (runs["Softmax"], runs["Relu"]) == (3, 1)
-    whole = sum(each["us"] for each in profile["kernels"]) + profile["outside_us"]
-    assert whole == close(profile["run_us"]) and profile["outside_us"] > 0
-    assert re.search(r"us +share +runs +estimated us", told("bench", path, *QUICK, *given, "--profile"))
+    inputs = {"x": np.ones((8, 16), np.float32), "turns": np.array(3), "on": np.array(False)}
+    found = profile(str(path), mi.EngineConfig(threads=1), inputs, 2, (), None)
+    runs = {each["kernel"].rpartition("_")[0]: each["runs"] for each in found["kernels"]}
+    assert runs == {"relu": 1, "softmax": 3, "exp": 0, "copy": 1}
+    whole = sum(each["us"] for each in found["kernels"]) + found["outside_us"]
+    assert whole == close(found["run_us"]) and found["outside_us"] > 0
+    assert [column.header for column in profile_table(found).columns][:3] == ["us", "share", "runs"]
 
 
 LOOPS = """
-    g (float[8,16] x, int64 turns) => (float[8,16] y) {
-      on = Constant <value = bool {1}> ()
+    g (float[8,16] x, int64 turns, bool on) => (float[8,16] y) {
+      going = Constant <value = bool {1}> ()
       z = Relu(x)
-      y = Loop(turns, on, z) <
-        body = b (int64 i, bool going, float[8,16] a) => (bool still, float[8,16] o) {
-          still = Identity(going)
-          o = Softmax(a)
+      a = Loop(turns, going, z) <
+        body = b (int64 i, bool before, float[8,16] c) => (bool still, float[8,16] d) {
+          still = Identity(before)
+          d = Softmax(c)
         }
+      >
+      y = If (on) <
+        then_branch = t () => (float[8,16] e) { e = Exp(a) },
+        else_branch = f () => (float[8,16] h) { h = Identity(a) }
       >
     }"""
 
 
 def test_kernels_are_profiled_at_shapes_of_ranges(any_rows: Path) -> None:
-    """What they do is counted at each shape."""
-    words = ("--range", "n=1,8,64", "--at", "n=4", "--at", "n=32", *QUICK, "--profile", "--json", "-")
-    small, large = json.loads(told("bench", any_rows, *words))["models"]
-    for each in (small, large):
-        assert sum(kernel["flops"] for kernel in each["profile"]["kernels"]) == each["work"]["flops"]
+    """What they do is counted at the shape, not at the one that code is made for."""
+    config = mi.EngineConfig(threads=1, profile=mi.OptimizationProfile(dims={"n": (1, 8, 64)}))
+    found = profile(str(any_rows), config, {"x": np.ones((2, 32, 12), np.float32)}, 1, (), None)
+    module, _ = import_model(str(any_rows), mi.EngineConfig(threads=1, dims={"n": 32}))
+    run_passes(MiniContext(), module, parse_passes(PLAIN_GRAPH))
+    assert sum(each["flops"] for each in found["kernels"]) == work_of_model(module).flops > 0
 
 
+@pytest.mark.slow
 def test_a_profile_that_cannot_be_made_leaves_the_table(model: Path) -> None:
     words = ("--device", "cuda-emulated", "--rounds", "1", "--runs", "1", "--warmup", "0", "--profile")
     result = cli("bench", model, *words)
     assert (result.exit_code, result.stderr) == (1, "")
-    assert re.search(r"failed: model, profile: enable_profiling is not supported on the device", result.stdout)
+    assert re.search(r"failed: \w+, profile: enable_profiling is not supported on the device", result.stdout)
     assert re.search(r"mini_infer +\d", result.stdout)
 
 
-def test_a_compiled_file_is_measured(model: Path, any_rows: Path) -> None:
-    file, ranged = model.with_name("built.mi"), model.with_name("ranged.mi")
-    told("build", model, "-o", file, "--cpu", "native", "-j", "1")
-    told("build", any_rows, "-o", ranged, "--cpu", "native", "-j", "1", "--range", "n=1,8,64")
-    amount = QUICK[2:]
-    text = told("bench", file, *amount, "--against", "onnxruntime")
+def test_a_compiled_file_is_measured(any_rows: Path) -> None:
+    file, ranged = any_rows.with_name("built.mi"), any_rows.with_name("ranged.mi")
+    mi.build(any_rows, file, 1, cpus=["native"], dims={"n": 4})
+    profile = mi.OptimizationProfile(dims={"n": (1, 8, 64)})
+    mi.build(any_rows, ranged, 1, cpus=["native"], profile=profile)
+    text = told("bench", file, *QUICK[2:], "--against", "onnxruntime")
     assert re.search(r"1 thread\(s\).*\n.*\n built +mini_infer +\d", text)
     assert "failed: built, onnxruntime: it takes no .mi file" in text
     assert "built: no fraction of the limit, as what there is to compute stands in the model's graph only" in text
-    found = json.loads(told("bench", ranged, *amount, "--at", "n=3", "--at", "n=9", "--json", "-"))["models"]
-    assert [each["inputs"][0]["shape"] for each in found] == [[2, 3, 12], [2, 9, 12]]
+    each = subjects(ranged, {"threads": 2}, Given(at=({"n": 3}, {"n": 9})))
+    found = [(one.shape, one.inputs["x"].shape, one.options["threads"]) for one in each]
+    assert found == [("n=3", (2, 3, 12), 1), ("n=9", (2, 9, 12), 1)]
     assert complaint("bench", ranged, "--at", "n=65") == "--at n=65: n is from 1 to 64"
     assert complaint("bench", file, "--at", "n=3") == f"--at does nothing with {file}, which is for one shape"
     assert "--threads does nothing with a .mi file" in complaint("bench", file, "-j", "1")
-    assert "--profile: " in complaint("bench", file, model, "--profile")
+    assert "is compiled without times of kernels" in complaint("bench", file, any_rows, "--profile")
 
 
 def test_engines_alone_are_drawn_by_what_is_known_of_them() -> None:

@@ -18,7 +18,6 @@ from onnx import TensorProto, helper
 import mini_infer as mi
 from mini_infer.dialects.graph.unary import TanhOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.tools import comparing
 from mini_infer.tools.arrays import in_place, seeded_inputs
 
 OUTPUT = "perceptron/gemm_4"
@@ -169,7 +168,7 @@ def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
     text = told("plan", model, "-j", "1")
     assert re.search(r"arena +1,536 bytes +0.002 MB, proven minimal \(strategy auto: [a-z-]+\)\n", text)
     assert re.search(r"lower bound +1,536 bytes +0.002 MB at step 1 \([a-z_0-9]+\), ratio 1.0000\n", text)
-    assert re.search(r"live at step 1, which binds:\n  perceptron/gemm_0 +640 B +[a-z_0-9]+\n", text)
+    assert re.search(r"live at step 1, which binds:\n  perceptron/gemm_0 +0 +640 B +[a-z_0-9]+\n", text)
     table = told("plan", model, "-j", "1", "--table")
     assert re.search(r"tensor +bytes +MB +start +end +address +mark +reused by\n", table)
     assert re.search(r"perceptron/gemm_0 +640 +0.001 +0 +2 +0", table)
@@ -205,7 +204,7 @@ def test_compare_finds_no_difference(model: Path) -> None:
     text = told("compare", model, "-j", "1")
     assert re.search(r"output +mini_infer +onnxruntime", text)
     assert re.search(rf"{OUTPUT} +\d\.\d\de-0[678] +\d\.\d\de-0[678]", text)
-    assert "every node of the unfused pipeline is within 0.0001" in text
+    assert "every node of the unfused pipeline is right, as rounding goes" in text
 
 
 def test_compare_names_the_first_node_that_differs(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,13 +221,6 @@ def test_compare_takes_a_tolerance(model: Path) -> None:
     result = cli("compare", model, "-j", "1", "--tolerance", "1e-12")
     assert result.exit_code == 1
     assert "first node that differs, unfused: perceptron/gemm_0 (graph.matmul)" in result.stdout
-
-
-def test_compare_says_when_only_optimising_makes_the_difference(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparing, "_first_difference", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-    result = cli("compare", model, "-j", "1", "--tolerance", "1e-12")
-    assert result.exit_code == 1
-    assert "so the outputs part in what optimising adds" in result.stdout
 
 
 def test_ops_may_be_named_as_in_onnx(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def ray(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
     """Stands in for Ray's modules: notes what it is asked for."""
     stand_in = MagicMock()
     for module in (datasets, nodes, serving):
-        monkeypatch.setattr(module, "ray_module", lambda _: stand_in)
+        monkeypatch.setattr(module, "ray_module", MagicMock(return_value=stand_in))
     return stand_in
 
 
