@@ -13,6 +13,7 @@ from ..passes.statistics import pass_statistics
 from .build import build_plan, import_model
 from .compiling import compilers_for, family_builder
 from .config import EngineConfig
+from .decided import check_cpu
 from .kept.artifact import Built, write_artifact
 from .kept.cpus import host_cpu
 from .kept.levels import OWN, Level, level_named, usual_levels
@@ -81,6 +82,7 @@ def _built(
     if not config.is_dynamic:
         with collection_paused(), memory_for("compiling the model"):
             module, ctx = import_model(model, config)
+            check_cpu("" if level.name == OWN else level.name, module)
             with compilers_for(module, config) as compilers:
                 plan = build_plan(module, ctx, config, machine=level.machine, compilers=compilers, loaded=False)
             return [Built(plan, None, pass_statistics(ctx))]

@@ -30,6 +30,15 @@ DECIDED_BY: dict[str, Level] = {
 }
 
 
+def check_cpu(name: str, module: ModuleOp) -> None:
+    """Raises ConfigError for a CPU by name, unless "", that a module's kernels were not scheduled for."""
+    if name and (level := level_of(module)) != "graph":
+        raise ConfigError(
+            f"cpu {name} is decided above the kernels level; the module is at the {level} level, and compiled for this "
+            "machine only"
+        )
+
+
 def check_undecided(config: EngineConfig, module: ModuleOp) -> None:
     """Raises ConfigError for an option that could no longer change anything in a module that was read."""
     level, target = level_of(module), target_of(module)

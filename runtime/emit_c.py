@@ -20,6 +20,7 @@ from .build import Lowered, import_model, lower
 from .c_example import example
 from .c_interface import CInterface, Parameter, check_name, model_name, parameters
 from .cpu import part_of
+from .decided import check_cpu
 from .limits import memory_for
 from .linking import check_c_calls, undefined_symbols
 from .one_object import one_object
@@ -90,6 +91,7 @@ def emit_c(
         module, ctx = import_model(model, config)
         if symbols_of_module(module):
             raise UnsupportedError("C code is for one shape, and the module has sizes that are only known in a run")
+        check_cpu(cpu, module)
         lowered = lower(module, ctx, config, machine=cpu)
         target = cpu_of(module)
         interface, pieces = _interface(name, source, target.cpu.data, lowered, embed)

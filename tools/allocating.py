@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ..dialects import errors
 from ..dialects.whole_file import whole_file
-from ..passes.planning import STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
+from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
 from .facts import Facts
 from .problem_csv import ProblemTable, read_problem, with_offsets
 from .progress import working
@@ -36,6 +36,8 @@ def allocate(
     """
     if strategy not in STRATEGIES:
         raise errors.ConfigError(f"strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}")
+    if time_limit is not None and strategy not in BUDGETS:
+        raise errors.ConfigError(f"time_limit does nothing with the strategy '{strategy}', which does not search")
     buffers = read_problem(problem).buffers if isinstance(problem, str | Path) else tuple(problem)
     try:
         posed = Problem(buffers, capacity, alignment)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from ..dialects.errors import InvalidInputError
+from ..dialects.errors import ConfigError, InvalidInputError
 from ..dialects.whole_file import whole_file
 from ..runtime.context import checked
 from ..runtime.rooms import beginning, lies_in
@@ -28,14 +28,17 @@ def seeded_inputs(specs: Iterable[TensorSpec], seed: int) -> dict[str, Array]:
     return made
 
 
-def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int) -> dict[str, Array]:
+def load_inputs(files: Iterable[str], specs: Iterable[TensorSpec], seed: int | None) -> dict[str, Array]:
     """Inputs from `FILE.npz` (arrays by name) and `NAME=FILE.npy`; seeded ones for what the files leave out.
 
-    Raises InvalidInputError naming the file or the input that is wrong.
+    Raises InvalidInputError naming the file or the input that is wrong, ConfigError for a seed of nothing.
     """
     wanted = {spec.name: spec for spec in specs}
     given = arrays_of(files, wanted)
-    seeded = seeded_inputs((spec for name, spec in wanted.items() if name not in given), seed)
+    left = [spec for name, spec in wanted.items() if name not in given]
+    if seed is not None and not left:
+        raise ConfigError("seed does nothing: no input is left to be made")
+    seeded = seeded_inputs(left, seed or 0)
     return {name: seeded[name] if name in seeded else checked(spec, given[name]) for name, spec in wanted.items()}
 
 

@@ -104,7 +104,7 @@ def run_at_shapes(
     options: Mapping[str, Any],
     at: Sequence[Sizes],
     files: Sequence[str],
-    seed: int,
+    seed: int | None,
     repeat: int,
     output: str | None,
     console: Console,

@@ -44,7 +44,7 @@ class Given:
     """What a command says of inputs: files, a seed, sizes within ranges, and a file beside each model."""
 
     files: Sequence[str] = ()
-    seed: int = 0
+    seed: int | None = None
     at: Sequence[Sizes] = ()
     beside: str | None = None
 

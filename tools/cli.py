@@ -76,7 +76,10 @@ Files = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of inputs that are not given.")]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, metavar="N", help="Seed of inputs that are not given.", show_default="0"),
+]
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,6 +156,12 @@ def _check_at(range: list[str] | None, at: list[str] | None) -> None:
         raise ConfigError("--at does nothing without --range")
 
 
+def _check_winograd(context: typer.Context, optimize: bool, *models: str) -> None:
+    """Convolutions are made channels-last by optimising; modules may have such ones as they are."""
+    if not optimize and not any(Path(each).suffix == ".mlir" or Path(each).is_dir() for each in models):
+        _refuse(context, "with --no-optimize", "winograd")
+
+
 def _listed(text: str) -> tuple[str, ...]:
     """The parts of "a,b"."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -163,7 +172,7 @@ def run(
     context: typer.Context,
     model: Compiled,
     input: Files = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
@@ -205,6 +214,7 @@ def run(
     compiled = _is_compiled(context, model)
     if not compiled:
         _check_at(range, at)
+    _check_winograd(context, optimize, model)
     options = _options(context.params)
 
     def work(console: Console) -> Facts:
@@ -346,6 +356,7 @@ def plan(
     compiled = _is_compiled(context, model)
     if not compiled:
         _check_at(range, at)
+    _check_winograd(context, optimize, model)
     options = _options(context.params) | {
         "planner": strategy,
         "memory_alignment": alignment,
@@ -412,7 +423,7 @@ def bench(
         ),
     ] = "",
     input: Files = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
@@ -459,6 +470,9 @@ def bench(
         _check_at(range, at)
     if range:
         _refuse(context, "with --range", "beside")
+    if device == "cuda-emulated":
+        _refuse(context, "with --device cuda-emulated, which has no clock", "profile")
+    _check_winograd(context, optimize, *models)
     options = _options(context.params)
     given = Given(input or [], seed, at_of(at), beside)
     wanted = benching.Wanted(profile, chart)
@@ -505,7 +519,7 @@ def compare(
     context: typer.Context,
     model: Compiled,
     input: Files = None,
-    seed: Seed = 0,
+    seed: Seed = None,
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
@@ -562,7 +576,7 @@ def demo(
         stream.write(resnet50(image).SerializeToString())
     size = size_text(Path(model).stat().st_size)
     out.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
-    engine, _ = running.run_compiled(model, _options({"threads": threads}), [], 0, 20, None, out)
+    engine, _ = running.run_compiled(model, _options({"threads": threads}), [], None, 20, None, out)
     planning.show_summary(engine.plan.memory, out)
     yours, inside = f"{shell_name('mini-infer')} run YOUR.onnx", f"{shell_name('mini-opt')} {quote(model)} --to kernels"
     hint = Text.assemble("\nNow yours: ", (yours, "bold"), "\nLook inside: ", (inside, "bold"))

@@ -62,7 +62,7 @@ def compare(
     model: str,
     options: Mapping[str, Any],
     files: Sequence[str],
-    seed: int,
+    seed: int | None,
     tolerance: float | None,
     console: Console,
     at: Sequence[Sizes] = (),
@@ -80,7 +80,7 @@ def compare(
     return {"model": model, "right": all(each["right"] for each in shapes), "shapes": shapes}
 
 
-def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: int) -> _Subject:
+def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: int | None) -> _Subject:
     module, ctx = import_model(model, config)
     if level_of(module) != "graph":
         raise ConfigError(
@@ -108,7 +108,7 @@ def _ways(config: EngineConfig) -> tuple[tuple[EngineConfig, Prepare], tuple[Eng
 
 
 def _at_shapes(
-    model: str, config: EngineConfig, shapes: Sequence[Shape], files: Sequence[str], seed: int, console: Console
+    model: str, config: EngineConfig, shapes: Sequence[Shape], files: Sequence[str], seed: int | None, console: Console
 ) -> Iterator[_Subject]:
     """The model at each of the shapes, by as few compiles as an engine needs for all of them."""
     inputs = [load_inputs(files, shape.specs, seed) for shape in shapes]

@@ -24,6 +24,8 @@ FLAGS = {
     "beam_width": "--beam-width",
     "caches": "--cache",
     "check_memory": "--check-memory",
+    "cpu": "--cpu",
+    "cpus": "--cpu",
     "compile_threads": "--compile-threads",
     "device": "--device",
     "dims": "--dim",
@@ -39,7 +41,9 @@ FLAGS = {
     "profile": "--range",
     "shapes": "--shape",
     "specialize": "--specialize",
+    "seed": "--seed",
     "threads": "--threads",
+    "time_limit": "--time-limit",
     "winograd": "--winograd",
 }
 WITHOUT_RANGES = ("tune", "--device", "--emit", "--gpu", "--reference")

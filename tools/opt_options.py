@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 Frontend = Literal["mlir", "onnx"]
+CHOOSING = "choose-schedule"
+"""The pass that `--explain` tells of."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,14 @@ class OptOptions:
             )
         if frontend == "onnx" and (self.split_input_file or self.verify_diagnostics):
             raise ConfigError("--split-input-file and --verify-diagnostics are for text")
+        if frontend == "onnx" and self.allow_unregistered_dialect:
+            raise ConfigError("--allow-unregistered-dialect is for text")
         if self.gpu is None and self.precision != "fp32":
             raise ConfigError("--precision is for a GPU; --gpu NAME says which")
         if self.gpu is not None and (self.host or self.cpu):
             raise ConfigError("--gpu and --host or --cpu exclude each other")
+        if self.host and self.cpu:
+            raise ConfigError("--host and --cpu exclude each other")
         if self.gpu is not None and self.caches:
             raise ConfigError("--cache is for CPUs")
         if self.verify_each and self.disable_verify:
@@ -89,6 +95,26 @@ class OptOptions:
         if onto_itself and not frontend == self.target == "mlir":
             raise ConfigError(f"-o {self.output}: that is the input, which only a module may replace")
         return frontend
+
+    def check_passes(self, names: Collection[str]) -> None:
+        """Raises ConfigError for an option that says nothing of the passes to run."""
+        watch = self.watch
+        of_passes = {
+            "--time-passes": watch.times,
+            "--print-ir-before-all": watch.before_all,
+            "--print-ir-tree-dir": watch.tree is not None,
+            "--print-ir-after-all": watch.after_all,
+            "--print-ir-after-change": watch.on_change,
+            "--print-ir-diff": watch.diff,
+            "--dump-pass-pipeline": self.dump_pass_pipeline,
+            "--verify-each": self.verify_each,
+            OPTION: self.crash_reproducer is not None,
+        }
+        given = [option for option, is_given in of_passes.items() if is_given]
+        if given and not names:
+            raise ConfigError(f"{given[0]} does nothing: there is no pass to run")
+        if self.explain and CHOOSING not in names:
+            raise ConfigError(f"--explain does nothing: {CHOOSING} is none of the passes to run")
 
 
 def _frontend_of(file: str) -> Frontend:

@@ -206,6 +206,7 @@ class OptRun:
         self._set_target(module)
         phases = self._phases(module)
         left = [each for passes in phases for each in passes]
+        self.options.check_passes([each.name for each in left])
         if self.options.dump_pass_pipeline:
             print(pipeline_text(left), file=sys.stderr)
         self.watch.begin(module, left)

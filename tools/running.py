@@ -66,7 +66,7 @@ def compile_with_progress(
     model: str,
     options: Mapping[str, Any],
     files: Sequence[str],
-    seed: int,
+    seed: int | None,
     console: Console,
     timing: bool = False,
     explain: bool = False,
@@ -107,7 +107,7 @@ def run_compiled(
     model: str,
     options: Mapping[str, Any],
     files: Sequence[str],
-    seed: int,
+    seed: int | None,
     repeat: int,
     output: str | None,
     console: Console,
@@ -188,7 +188,7 @@ def latency_facts(times: Sequence[float]) -> dict[str, Any]:
 
 
 def _opened(
-    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, console: Console, keep: bool | None
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, console: Console, keep: bool | None
 ) -> Compiled:
     """An engine of what was compiled before where there is such."""
     start = time.perf_counter()
@@ -217,7 +217,7 @@ def foreign_target(module: ModuleOp) -> str:
 
 
 def run_reference(
-    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int, output: str | None, console: Console
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, output: str | None, console: Console
 ) -> Facts:
     """Evaluates the imported graph op by op in numpy and prints the outputs; the same for programs."""
     from ..dialects.graph.interpret import interpret

@@ -10,9 +10,10 @@
 from .bound import live_at, lower_bound
 from .checker import check
 from .problem import Bound, Buffer, Id, Interval, Plan, PlanError, Pool, Problem, Role
-from .solve import STRATEGIES, Strategy, solve
+from .solve import BUDGETS, STRATEGIES, Strategy, solve
 
 __all__ = [
+    "BUDGETS",
     "STRATEGIES",
     "Bound",
     "Buffer",

@@ -15,6 +15,11 @@
 // RUN: not mini-opt %s -t llvm-ir --elide-weights 2>&1 | filecheck %s --check-prefix=ELIDE
 // RUN: not mini-opt %s -p cse --print-ir-after=csee 2>&1 | filecheck %s --check-prefix=PASS
 // RUN: not mini-opt %s -p cse,dce --print-ir-before=cse,licm 2>&1 | filecheck %s --check-prefix=ABSENT
+// RUN: not mini-opt %s --time-passes 2>&1 | filecheck %s --check-prefix=TIMES
+// RUN: not mini-opt %s --dump-pass-pipeline 2>&1 | filecheck %s --check-prefix=DUMP
+// RUN: not mini-opt %s -p cse --explain 2>&1 | filecheck %s --check-prefix=EXPLAIN
+// RUN: not mini-opt %s --host --cpu x86-64-v3 2>&1 | filecheck %s --check-prefix=HOST
+// RUN: not mini-opt %s -f onnx --allow-unregistered-dialect 2>&1 | filecheck %s --check-prefix=DIALECT
 // RUN: not mini-opt %s --pas cse 2>&1 | filecheck %s --check-prefix=FLAG
 // RUN: not mini-opt %S/nothing.mlir 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not mini-opt %S/errors.txt 2>&1 | filecheck %s --check-prefix=SUFFIX
@@ -36,6 +41,11 @@
 // ELIDE:   mini-opt: error: --print-op-generic and --elide-weights are for modules, not for -t llvm-ir
 // PASS:    mini-opt: error: there is no pass 'csee'; is 'cse' meant?
 // ABSENT:  mini-opt: error: --print-ir-before=licm: that is none of the passes to run: cse, dce
+// TIMES:   mini-opt: error: --time-passes does nothing: there is no pass to run
+// DUMP:    mini-opt: error: --dump-pass-pipeline does nothing: there is no pass to run
+// EXPLAIN: mini-opt: error: --explain does nothing: choose-schedule is none of the passes to run
+// HOST:    mini-opt: error: --host and --cpu exclude each other
+// DIALECT: mini-opt: error: --allow-unregistered-dialect is for text
 // MISSING: mini-opt: error: {{.*}}nothing.mlir: No such file or directory
 // SUFFIX:  mini-opt: error: {{.*}}errors.txt is neither .mlir nor .onnx
 // FOLDER:  mini-opt: error: {{.*}}out.mlir: can't be written: No such file or directory

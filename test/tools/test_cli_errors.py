@@ -13,6 +13,8 @@ import pytest
 from command_runs import ENVIRONMENT, cli, complaint, saved, told
 from onnx import ModelProto
 
+from mini_infer.tools import mini_opt
+
 WRONG: dict[str, tuple[list[str], str]] = {
     "no file": (["run", "nothing.onnx"], r"nothing\.onnx"),
     "a folder": (["run", "."], r"\."),
@@ -73,12 +75,44 @@ USELESS: dict[str, str] = {
     "plan --disable-inplace addd": "order-kernels: there is no op graph.addd to disable; is add meant?",
     "plan --disable-inplace Call": "order-kernels: there is no op graph.Call to disable",
     "bench --duration 1 --runs 2": "--runs does nothing with --duration",
+    "bench --device cuda-emulated --profile": "--profile does nothing with --device cuda-emulated, which has no clock",
+    "run --no-optimize --winograd off": "--winograd does nothing with --no-optimize",
+    "plan --no-optimize --winograd compact": "--winograd does nothing with --no-optimize",
+    "bench --no-optimize --winograd off": "--winograd does nothing with --no-optimize",
+    "compare --precision bf16": "--precision does nothing on the device 'cpu'",
 }
 
 
 @pytest.mark.parametrize("words", USELESS)
 def test_options_that_would_do_nothing_are_refused(words: str, model: Path) -> None:
     assert complaint(*words.split(), model).startswith(USELESS[words])
+
+
+def test_a_seed_of_nothing_is_refused(model: Path) -> None:
+    given = model.with_name("x.npy")
+    np.save(given, np.zeros((4, 24), np.float32))
+    for command in ("run", "run --reference", "compare", "bench"):
+        message = complaint(*command.split(), model, "-i", f"x={given}", "--seed", "1")
+        assert message == "--seed does nothing: no input is left to be made"
+
+
+def test_a_time_limit_of_no_search_is_refused(tmp_path: Path) -> None:
+    problem = tmp_path / "problem.csv"
+    problem.write_text("id,lower,upper,size\n0,0,2,8\n")
+    message = complaint("allocate", problem, "--strategy", "pools", "--time-limit", "1")
+    assert message == "--time-limit does nothing with the strategy 'pools', which does not search"
+    told("allocate", problem, "--strategy", "exact", "--time-limit", "1")
+
+
+def test_a_cpu_is_not_chosen_for_kernels_that_are_scheduled(model: Path) -> None:
+    kernels = model.with_name("kernels.mlir")
+    assert mini_opt.main([str(model), "--to", "kernels", "-o", str(kernels)]) == 0
+    into = {"c": model.with_name("c"), "mi": model.with_name("model.mi")}
+    for options in (["-o", into["c"], "--emit", "c", "--cpu", "x86-64-v2"], ["-o", into["mi"], "--cpu", "x86-64-v2"]):
+        message = complaint("build", kernels, *options)
+        assert message.startswith("--cpu x86-64-v2 is decided above the kernels level; the module is at the kernels")
+    assert not any(path.exists() for path in into.values())
+    told("build", kernels, "-o", into["mi"], "--cpu", "native")
 
 
 @pytest.mark.parametrize("case", WRONG)
