@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.symbolic.guards import Guards, units_of
 from ..lowering.levels import level_of
-from ..lowering.pipelines import PATHS, Observer, collection_paused, parse_passes
+from ..lowering.pipelines import PATHS, Observer, PassRun, collection_paused, parse_passes
 from ..passes.counts import PassStatistics
 from ..passes.memory.report.memory_report import MemoryPlan
 from ..passes.statistics import pass_statistics
@@ -68,15 +68,16 @@ def build_dynamic(
     config: EngineConfig,
     progress: Callable[[Progress], None] | None = None,
     prepare: Callable[[ModuleOp, MiniContext], None] | None = None,
+    observer: Observer | None = None,
 ) -> DynamicEngine:
     """An engine for many shapes: compiled for those of the profile now, or at the first call.
 
-    `prepare` may change each module that is compiled, before the first pass.
+    `prepare` may change each module that is compiled, before the first pass; `observer` sees it after every pass.
     """
     from ..lowering.onnx_to_graph.inputs import free_inputs
 
     names = free_inputs(model, config.specialize)
-    return DynamicEngine.started(config, names, family_builder(model, config, progress, prepare))
+    return DynamicEngine.started(config, names, family_builder(model, config, progress, prepare, observer=observer))
 
 
 def family_builder(
@@ -86,8 +87,9 @@ def family_builder(
     prepare: Callable[[ModuleOp, MiniContext], None] | None = None,
     machine: str | None = None,
     objects: FileCache | None = None,
+    observer: Observer | None = None,
 ) -> Build:
-    """What compiles a model for many shapes, with code for given ones; `prepare` as for `build_dynamic`.
+    """What compiles a model for many shapes, with code for given ones; `prepare` and `observer` as of `build_dynamic`.
 
     For a `machine`, as targets.cpu_target names it, code is not loaded.
     """
@@ -104,8 +106,14 @@ def family_builder(
                 prepare(module, ctx)
             steps.next()
             with compilers_for(module, config, objects) as compilers:
+
+                def watch(done: PassRun, module: ModuleOp) -> None:
+                    steps(done, module)
+                    if observer is not None:
+                        observer(done, module)
+
                 base = build_plan(
-                    module, ctx, config, steps, machine=machine or "", compilers=compilers, loaded=machine is None
+                    module, ctx, config, watch, machine=machine or "", compilers=compilers, loaded=machine is None
                 )
             statistics = pass_statistics(ctx)
             ctx.blobs.check_unchanged()

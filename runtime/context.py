@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KernelTime:
-    """Nanoseconds that one call took in the last run."""
+    """Nanoseconds that one call took in the last run: all together where a loop makes it `runs` times."""
 
     kernel: str
     node: str
     nanoseconds: int
+    runs: int = 1
 
 
 class _Turn:
@@ -344,8 +345,8 @@ class ExecutionContext(Stationary):
         self._check_open()
         if not self.plan.profiled:
             return []
-        spans = zip(self.plan.calls, np.diff(self._session.times()), strict=True)
-        return [KernelTime(call.kernel, call.node, int(span)) for call, span in spans]
+        rows = zip(self.plan.calls, self._session.times(), strict=True)
+        return [KernelTime(call.kernel, call.node, int(taken), int(runs)) for call, (taken, runs) in rows]
 
 
 def checked(spec: TensorSpec, value: Any) -> Array:

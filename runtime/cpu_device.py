@@ -40,7 +40,7 @@ class CpuSession(Session):
         self._arena, self._weights = arena, plan.weights  # alive as long as native code may use them
         self._nothing_wrong = bytes(8 * len(plan.checks))
         self._status = memoryview(bytearray(self._nothing_wrong))  # an array would take ten times as long to look at
-        self._times = np.zeros(len(plan.calls) + 1, np.int64)
+        self._times = np.zeros((len(plan.calls) if plan.profiled else 0, 2), np.int64)
         own = [arena.address]
         if plan.sizes is not None:
             own.append(plan.sizes.ctypes.data)
@@ -99,6 +99,8 @@ class CpuSession(Session):
 
     def _call(self, pointers: int) -> Wrong | None:
         self._status[:] = self._nothing_wrong
+        if self._plan.profiled:
+            self._times.fill(0)
         if self._helpers is not None and self._helpers.threads < self._threads:  # at first, and after a fork
             self._helpers.grow(self._threads)
         self.entry(pointers, self._share)

@@ -8,7 +8,7 @@ captured as a graph, and those after it replay that. What an inference wrote is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,6 +102,5 @@ class CudaSession(RemoteSession):
     @override
     def times(self) -> Array:
         if not self._marks:  # nothing has been run
-            return np.zeros(len(self._launches) + 1)
-        spans = (self._stream.milliseconds(*pair) for pair in pairwise(self._marks))
-        return np.array([*accumulate(spans, initial=0.0)]) * 1e6
+            return np.zeros((len(self._launches), 2))
+        return np.array([(self._stream.milliseconds(*pair) * 1e6, 1) for pair in pairwise(self._marks)])

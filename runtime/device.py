@@ -122,7 +122,7 @@ class Session(Protocol):
         return self.run([each.numpy() for each in inputs], [each.numpy() for each in outputs])
 
     def times(self) -> Array:
-        """Of a profiled plan: nanoseconds on a clock, before the first call and after each."""
+        """Of a profiled plan: for each call its nanoseconds in the last run, and how often it was made."""
         ...
 
 

@@ -32,7 +32,7 @@ class RemoteSession(Session):
         self._launch = launch
         self._specs = (*plan.inputs, *plan.written)
         self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
-        self._times = self._zeroed(8 * (len(plan.calls) + 1)) if plan.profiled else None
+        self._times = self._zeroed(16 * len(plan.calls)) if plan.profiled else None
         self._own = [each for each in (arena, self._status, plan.weights, self._times) if each is not None]
         self._bound: dict[int, Tensor] = {}
         self._staged: list[Memory] = []
@@ -85,6 +85,8 @@ class RemoteSession(Session):
     def _run(self, addresses: Sequence[int]) -> Wrong | None:
         if self._status is not None:
             self._status.zero()
+        if self._times is not None:
+            self._times.zero()
         self._launch([*addresses, *(memory.address for memory in self._own)])
         if self._status is None:
             return None
@@ -93,7 +95,7 @@ class RemoteSession(Session):
 
     @override
     def times(self) -> Array:
-        return np.zeros(0, np.int64) if self._times is None else _integers(self._times)
+        return np.zeros((0, 2), np.int64) if self._times is None else _integers(self._times).reshape(-1, 2)
 
 
 def _integers(memory: Memory) -> Array:

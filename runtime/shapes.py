@@ -137,7 +137,7 @@ class ShapeFamily:
                 wanted = value_at(size, named)
                 if wanted == given or (is_fixed(size) and size == 0):
                     continue
-                if not any(_unit(symbol) > 1 and given % _unit(symbol) for symbol in symbols_of(size)):
+                if not any(unit_of(symbol) > 1 and given % unit_of(symbol) for symbol in symbols_of(size)):
                     of = f" ({size})" if isinstance(size, Size) else ""
                     raise InvalidInputError(f"input '{spec.name}': dimension {axis}{of} is {given} instead of {wanted}")
 
@@ -159,7 +159,7 @@ class ShapeFamily:
         broken = [str(guard) for guard in self.guards.noted.values() if not guard.is_met(values)]
         for spec, shape in zip(self.base.inputs, shapes, strict=True):
             for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
-                units = [_unit(symbol) for symbol in symbols_of(size) if _unit(symbol) > 1]
+                units = [unit_of(symbol) for symbol in symbols_of(size) if unit_of(symbol) > 1]
                 if value_at(size, values) != given:
                     wanted = f"a multiple of {units[0]}" if units else str(size)
                     broken.append(f"dimension {axis} of '{spec.name}' is {wanted}")
@@ -278,7 +278,8 @@ def settled(record: T, number: Callable[[int], int]) -> T:
     return record
 
 
-def _unit(symbol: Symbol) -> int:
+def unit_of(symbol: Symbol) -> int:
+    """What a dimension is a multiple of."""
     return symbol.unit if isinstance(symbol, InputSymbol) else 1
 
 

@@ -31,7 +31,7 @@ from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import cuts_of
 from ..dialects.graph.caches import CacheAttr, cache_of
 from ..dialects.graph.host_code import NAME, ROLE, attributes_of_arguments
-from ..dialects.graph.interpret import input_names
+from ..dialects.graph.interpret import input_names, output_names
 from ..dialects.graph.sizes import SIZES, symbols_of_module
 from ..dialects.graph.values import numpy_dtype
 from ..dialects.symbols import symbol_named
@@ -95,6 +95,15 @@ def input_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
     if not isinstance(main, FuncOp) or level_of(module) not in ("graph", "kernels"):
         return specs_of(module, "input")
     return tuple(_spec(name, argument.type) for name, argument in zip(input_names(main), main.args, strict=True))
+
+
+def output_specs(module: ModuleOp) -> tuple[TensorSpec, ...]:
+    """Names, shapes and types of the outputs."""
+    main = entry_of(module)
+    if not isinstance(main, FuncOp) or level_of(module) not in ("graph", "kernels"):
+        return outputs_of(module)[0]
+    types = main.function_type.outputs
+    return tuple(_spec(name, type) for name, type in zip(output_names(main), types, strict=True))
 
 
 def specs_of(module: ModuleOp, role: str) -> tuple[TensorSpec, ...]:

@@ -41,6 +41,8 @@ from .context import ExecutionContext
 from .device import device_named
 from .kept.cpus import host_cpu
 from .machine_limits import LimitProbe
+from .signature import input_specs, output_specs
+from .specs import TensorSpec
 from .tuning_store import Decision, Tried, TuningStore
 
 if TYPE_CHECKING:
@@ -106,6 +108,8 @@ class TuningReport:
     kernels: tuple[TunedKernel, ...] = field(repr=False)
     cold: bool
     left: int
+    inputs: tuple[TensorSpec, ...] = ()
+    outputs: tuple[TensorSpec, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -146,6 +150,7 @@ def tune(
     store = store or TuningStore.of(host_cpu().model)
     now("passes")
     module, ctx = import_model(model, config)
+    inputs, outputs = input_specs(module), output_specs(module)
     _before_schedules(module, ctx, config)
     target, kernels = cpu_of(module), kernels_of(module)
     calls = [call for call in main_of(module).body.walk() if isinstance(call, CallOp)]
@@ -176,7 +181,7 @@ def tune(
             known[key] = decided(name, ways, measure(variants), cold)
             store.add({key: known[key]})
         done.append(TunedKernel(name, nodes[name], counts[name], costs[name] / whole, known[key], measured_now))
-    return TuningReport(tuple(done), cold, left)
+    return TuningReport(tuple(done), cold, left, inputs, outputs)
 
 
 def _before_schedules(module: ModuleOp, ctx: MiniContext, config: EngineConfig) -> None:

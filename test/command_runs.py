@@ -14,6 +14,9 @@ from mini_infer.tools.cli import app
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(mi.__file__).parents[1])}  # for processes of their own
 
+HEADER = ("command", "version", "date", "cpu", "system", "packages", "options")
+"""What the JSON of every command begins with."""
+
 
 def cli(*arguments: str | Path) -> Result:
     """Runs mini-infer; whatever is no error of the user's is raised."""

@@ -11,6 +11,7 @@ from rich.console import Console
 from ..dialects import errors
 from ..dialects.whole_file import whole_file
 from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
+from .facts import Facts
 from .problem_csv import ProblemTable, read_problem, with_offsets
 from .progress import working
 
@@ -57,8 +58,8 @@ def show_allocation(
     alignment: int,
     output: str | None,
     console: Console,
-) -> None:
-    """Plans a CSV file's problem, tells how well, and writes it with its offsets where that is wanted."""
+) -> Facts:
+    """Plans a CSV file's problem, tells how well, and writes it with its offsets; what it tells, for programs."""
     table = read_problem(path)
     start = time.perf_counter()
     with working(console, f"placing {len(table.buffers)} buffers"):
@@ -70,6 +71,19 @@ def show_allocation(
         with whole_file(output) as stream:
             stream.write(with_offsets(table, plan.offsets).encode())
         console.print(f"written: {output}")
+    return {
+        "problem": path,
+        "buffers": len(table.buffers),
+        "height_bytes": plan.height,
+        "lower_bound_bytes": plan.lower_bound,
+        "proven_bound_bytes": plan.proven_bound,
+        "proven_minimal": plan.optimal,
+        "strategy": plan.strategy,
+        "method": plan.method,
+        "exhausted": plan.exhausted,
+        "seconds": seconds,
+        "offsets": plan.offsets,
+    }
 
 
 def _told(table: ProblemTable, plan: Plan, capacity: int | None, seconds: float) -> list[str]:

@@ -15,9 +15,11 @@ from ..lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from ..passes.model_work import Work, work_of_model
 from ..runtime.build import import_model
 from ..runtime.config import EngineConfig
+from ..runtime.kept.artifact import load
 from ..runtime.signature import input_specs
+from ..runtime.specs import TensorSpec
 from .arrays import load_inputs, load_named
-from .at_shapes import Sizes, shapes_at
+from .at_shapes import Sizes, shapes_at, shapes_of
 from .given_sizes import with_given_sizes
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -61,17 +63,24 @@ def found_models(paths: Sequence[str]) -> list[Path]:
 
 
 def names_of(models: Sequence[Path]) -> list[str]:
-    """Short names: of files that are all called alike (model.onnx) those of their folders."""
+    """Short names: of files that are all called alike (model.onnx) those of their folders, or the whole name there."""
     stems = [each.stem for each in models]
-    return [
-        each.resolve().parent.name if each.stem == "model" or stems.count(each.stem) > 1 else each.stem
-        for each in models
-    ]
+    folders = [(each.stem, each.resolve().parent) for each in models]
+    names: list[str] = []
+    for each, folder in zip(models, folders, strict=True):
+        if folders.count(folder) > 1:
+            names.append(each.name)
+        else:
+            names.append(folder[1].name if each.stem == "model" or stems.count(each.stem) > 1 else each.stem)
+    return names
 
 
 def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:
     """The model at its shape, or at those within its ranges. Raises MiniInferError where it can't be read."""
     text = str(model)
+    if model.suffix == ".mi":
+        yield from _compiled(model, options, given)
+        return
     options = with_given_sizes(text, options, given.files)
     config = EngineConfig.of(**options)
     if config.profile is not None:
@@ -80,18 +89,29 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
             inputs = load_inputs(given.files, each.specs, given.seed)
             yield Subject(options, inputs, each.text, _work(text, fixed))
         return
-    files: Mapping[str, Array] = {} if given.beside is None else _beside(model, given.beside)
-    named = {name.removeprefix(INPUT): array for name, array in files.items() if name.startswith(INPUT)}
-    references = {name.removeprefix(REFERENCE): array for name, array in files.items() if name.startswith(REFERENCE)}
+    named, references = _beside(model, given.beside)
     shapes = {**{name: array.shape for name, array in named.items()}, **config.shapes}
     config, options = replace(config, shapes=shapes), {**options, "shapes": shapes}
     module, _ = import_model(text, config)
-    specs = input_specs(module)
-    inputs = load_inputs(given.files, specs, given.seed)
+    inputs = _inputs(input_specs(module), named, given)
+    yield Subject(options, inputs, "", _work(text, config), references)
+
+
+def _compiled(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:
+    """A compiled file, at the shapes that are asked for; what there is to do stands in the model only."""
+    engine = load(model)
+    own: dict[str, Any] = {**options, "threads": engine.plan.threads, "caches": engine.config.caches, "specialize": {}}
+    named, references = _beside(model, given.beside)
+    for each in shapes_of(engine, str(model), given.at):
+        yield Subject(own, _inputs(each.specs, named, given), each.text, None, references)
+
+
+def _inputs(specs: Sequence[TensorSpec], named: Mapping[str, Array], given: Given) -> dict[str, Array]:
+    """From the command's files or seed, but for those that lie in a file beside the model."""
     wrong = [spec.name for spec in specs if spec.name in named and named[spec.name].dtype != spec.dtype]
     if wrong:
         raise InvalidInputError(f"{given.beside}: '{INPUT}{wrong[0]}' is not of the input's type")
-    yield Subject(options, {**inputs, **named}, "", _work(text, config), references)
+    return {**load_inputs(given.files, specs, given.seed), **named}
 
 
 def check_beside(models: Sequence[Path], name: str) -> None:
@@ -100,10 +120,13 @@ def check_beside(models: Sequence[Path], name: str) -> None:
         raise ConfigError(f"--beside {name}: no model has such a file in its folder")
 
 
-def _beside(model: Path, name: str) -> Mapping[str, Array]:
-    """The arrays of a file in the model's folder; none where there is no such file."""
-    file, none = model.with_name(name), dict[str, Array]()
-    return load_named(str(file)) if file.exists() else none
+def _beside(model: Path, name: str | None) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Inputs and references of a file in the model's folder; none where there is no such file."""
+    file = None if name is None else model.with_name(name)
+    files = load_named(str(file)) if file is not None and file.exists() else {}
+    named = {name.removeprefix(INPUT): array for name, array in files.items() if name.startswith(INPUT)}
+    references = {name.removeprefix(REFERENCE): array for name, array in files.items() if name.startswith(REFERENCE)}
+    return named, references
 
 
 def _work(model: str, config: EngineConfig) -> Work | None:

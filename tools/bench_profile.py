@@ -10,14 +10,16 @@ import os
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.graph.host_code import kernels_of, main_of
+from ..dialects.graph.settling import settle
 from ..dialects.symbolic.guards import unguarded
+from ..dialects.symbolic.sizes import now, symbols_of, value_at
 from ..dialects.targets import target_of
 from ..lowering.pipelines import PassRun
 from ..passes.kernels.schedules import schedule_of
@@ -25,16 +27,18 @@ from ..passes.memory.analysis.host import calls_of
 from ..passes.memory.insert_barriers import InsertBarriers
 from ..passes.model_work import Work, work_of_kernel
 from ..runtime.build import import_model
-from ..runtime.compiling import engine_of
+from ..runtime.compiling import build_dynamic, engine_of
 from ..runtime.config import EngineConfig
 from ..runtime.context import KernelTime
-from ..runtime.device import device_named
 from ..runtime.engine import Engine
 from ..runtime.machine_limits import MachineLimits
+from ..runtime.plan import InferencePlan
+from ..runtime.specs import ordered_shapes
 from . import bench_gpu
 from .arrays import in_place
 
 _NUMBERS = {
+    "runs": ("runs", 1, "d"),
     "estimated_us": ("estimated us", 1.0, ".1f"),
     "flops": ("MFLOP", 1e-6, ".2f"),
     "bytes": ("kB", 1e-3, ".1f"),
@@ -43,6 +47,15 @@ _NUMBERS = {
     "of_limit": ("of limit", 1.0, ".0%"),
 }
 """What a row may have beside its time: the column's title, the unit in the row's, and how it is shown."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What one run of a kernel has to do, how it is carried out, and the seconds that it should take on one core."""
+
+    work: Work
+    schedule: str
+    estimated: float
 
 
 def profile(
@@ -57,29 +70,43 @@ def profile(
 
     {"run_us": all, "outside_us": what is in no call, "kernels": [{"us": ..., "kernel": ..., "node": ..., ...}]}
     """
-    calls: list[tuple[Work, str, float]] = []
+    modules: list[ModuleOp] = []  # of each compile, the last one last
 
     def observer(done: PassRun, module: ModuleOp) -> None:
         if done.name == InsertBarriers.name:  # the calls are what they will be
-            kernels, device = kernels_of(module), device_named(config.place).kind
-            target = target_of(module)
-            for call in calls_of(main_of(module)):
-                kernel = kernels[call.callee.string_value()]
-                schedule = schedule_of(kernel, device)
-                with unguarded():
-                    calls.append((work_of_kernel(kernel), schedule.name, schedule.cost(kernel, target)))
+            modules.append(module.clone())
 
     config = replace(config, enable_profiling=True)
-    module, ctx = import_model(model, config)
-    engine = engine_of(module, ctx, config, observer)
-    with pinned(cores):
-        times, taken = timed_calls(engine, inputs, runs)
-    if engine.plan.launches:
-        rows = bench_gpu.by_calls(engine.plan.launches, times, bench_gpu.limits(model, config))
+    if config.is_dynamic:
+        engine: Engine = build_dynamic(model, config, observer=observer)
     else:
-        rows = [_row(each, *call, limits) for each, call in zip(times, calls, strict=True)]
+        module, ctx = import_model(model, config)
+        engine = engine_of(module, ctx, config, observer)
+    shapes = {name: array.shape for name, array in inputs.items()}
+    plan = engine.plan_for(shapes)
+    with pinned(cores):
+        times, taken = timed_calls(plan, inputs, runs)
+    if plan.launches:
+        rows = bench_gpu.by_calls(plan.launches, times, bench_gpu.limits(model, config))
+    else:
+        if plan.family is not None:
+            values = plan.family.values_of(ordered_shapes(plan.input_names, shapes))
+            settle(modules[-1], lambda size: value_at(size, values) if symbols_of(size) <= values.keys() else now(size))
+        rows = [_row(*each, limits) for each in zip(times, _calls(modules[-1]), strict=True)]
     rows.sort(key=lambda row: -row["us"])
     return {"run_us": taken, "outside_us": taken - sum(row["us"] for row in rows), "kernels": rows}
+
+
+def _calls(module: ModuleOp) -> list[_Call]:
+    """The calls of a module on buffers, in order."""
+    kernels, target = kernels_of(module), target_of(module)
+    found: list[_Call] = []
+    for call in calls_of(main_of(module)):
+        kernel = kernels[call.callee.string_value()]
+        schedule = schedule_of(kernel, "cpu")
+        with unguarded():
+            found.append(_Call(work_of_kernel(kernel), schedule.name, schedule.cost(kernel, target)))
+    return found
 
 
 @contextmanager
@@ -96,11 +123,11 @@ def pinned(cores: Sequence[int]) -> Generator[None]:
         os.sched_setaffinity(0, before)
 
 
-def timed_calls(engine: Engine, inputs: Mapping[str, Any], runs: int) -> tuple[list[KernelTime], float]:
+def timed_calls(plan: InferencePlan, inputs: Mapping[str, Any], runs: int) -> tuple[list[KernelTime], float]:
     """What each call and what all took, in microseconds: means over those half of the runs that took least."""
-    context = engine.plan.create_execution_context()
-    if engine.config.caches:
-        inputs = in_place(inputs, context.run(inputs), engine.config.caches)
+    context = plan.create_execution_context()
+    if plan.config.caches:
+        inputs = in_place(inputs, context.run(inputs), plan.config.caches)
     found: list[tuple[float, list[KernelTime]]] = []
     for _ in range(runs + 1):
         start = time.perf_counter()
@@ -113,17 +140,22 @@ def timed_calls(engine: Engine, inputs: Mapping[str, Any], runs: int) -> tuple[l
     return times, sum(taken for taken, _ in quick) / len(quick)
 
 
-def _row(each: KernelTime, work: Work, schedule: str, estimated: float, limits: MachineLimits | None) -> dict[str, Any]:
+def _row(each: KernelTime, call: _Call, limits: MachineLimits | None) -> dict[str, Any]:
     seconds = max(each.nanoseconds, 1) * 1e-9
-    row: dict[str, Any] = {"us": each.nanoseconds / 1e3, "kernel": each.kernel, "schedule": schedule, "node": each.node}
-    row |= {
-        "estimated_us": estimated * 1e6,
-        "flops": work.flops,
-        "bytes": work.nbytes,
-        "gflops": work.flops / seconds * 1e-9,
+    flops, nbytes = call.work.flops * each.runs, call.work.nbytes * each.runs
+    row: dict[str, Any] = {
+        "us": each.nanoseconds / 1e3,
+        "runs": each.runs,
+        "kernel": each.kernel,
+        "schedule": call.schedule,
+        "node": each.node,
+        "estimated_us": call.estimated * each.runs * 1e6,
+        "flops": flops,
+        "bytes": nbytes,
+        "gflops": flops / seconds * 1e-9,
     }
     if limits is not None:
-        least = limits.seconds(work.flops, work.nbytes)
+        least = limits.seconds(flops, nbytes)
         row |= {"limit_us": least * 1e6, "of_limit": least / seconds}
     return row
 
@@ -134,6 +166,8 @@ def profile_table(profile: Mapping[str, Any]) -> Table:
     title = f"kernels, {whole / 1e3:.3f} ms in all, {profile['outside_us'] / 1e3:.3f} ms outside of them"
     table = Table(title=title, box=None, padding=(0, 2), title_justify="left")
     shown = [key for key in _NUMBERS if any(key in each for each in kernels)]
+    if all(each.get("runs") == 1 for each in kernels):  # there is neither a loop nor a branch
+        shown.remove("runs")
     for title in ("us", "share", *(_NUMBERS[key][0] for key in shown)):
         table.add_column(title, justify="right", no_wrap=True)
     named = [key for key in ("schedule", "kernel", "node") if any(key in each for each in kernels)]

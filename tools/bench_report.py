@@ -99,6 +99,10 @@ class ModelResult:
     work: Work | None = None
     limits: MachineLimits | None = None
     profile: Mapping[str, Any] | None = None
+    threads: int = 0
+    """0 where nothing was run."""
+    inputs: Sequence[Mapping[str, Any]] = ()
+    """Names, types and shapes."""
 
     @property
     def title(self) -> str:
@@ -123,6 +127,8 @@ class ModelResult:
             "name": self.name,
             "model": self.model,
             "shape": self.shape,
+            "threads": self.threads,
+            "inputs": [*self.inputs],
             "engines": {name: asdict(each) for name, each in self.engines.items()},
             "failed": dict(self.failed),
             "best_peer": self.best_peer,
@@ -154,7 +160,7 @@ class Benchmark:
         """For programs: the fields by their names."""
         models = [each.as_json() for each in self.models]
         told = {"device": self.device, "precision": self.precision, "threads": self.threads, "cores": [*self.cores]}
-        return {"cpu": self.cpu, **told, "geometric_mean": self.geometric_mean, "models": models}
+        return {**told, "geometric_mean": self.geometric_mean, "models": models}
 
     def headline(self) -> str:
         """What was measured on."""
@@ -183,6 +189,16 @@ class Benchmark:
             f"failed: {result.title}, {engine}: {why}"
             for result in self.models
             for engine, why in result.failed.items()
+        ]
+        lines += [
+            f"{each.title}: compiled for {each.threads} thread(s)"
+            for each in self.models
+            if each.threads not in (0, self.threads)
+        ]
+        lines += [
+            f"{each.title}: no fraction of the limit, as what there is to compute stands in the model's graph only"
+            for each in self.models
+            if self.device == "cpu" and OURS in each.engines and each.engines[OURS].of_limit is None
         ]
         limits: MachineLimits | None = None
         for each in self.models:

@@ -17,7 +17,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, cast
 
-from ..dialects.errors import MiniInferError
+from ..dialects.errors import ConfigError, MiniInferError
 from ..runtime.machine_limits import MachineLimits
 from .bench_worker import LIMITS
 
@@ -28,6 +28,8 @@ PACKAGES = {
     "onnxruntime-cuda": ("onnxruntime",),
 }
 """What a peer needs, if not a package of its own name."""
+EXTRA = ("onnxruntime", "openvino")
+"""Peers that come with mini-infer[bench]."""
 WORKER = "mini_infer.tools.bench_worker"
 
 
@@ -67,6 +69,14 @@ class Outcome:
     engines: dict[str, Turns] = field(default_factory=dict[str, Turns])
     failed: dict[str, str] = field(default_factory=dict[str, str])
     limits: MachineLimits | None = None
+
+
+def check_installed(peer: str) -> None:
+    """Raises ConfigError for a peer that isn't there, with the command that installs it."""
+    needed = PACKAGES.get(peer, (peer,))
+    if any(find_spec(each) is None for each in needed):
+        extra = "'mini-infer[bench]'" if peer in EXTRA else " ".join(needed)
+        raise ConfigError(f"--against {peer}: it is not installed: pip install {extra}")
 
 
 class Worker:
@@ -138,9 +148,6 @@ class Alternation:
         return outcome
 
     def _load(self, engine: str) -> None:
-        needed = PACKAGES.get(engine, (engine,))
-        if engine not in (OURS, LIMITS) and any(find_spec(each) is None for each in needed):
-            raise MiniInferError(f"it is not installed: pip install {' '.join(needed)}")
         worker = self._workers[engine] = Worker(engine, self._job, self._threads)
         told = worker.answer()
         if engine != LIMITS:

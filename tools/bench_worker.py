@@ -16,6 +16,7 @@ import pickle
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -43,10 +44,11 @@ class Job:
 
 
 def _mini_infer(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
+    from ..runtime.kept.artifact import load
     from ..runtime.opening import compile
     from .arrays import in_place
 
-    engine = compile(model, **options)
+    engine = load(model) if model.endswith(".mi") else compile(model, **options)
     if engine.plan.launches:
         from .bench_gpu import bound
 
@@ -96,6 +98,7 @@ IMPORTED = {"mini_infer": "mini_infer.runtime.compiling", "torch-compile": "torc
 
 def main() -> None:
     """Serves one engine until standard input ends."""
+    warnings.simplefilter("ignore")  # who measures has imported the model, too, and told of them
     engine, job = sys.argv[1], cast("Job", pickle.loads(Path(sys.argv[2]).read_bytes()))
     if job.cores:
         os.sched_setaffinity(0, job.cores)

@@ -7,12 +7,11 @@ outputs stay; see bench_gpu.py.
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +20,31 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..dialects.errors import ConfigError, MiniInferError
-from ..dialects.whole_file import whole_file
 from ..runtime.config import EngineConfig
 from ..runtime.device import device_named
 from ..runtime.machine_limits import cpu_title, pinned_cores
+from . import facts
 from .bench_chart import check_chart, write_chart
 from .bench_models import Given, Subject, check_beside, found_models, names_of, subjects
 from .bench_profile import profile, profile_table
 from .bench_report import Benchmark, Measured, ModelResult
-from .bench_turns import OURS, Alternation, Amount, Outcome
+from .bench_turns import OURS, Alternation, Amount, Outcome, check_installed
 from .bench_worker import Job
+from .facts import Facts
 from .rounding import relative_error
 
 PEERS = {"cpu": ("onnxruntime", "openvino"), "cuda": ("torch", "torch-compile", "onnxruntime-cuda")}
 """Engines to measure beside ours, by the kind of device."""
 
+PROFILE = "profile"
+"""Stands among the engines that failed where kernels could not be timed."""
+
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is made of the results beside the table; a file "-" is standard output, in the table's place."""
+    """What is made of the results beside the table."""
 
     profile: bool = False
-    json: str | None = None
     chart: str | None = None
 
 
@@ -54,12 +56,17 @@ def bench(
     amount: Amount,
     wanted: Wanted,
     console: Console,
-) -> bool:
-    """Measures and tells; whether our own engine ran every model. Raises ConfigError for what can't be meant."""
+) -> Facts:
+    """Measures and tells; the same for programs, and whether our own engine `failed` to run a model.
+
+    Raises ConfigError for what can't be meant, and for peers that are not installed.
+    """
     config = EngineConfig.of(**options)
     device = device_named(config.place)
     if unknown := [peer for peer in peers if peer not in PEERS[device.kind]]:
         raise ConfigError(f"--against {','.join(unknown)}: there are {', '.join(PEERS[device.kind])}")
+    for peer in peers:
+        check_installed(peer)
     if wanted.chart is not None:
         check_chart(wanted.chart)
     files = found_models(models)
@@ -67,13 +74,15 @@ def bench(
         check_beside(files, given.beside)
     if given.files and len(files) > 1:
         raise ConfigError(f"--input is for one model, and there are {len(files)}: see --beside")
+    if wanted.profile and (compiled := [str(file) for file in files if file.suffix == ".mi"]):
+        raise ConfigError(f"--profile: {compiled[0]} is compiled without times of kernels; take the model it is from")
     device.open()
     place, _, number = config.place.partition(":")
     settings: dict[str, Any] = {**options, "device": place, "device_id": int(number or 0)}
-    cores: tuple[int, ...] = ()
-    if device.kind == "cpu":
-        settings["threads"], cores = config.thread_count, pinned_cores(config.thread_count)
-    bencher = _Bencher(settings, [OURS, *peers], given, amount, cores, device.kind == "cpu", alone=len(files) == 1)
+    on_cpu = device.kind == "cpu"
+    if on_cpu:
+        settings["threads"] = config.thread_count
+    bencher = _Bencher(settings, peers, given, amount, on_cpu, alone=len(files) == 1)
     results: list[ModelResult] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -82,23 +91,12 @@ def bench(
             bencher.now = lambda text, name=name: progress.update(task, description=f"{name}: {text}")
             results += bencher.results(file, name, amount.runs if wanted.profile else 0)
             progress.advance(task)
-    benchmark = Benchmark(cpu_title(), config.place, config.precision, config.thread_count, cores, results)
-    _tell(benchmark, wanted, console)
-    return not any(OURS in each.failed for each in results)
-
-
-def _tell(benchmark: Benchmark, wanted: Wanted, console: Console) -> None:
-    if wanted.json is not None:
-        text = json.dumps(benchmark.as_json(), indent=2)
-        if wanted.json == "-":
-            console.print(text, soft_wrap=True)
-        else:
-            with whole_file(wanted.json) as stream:
-                stream.write(f"{text}\n".encode())
+    counts = {each.threads for each in results if each.threads}
+    threads = counts.pop() if len(counts) == 1 else config.thread_count
+    cores = pinned_cores(threads) if on_cpu else ()
+    benchmark = Benchmark(cpu_title(), config.place, config.precision, threads, cores, results)
     if wanted.chart is not None:
         write_chart(benchmark, wanted.chart)
-    if wanted.json == "-":
-        return
     console.print(benchmark.table())
     for line in benchmark.remarks():
         console.print(line, soft_wrap=True)
@@ -106,6 +104,7 @@ def _tell(benchmark: Benchmark, wanted: Wanted, console: Console) -> None:
         if each.profile is not None:
             console.print(f"\n{each.title}", style="bold")
             console.print(profile_table(each.profile))
+    return benchmark.as_json() | {"failed": any({OURS, PROFILE} & each.failed.keys() for each in results)}
 
 
 class _Bencher:
@@ -114,15 +113,14 @@ class _Bencher:
     def __init__(
         self,
         options: Mapping[str, Any],
-        engines: Sequence[str],
+        peers: Sequence[str],
         given: Given,
         amount: Amount,
-        cores: tuple[int, ...],
-        has_limits: bool,
+        on_cpu: bool,
         alone: bool,
     ) -> None:
-        self._options, self._engines, self._given = options, engines, given
-        self._amount, self._cores, self._has_limits, self._alone = amount, cores, has_limits, alone
+        self._options, self._peers, self._given = options, peers, given
+        self._amount, self._on_cpu, self._alone = amount, on_cpu, alone
 
     def now(self, text: str) -> None:
         """Is told what is done."""
@@ -140,24 +138,40 @@ class _Bencher:
 
     def _result(self, model: Path, name: str, subject: Subject, profiled: int) -> ModelResult:
         threads = EngineConfig.of(**subject.options).thread_count
+        cores = pinned_cores(threads) if self._on_cpu else ()
+        takers = self._peers if model.suffix == ".onnx" else ()
         with tempfile.TemporaryDirectory() as folder:
-            job = Job(os.path.abspath(model), subject.options, subject.inputs, self._cores, folder)
+            job = Job(os.path.abspath(model), subject.options, subject.inputs, cores, folder)
             file = Path(folder, "job.pickle")
             file.write_bytes(pickle.dumps(job))
             turns = Alternation(file, threads, self._amount, self.now)
-            outcome = turns.measure(self._engines, self._has_limits and subject.work is not None)
+            outcome = turns.measure([OURS, *takers], self._on_cpu and subject.work is not None)
             errors = _errors(Path(folder), outcome, subject)
         engines = {
             each: Measured.of(turns, subject.work, outcome.limits, errors.get(each))
             for each, turns in outcome.engines.items()
         }
+        outcome.failed.update({peer: f"it takes no {model.suffix} file" for peer in self._peers if peer not in takers})
         kernels = None
         if profiled and OURS in engines:
             self.now("profile")
             config = EngineConfig.of(**subject.options)
-            kernels = profile(str(model), config, subject.inputs, profiled, self._cores, outcome.limits)
-        result = ModelResult(name, str(model), subject.shape, engines, outcome.failed, subject.work, outcome.limits)
-        return replace(result, profile=kernels)
+            try:
+                kernels = profile(str(model), config, subject.inputs, profiled, cores, outcome.limits)
+            except MiniInferError as error:  # the latencies are worth telling all the same
+                outcome.failed[PROFILE] = str(error)
+        return ModelResult(
+            name,
+            str(model),
+            subject.shape,
+            engines,
+            outcome.failed,
+            subject.work,
+            outcome.limits,
+            profile=kernels,
+            threads=threads,
+            inputs=facts.arrays(subject.inputs),
+        )
 
 
 def _errors(folder: Path, outcome: Outcome, subject: Subject) -> dict[str, float]:

@@ -50,7 +50,7 @@ Specialize = Annotated[
 ]
 
 Gpu = Annotated[str | None, typer.Option(metavar="NAME", help=f"Make code for a GPU: {', '.join(GPUS)}.")]
-Precision = Annotated[str, typer.Option(help=f"Of products on a GPU: {', '.join(PRECISIONS)}.")]
+Precision = Annotated[str, typer.Option(metavar="KIND", help=f"Of products on a GPU: {', '.join(PRECISIONS)}.")]
 
 
 def dims_of(texts: Sequence[str] | None) -> dict[str, int]:

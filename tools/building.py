@@ -12,15 +12,18 @@ from rich.text import Text
 
 from ..dialects.errors import ConfigError
 from ..runtime.building import build
+from ..runtime.kept.artifact import signature
+from . import facts
 from .at_shapes import Sizes, shapes_at
+from .facts import Facts
 from .progress import working
 from .reports.tables import size_text
 
 
 def show_build(
     model: str, options: Mapping[str, Any], output: str, cpus: Sequence[str], at: Sequence[Sizes], console: Console
-) -> None:
-    """Compiles a model to a file and prints what was made; with `at` there is code for these shapes, too."""
+) -> Facts:
+    """Compiles a model to a file and tells what was made; with `at` there is code for these shapes, too."""
     if Path(output).suffix != ".mi":
         raise ConfigError(f"--output {output}: the name must end in .mi")
     given = [{spec.name: spec.shape for spec in shape.specs} for shape in (shapes_at(model, options, at) if at else ())]
@@ -36,3 +39,6 @@ def show_build(
     taken = time.perf_counter() - start
     console.print(Text.assemble((Path(model).name, "bold"), f" compiled for {', '.join(done)} in {taken:.2f} s"))
     console.print(f"{output}: {size_text(nbytes)}")
+    inputs, outputs = signature(output)
+    shapes = {"inputs": facts.tensors(inputs), "outputs": facts.tensors(outputs)}
+    return {"model": model, **shapes, "cpus": done, "seconds": taken, "files": {output: nbytes}}

@@ -30,6 +30,7 @@ from .binding import (
     spans_of,
     values_of,
 )
+from .facts import Facts, with_facts
 from .one_line_errors import FLAGS, WRONG, OneLineErrors
 from .versions import Version
 
@@ -49,18 +50,36 @@ def program(version: Version = False) -> None:
 
 
 Model = Annotated[str, typer.Argument(help="An .onnx file, or an .mlir file at any level.", metavar="MODEL")]
-Threads = Annotated[int | None, typer.Option("--threads", "-j", min=1, help="Threads of one inference.")]
-Device = Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1, cuda-emulated.")]
-Emulator = Annotated[str | None, typer.Option(help="How cuda-emulated runs kernels: interpreter, compiled.")]
-Optimize = Annotated[bool, typer.Option("--optimize/--no-optimize", help="Fusion and layout on or off.")]
-Memory = Annotated[bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.")]
-Winograd = Annotated[str, typer.Option(help="3x3 convolutions by fewer products: auto, compact, off.")]
-Strategy = Annotated[str, typer.Option(help="How places are found: auto, pools, greedy-by-size, exact, ...")]
+Compiled = Annotated[
+    str, typer.Argument(help="An .onnx file, an .mlir file at any level, or a compiled .mi file.", metavar="MODEL")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", "-j", min=1, metavar="N", help="Threads of one inference."),
+]
+Device = Annotated[str, typer.Option(metavar="NAME", help="On cpu, cuda, cuda:1 or cuda-emulated.")]
+Emulator = Annotated[
+    str | None, typer.Option(metavar="KIND", help="How cuda-emulated runs kernels: interpreter, compiled.")
+]
+Optimize = Annotated[
+    bool, typer.Option("--optimize/--no-optimize", help="Fusion and layout on or off.", show_default="on")
+]
+Memory = Annotated[
+    bool, typer.Option("--plan-memory/--no-plan-memory", help="Reuse of memory on or off.", show_default="on")
+]
+Winograd = Annotated[str, typer.Option(metavar="KIND", help="3x3 convolutions by fewer products: auto, compact, off.")]
+Strategy = Annotated[str, typer.Option(metavar="NAME", help="How places are found: auto, exact, beam, pools, ...")]
+Json = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="Write JSON; - is standard output, and nothing else is.")
+]
 Files = Annotated[
     list[str] | None,
     typer.Option("--input", "-i", metavar="FILE", help="inputs.npz, or NAME=FILE.npy; the rest is seeded."),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed of inputs that are not given.", show_default="0")]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, metavar="N", help="Seed of inputs that are not given.", show_default="0"),
+]
 
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,6 +136,19 @@ _OF_COMPILING = (
     "keep",
 )
 """Parameters of `run` that say how a model is compiled."""
+_OF_MODEL = ("dim", "shape", "range", "specialize", "reference")
+"""Parameters that say what a model is."""
+_OF_PLANNING = ("strategy", "beam_width", "alignment", "capacity", "disable_inplace")
+
+
+def _is_compiled(context: typer.Context, *models: str) -> bool:
+    """Whether all models are .mi files; raises ConfigError for options that do nothing with those."""
+    if any(Path(model).suffix != ".mi" for model in models):
+        return False
+    options = {parameter.name for parameter in context.command.params}
+    given = [name for name in (*_OF_COMPILING, *_OF_MODEL, *_OF_PLANNING, "profile") if name in options]
+    _refuse(context, "with a .mi file, which is compiled already", *given)
+    return True
 
 
 def _check_at(range: list[str] | None, at: list[str] | None) -> None:
@@ -138,7 +170,7 @@ def _listed(text: str) -> tuple[str, ...]:
 @app.command()
 def run(
     context: typer.Context,
-    model: Model,
+    model: Compiled,
     input: Files = None,
     seed: Seed = None,
     threads: Threads = None,
@@ -155,12 +187,16 @@ def run(
     winograd: Winograd = "auto",
     optimize: Optimize = True,
     plan_memory: Memory = True,
-    repeat: Annotated[int, typer.Option(min=1, help="Inferences to time.")] = 20,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the outputs to this .npz.")] = None,
-    reference: Annotated[bool, typer.Option(help="Evaluate the ops' numpy meaning instead of compiling.")] = False,
+    repeat: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences to time.")] = 20,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the outputs to this .npz.")
+    ] = None,
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Evaluate the ops' numpy meaning instead of compiling.")
+    ] = False,
     timing: Annotated[bool, typer.Option("--timing", help="Show where the time of the compile went.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the schedules that each kernel could have.")] = False,
-    compile_threads: Annotated[int | None, typer.Option(min=1, help="Processes that compile.")] = None,
+    compile_threads: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes that compile.")] = None,
     check_memory: Annotated[
         bool, typer.Option("--check-memory", help="Prove the memory plan: poisoned memory, a run without reuse.")
     ] = False,
@@ -168,37 +204,40 @@ def run(
         bool | None,
         typer.Option("--keep/--no-keep", help="Keep what is compiled, and use it.", show_default="MINI_INFER_CACHE"),
     ] = None,
+    json: Json = None,
 ) -> None:
     """Compile a model, run it, and say what was done."""
     from . import running
 
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
-    _check_at(range, at)
+    compiled = _is_compiled(context, model)
+    if not compiled:
+        _check_at(range, at)
     _check_winograd(context, optimize, model)
-    if Path(model).suffix == ".mi":
-        of_model = ("dim", "shape", "range", "specialize", "reference")
-        _refuse(context, "with a .mi file, which is compiled already", *_OF_COMPILING, *of_model)
     options = _options(context.params)
-    if range:
-        from . import at_shapes
 
-        _refuse(context, "with --range", "reference", "timing", "explain", "check_memory", "keep")
-        options |= {"compile_threads": compile_threads}
-        at_shapes.run_at_shapes(model, options, at_of(at), input or [], seed, repeat, output, out)
-    elif reference:
-        _refuse(context, "with --reference", *_OF_COMPILING, "repeat")
-        running.run_reference(model, options, input or [], seed, output, out)
-    else:
+    def work(console: Console) -> Facts:
+        if range or (at and compiled):
+            from . import at_shapes
+
+            _refuse(context, "with --range", "reference", "timing", "explain", "check_memory", "keep")
+            options.update(compile_threads=compile_threads)
+            return at_shapes.run_at_shapes(model, options, at_of(at), input or [], seed, repeat, output, console)
+        if reference:
+            _refuse(context, "with --reference", *_OF_COMPILING, "repeat")
+            return running.run_reference(model, options, input or [], seed, output, console)
         if check_memory:
             _refuse(context, "with --check-memory", "repeat")
-        options |= {"check_memory": check_memory, "compile_threads": compile_threads}
+        options.update(check_memory=check_memory, compile_threads=compile_threads)
         if device != "cpu" or Path(model).suffix == ".mlir":
             _refuse(context, f"with {'a module' if device == 'cpu' else f'--device {device}'}", "keep")
         how = running.How(timing, explain, keep)
         if timing or explain or check_memory:
             _refuse(context, "with --timing, --explain and --check-memory, which compile", "keep")
-        running.run_compiled(model, options, input or [], seed, repeat, output, out, how)
+        return running.run_compiled(model, options, input or [], seed, repeat, output, console, how)[1]
+
+    with_facts(context, json, out, work)
 
 
 @app.command()
@@ -214,8 +253,8 @@ def build(
         str,
         typer.Option(
             metavar="NAMES",
-            help="x86-64-v2,x86-64-v3,x86-64-v4,aarch64,native; for C one that LLVM knows.",
-            show_default="all of this kind; for C this",
+            help="Of x86-64-v2, x86-64-v3, x86-64-v4, aarch64 and native; for C one that LLVM knows.",
+            show_default="all of this kind; for C this one",
         ),
     ] = "",
     embed: Annotated[bool, typer.Option("--embed", help="Also an assembly file with the weights, for C.")] = False,
@@ -229,6 +268,7 @@ def build(
     cache: Caches = None,
     optimize: Optimize = True,
     plan_memory: Memory = True,
+    json: Json = None,
 ) -> None:
     """Compile a model to a file that mi.load opens, or with --emit c to files for C programs."""
     if emit not in ("", "c"):
@@ -238,46 +278,57 @@ def build(
 
         _refuse(context, "with --emit c", "range", "at")
         options = _options(context.params | {"threads": threads or 1})
-        emitting.show_c(model, options, output, name=name, cpu=cpu, embed=embed, force=force, console=out)
+        given: dict[str, Any] = {"name": name, "cpu": cpu, "embed": embed, "force": force}
+        with_facts(context, json, out, lambda console: emitting.show_c(model, options, output, console, **given))
         return
     from . import building
 
     _refuse(context, "without --emit c", "name", "embed", "force")
     _check_at(range, at)
-    building.show_build(model, _options(context.params), output, _listed(cpu), at_of(at), out)
+    options, cpus = _options(context.params), _listed(cpu)
+    with_facts(
+        context, json, out, lambda console: building.show_build(model, options, output, cpus, at_of(at), console)
+    )
 
 
 @app.command("cache")
 def cache_command(
+    context: typer.Context,
     action: Annotated[str, typer.Argument(metavar="list|where|clear|limit", help="What to do.")] = "list",
-    size: Annotated[str | None, typer.Argument(help="With limit: the most that models take, such as 20G.")] = None,
+    size: Annotated[
+        str | None, typer.Argument(metavar="SIZE", help="With limit: the most that models take, such as 20G.")
+    ] = None,
     folder: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Where models are kept.", show_default="the user's")
     ] = None,
+    json: Json = None,
 ) -> None:
     """Show the compiled models that are kept on disk, or where that is; forget them all; set how much there may be."""
     from . import keeping
 
-    keeping.manage(action, size, folder, out)
+    with_facts(context, json, out, lambda console: keeping.manage(action, size, folder, console))
 
 
 @app.command()
 def plan(
     context: typer.Context,
-    model: Model,
+    model: Compiled,
     table: Annotated[bool, typer.Option("--table", help="All tensors: size, life, address, who reuses them.")] = False,
     pools: Annotated[bool, typer.Option("--pools", help="The pools of a pool strategy, and what they save.")] = False,
-    csv: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write tensor_name,size,offset,start_time,end_time.")
-    ] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write a line for each tensor of the arena.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE", help="Draw the arena: .png, .svg or .pdf.")] = None,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Draw it as an interactive page.")] = None,
     strategy: Strategy = "auto",
     beam_width: Annotated[
-        int | None, typer.Option(min=1, help="Partial plans that the strategy beam keeps.", show_default="8")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Partial plans that the strategy beam keeps.", show_default="8"),
     ] = None,
-    alignment: Annotated[int, typer.Option(help="Where buffers start: a multiple of this many bytes.")] = 256,
-    capacity: Annotated[int | None, typer.Option(min=0, help="Bytes that the arena may have at most.")] = None,
+    alignment: Annotated[
+        int, typer.Option(metavar="BYTES", help="Where buffers start: a multiple of this many bytes.")
+    ] = 256,
+    capacity: Annotated[
+        int | None, typer.Option(min=0, metavar="BYTES", help="Bytes that the arena may have at most.")
+    ] = None,
     disable_inplace: Annotated[
         str, typer.Option(metavar="OPS", help="Ops whose kernels don't work in place: add,MatMul.")
     ] = "",
@@ -294,14 +345,17 @@ def plan(
     winograd: Winograd = "auto",
     optimize: Optimize = True,
     plan_memory: Memory = True,
+    json: Json = None,
 ) -> None:
-    """Show the memory plan of a model; no code is built."""
+    """Show the memory plan of a model: where every tensor lies, and how small the arena may be. No code is built."""
     from ..runtime.config import useless
     from . import planning
 
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
-    _check_at(range, at)
+    compiled = _is_compiled(context, model)
+    if not compiled:
+        _check_at(range, at)
     _check_winograd(context, optimize, model)
     options = _options(context.params) | {
         "planner": strategy,
@@ -314,37 +368,59 @@ def plan(
         flags = FLAGS | {"planner": f"--strategy {strategy}"}
         option, beside = (flags[name] for name in pair)
         raise ConfigError(f"{option} does nothing with {beside}")
-    if range:
+    if range or (at and compiled):
         from . import at_shapes
 
         _refuse(context, "with --range", "table", "pools", "csv", "plot", "html")
-        at_shapes.plan_at_shapes(model, options, at_of(at), out)
+        with_facts(context, json, out, lambda console: at_shapes.plan_at_shapes(model, options, at_of(at), console))
         return
-    files = planning.report_files(csv=csv, plot=plot, html=html)
-    planning.show_plan(model, options, planning.Wanted(table, pools, files), out)
+    wanted = planning.Wanted(table, pools, planning.report_files(csv=csv, plot=plot, html=html))
+    with_facts(context, json, out, lambda console: planning.show_plan(model, options, wanted, console))
 
 
 @app.command()
 def allocate(
-    problem: Annotated[str, typer.Argument(help="A .csv file: id,lower,upper,size; lifetimes are half-open.")],
+    context: typer.Context,
+    problem: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .csv file: id,lower,upper,size; lifetimes are half-open.")
+    ],
     strategy: Strategy = "auto",
-    capacity: Annotated[int | None, typer.Option(min=0, help="Bytes to fit in; exit status 1 if none fits.")] = None,
-    time_limit: Annotated[float | None, typer.Option(min=0, help="Seconds after which a search gives up.")] = None,
-    alignment: Annotated[int, typer.Option(min=1, help="Offsets are multiples of this many bytes.")] = 1,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="Write the problem with its offsets.")] = None,
+    capacity: Annotated[
+        int | None, typer.Option(min=0, metavar="BYTES", help="Bytes to fit in; exit status 1 if none fits.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0, metavar="SECONDS", help="After which a search gives up.")
+    ] = None,
+    alignment: Annotated[int, typer.Option(min=1, metavar="BYTES", help="What offsets are multiples of.")] = 1,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the problem with its offsets.")
+    ] = None,
+    json: Json = None,
 ) -> None:
     """Plan the memory of any program: buffers with sizes and lifetimes in MiniMalloc's CSV format."""
     from . import allocating
 
-    allocating.show_allocation(problem, strategy, capacity, time_limit, alignment, output, out)
+    with_facts(
+        context,
+        json,
+        out,
+        lambda console: allocating.show_allocation(problem, strategy, capacity, time_limit, alignment, output, console),
+    )
 
 
 @app.command()
 def bench(
     context: typer.Context,
-    models: Annotated[list[str], typer.Argument(help=".onnx or .mlir files, and folders of them.", metavar="MODEL...")],
+    models: Annotated[
+        list[str], typer.Argument(help=".onnx, .mlir and .mi files; of folders the .onnx in them.", metavar="MODEL")
+    ],
     against: Annotated[
-        str, typer.Option(metavar="PEERS", help="onnxruntime,openvino; torch,torch-compile,onnxruntime-cuda.")
+        str,
+        typer.Option(
+            metavar="PEERS",
+            help="Of onnxruntime and openvino; or on a GPU of torch, torch-compile and onnxruntime-cuda.",
+            show_default=False,
+        ),
     ] = "",
     input: Files = None,
     seed: Seed = None,
@@ -364,18 +440,23 @@ def bench(
         str | None,
         typer.Option(metavar="NAME.npz", help="A file beside each model: inputs in.NAME, float64 results f64.NAME."),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of alternation.")] = 5,
-    runs: Annotated[int, typer.Option(min=1, help="Inferences of each engine in a round.")] = 20,
-    warmup: Annotated[int, typer.Option(min=0, help="Inferences of each engine that don't count, at first.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of alternation.")] = 5,
+    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Inferences of each engine in a round.")] = 20,
+    warmup: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Inferences of each engine that don't count, at first.")
+    ] = 5,
     duration: Annotated[
         float | None,
-        typer.Option(min=0.001, max=86400, help="Seconds for each engine on a model, instead of a number of runs."),
+        typer.Option(
+            min=0.001, max=86400, metavar="SECONDS", help="Of each engine on a model, instead of a number of runs."
+        ),
     ] = None,
-    json: Annotated[str | None, typer.Option(metavar="FILE", help="Write JSON; - instead of the table.")] = None,
+    json: Json = None,
     chart: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw ratios and fractions of the limit: .png, .svg or .pdf.")
+        str | None,
+        typer.Option(metavar="FILE", help="Draw ratios and fractions of the limit: FILE.png, FILE.svg, FILE.pdf."),
     ] = None,
-    profile: Annotated[bool, typer.Option(help="Show what each kernel takes, and what it could.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Show what each kernel takes, and what it could.")] = False,
     optimize: Optimize = True,
 ) -> None:
     """Time models beside other engines, each in a process of its own, and beside what the machine could do."""
@@ -385,54 +466,58 @@ def bench(
 
     if duration is not None:
         _refuse(context, "with --duration", "runs")
-    _check_at(range, at)
+    if not _is_compiled(context, *models):
+        _check_at(range, at)
     if range:
-        _refuse(context, "with --range", "profile", "beside")
+        _refuse(context, "with --range", "beside")
     if device == "cuda-emulated":
         _refuse(context, "with --device cuda-emulated, which has no clock", "profile")
     _check_winograd(context, optimize, *models)
     options = _options(context.params)
     given = Given(input or [], seed, at_of(at), beside)
-    wanted = benching.Wanted(profile, json, chart)
+    wanted = benching.Wanted(profile, chart)
     amount = Amount(rounds, runs, warmup, duration)
-    if not benching.bench(models, options, _listed(against), given, amount, wanted, out):
+
+    def work(console: Console) -> Facts:
+        return benching.bench(models, options, _listed(against), given, amount, wanted, console)
+
+    if with_facts(context, json, out, work)["failed"]:
         raise typer.Exit(WRONG)
 
 
 @app.command()
-def machine(
-    threads: Threads = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def machine(context: typer.Context, threads: Threads = None, json: Json = None) -> None:
     """Measure what this machine reaches: multiply-adds and bytes from memory in a second."""
     from .machine import show_machine
 
-    show_machine(threads, json, out)
+    with_facts(context, json, out, lambda console: show_machine(threads, console))
 
 
 @app.command()
 def tune(
+    context: typer.Context,
     model: Model,
-    seconds: Annotated[float, typer.Option(help="About how long to measure.")] = 60.0,
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="About how long to measure.")] = 60.0,
     again: Annotated[bool, typer.Option("--again", help="Measure what was measured before, too.")] = False,
     threads: Threads = None,
     dim: Dims = None,
     shape: Shapes = None,
     specialize: Specialize = None,
     cache: Caches = None,
-    json: Annotated[str | None, typer.Option(metavar="FILE", help="Write JSON; - instead of the table.")] = None,
+    json: Json = None,
 ) -> None:
     """Measure how a model's kernels are best carried out on this machine; later compiles go by it."""
     from .tuning import show_tuning
 
     given = {"threads": threads, "dim": dim, "shape": shape, "specialize": specialize, "cache": cache}
-    show_tuning(model, _options(given), seconds, again, json, out)
+    options = _options(given)
+    with_facts(context, json, out, lambda console: show_tuning(model, options, seconds, again, console))
 
 
 @app.command()
 def compare(
     context: typer.Context,
-    model: Model,
+    model: Compiled,
     input: Files = None,
     seed: Seed = None,
     threads: Threads = None,
@@ -450,23 +535,33 @@ def compare(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Largest accepted max|e| / max|reference|.", show_default="what rounding in its types allows"
+            min=0,
+            metavar="ERROR",
+            help="Largest accepted max|e| / max|reference|.",
+            show_default="what rounding in its types allows",
         ),
     ] = None,
+    json: Json = None,
 ) -> None:
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if outputs do."""
     from . import comparing
 
     _check_at(range, at)
     options = _options(context.params)
-    if not comparing.compare(model, options, input or [], seed, tolerance, out, at_of(at)):
+
+    def work(console: Console) -> Facts:
+        return comparing.compare(model, options, input or [], seed, tolerance, console, at_of(at))
+
+    if not with_facts(context, json, out, work)["right"]:
         raise typer.Exit(WRONG)
 
 
 @app.command()
 def demo(
-    model: Annotated[str, typer.Option(help="Where the demo's model is written.")] = "build/resnet50.onnx",
-    image: Annotated[int, typer.Option(min=32, help="Height and width of the picture.")] = 224,
+    model: Annotated[
+        str, typer.Option(metavar="FILE", help="Where the demo's model is written.")
+    ] = "build/resnet50.onnx",
+    image: Annotated[int, typer.Option(min=32, metavar="N", help="Height and width of the picture.")] = 224,
     threads: Threads = None,
 ) -> None:
     """Build a ResNet-50 with seeded weights, compile it, run it, and show where its memory went."""
@@ -481,8 +576,8 @@ def demo(
         stream.write(resnet50(image).SerializeToString())
     size = size_text(Path(model).stat().st_size)
     out.print(f"built {model}, {size}, in {time.perf_counter() - start:.1f} s\n")
-    compiled = running.run_compiled(model, _options({"threads": threads}), [], None, 20, None, out)
-    planning.show_summary(compiled.engine.plan.memory, out)
+    engine, _ = running.run_compiled(model, _options({"threads": threads}), [], None, 20, None, out)
+    planning.show_summary(engine.plan.memory, out)
     yours, inside = f"{shell_name('mini-infer')} run YOUR.onnx", f"{shell_name('mini-opt')} {quote(model)} --to kernels"
     hint = Text.assemble("\nNow yours: ", (yours, "bold"), "\nLook inside: ", (inside, "bold"))
     out.print(hint, soft_wrap=True)

@@ -35,9 +35,11 @@ from ..runtime.build import build_plan, import_model, schedule_kernels
 from ..runtime.compiling import build_dynamic
 from ..runtime.config import EngineConfig
 from ..runtime.signature import input_specs
+from . import facts
 from .arrays import load_inputs
 from .at_shapes import Shape, Sizes, shapes_at
 from .exposing import ExposedCode, ExposedRanges, Prepare, expose_values
+from .facts import Facts
 from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_result, relative_error
 
 
@@ -64,8 +66,8 @@ def compare(
     tolerance: float | None,
     console: Console,
     at: Sequence[Sizes] = (),
-) -> bool:
-    """Prints the comparison; whether every output is right, by what `rounding` says or within `tolerance`.
+) -> Facts:
+    """Prints the comparison, and tells programs; `right` is whether every output is, by `rounding` or `tolerance`.
 
     Of ranges of sizes, at each of `at`.
     """
@@ -74,8 +76,8 @@ def compare(
         subjects: Iterator[_Subject] = iter([_at_one_shape(model, config, files, seed)])
     else:
         subjects = _at_shapes(model, config, shapes_at(model, options, at), files, seed, console)
-    right = [_Comparison(model, config, each, tolerance, console).is_right() for each in subjects]
-    return all(right)
+    shapes = [_Comparison(model, config, each, tolerance, console).facts() for each in subjects]
+    return {"model": model, "right": all(each["right"] for each in shapes), "shapes": shapes}
 
 
 def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: int | None) -> _Subject:
@@ -138,6 +140,18 @@ class _Comparison:
         self.subject, self.tolerance, self.console = subject, tolerance, console
         self._model, self._config = model, config
         self._step = PRECISION.get(config.precision, 0.0)
+        self._found: dict[str, Any] = {
+            "shape": subject.shape,
+            "inputs": facts.arrays(subject.inputs),
+            "outputs": [],
+            "node": None,
+            "remarks": [],
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """Prints the comparison; the same for programs."""
+        right = self.is_right()
+        return {**self._found, "right": right}
 
     def is_right(self) -> bool:
         """Prints the comparison; whether every output is right."""
@@ -145,7 +159,7 @@ class _Comparison:
         with self.console.status("compiled"):
             compiled = self.subject.compiled()
         verdicts = self._verdicts(compiled, exact)
-        self._print_outputs(verdicts, exact)
+        self._print_outputs(verdicts, exact, compiled)
         with self.console.status("node by node, unfused"):
             code = self.subject.nodes()
             values = code.run()
@@ -153,6 +167,7 @@ class _Comparison:
         right = all(each.is_right for each in verdicts.values())
         if wrong is not None:
             op, verdict = wrong
+            self._found["node"] = node_name(op)
             self._say(f"first node that differs, unfused: {describe(op)}, {verdict.text}")
             if right:
                 self._say("the outputs are right all the same")
@@ -172,6 +187,7 @@ class _Comparison:
         return "right, as rounding goes" if self.tolerance is None else f"within {self.tolerance:g}"
 
     def _say(self, text: str) -> None:
+        self._found["remarks"].append(text)
         self.console.print(text, soft_wrap=True)
 
     def _reference(self, precision: Any = None) -> dict[str, Array]:
@@ -204,7 +220,9 @@ class _Comparison:
             for (name, array), each in zip(exact.items(), loose, strict=False)  # counts come behind the outputs
         }
 
-    def _print_outputs(self, verdicts: Mapping[str, Verdict], exact: Mapping[str, Array]) -> None:
+    def _print_outputs(
+        self, verdicts: Mapping[str, Verdict], exact: Mapping[str, Array], compiled: Mapping[str, Array]
+    ) -> None:
         with self.console.status("ONNX Runtime"):
             given = {name: np.asarray(value) for name, value in self._config.specialize.items()}
             peer, reason = _onnxruntime(self._model, {**self.subject.inputs, **given})
@@ -212,9 +230,13 @@ class _Comparison:
         table = Table(title=title, box=None, padding=(0, 2), title_justify="left")
         for title in ("output", "mini_infer", "onnxruntime", "allowed"):
             table.add_column(title)
+        outputs: list[dict[str, Any]] = self._found["outputs"]
         for name, verdict in verdicts.items():
-            theirs = f"{relative_error(peer[name], exact[name]):.2e}" if name in peer else reason
-            table.add_row(name, f"{verdict.error:.2e}", theirs, f"{verdict.allowed:.1e}")
+            theirs = relative_error(peer[name], exact[name]) if name in peer else None
+            told = reason if theirs is None else f"{theirs:.2e}"
+            table.add_row(name, f"{verdict.error:.2e}", told, f"{verdict.allowed:.1e}")
+            errors = {"error": verdict.error, "allowed": verdict.allowed, "onnxruntime": theirs}
+            outputs.append({**facts.arrays({name: compiled[name]})[0], **errors, "right": verdict.is_right})
         self.console.print(table)
 
     def _first_wrong(self, code: ExposedCode, values: Mapping[str, Array]) -> tuple[Operation, Verdict] | None:

@@ -12,6 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..runtime.emit_c import emit_c
+from . import facts
+from .facts import Facts
 from .progress import working
 from .reports.tables import size_text
 
@@ -20,14 +22,14 @@ def show_c(
     model: str,
     options: Mapping[str, Any],
     folder: str,
+    console: Console,
     *,
     name: str,
     cpu: str,
     embed: bool,
     force: bool,
-    console: Console,
-) -> None:
-    """Compiles a model to C files and prints what was made."""
+) -> Facts:
+    """Compiles a model to C files and tells what was made."""
     start = time.perf_counter()
     with working(console, "compiling"):
         made = emit_c(model, folder, name=name, cpu=cpu, embed=embed, replace=force, **options)
@@ -44,3 +46,17 @@ def show_c(
     console.print(
         f"threads {interface.threads}, arena {size_text(interface.arena_bytes)}, calls of C's library: {called}"
     )
+    read = [each.spec for each in interface.parameters if each.is_input]
+    written = [each.spec for each in interface.parameters if not each.is_input]
+    return {
+        "model": model,
+        "inputs": facts.tensors(read),
+        "outputs": facts.tensors(written),
+        "cpus": [interface.cpu],
+        "threads": interface.threads,
+        "arena_bytes": interface.arena_bytes,
+        "weights_bytes": interface.weights_bytes,
+        "seconds": taken,
+        "files": {str(Path(folder) / file): nbytes for file, nbytes in made.sizes.items()},
+        "calls": sorted(made.calls),
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from typing import Any
 
 from rich.table import Table
 
@@ -20,9 +21,31 @@ def choices_table(choices: Iterable[Choice]) -> Table:
         for number, (schedule, seconds) in enumerate(choice.candidates):
             names = ("", "") if number else (choice.kernel, choice.form)
             mark = ("measured" if choice.tuned else "yes") if schedule == choice.taken else ""
-            table.add_row(*names, schedule.name, _options(schedule), f"{seconds * 1e6:.1f}", mark)
+            options = ", ".join(f"{name} = {value}" for name, value in _options(schedule).items())
+            table.add_row(*names, schedule.name, options, f"{seconds * 1e6:.1f}", mark)
     return table
 
 
-def _options(schedule: AnySchedule) -> str:
-    return ", ".join(f"{each.name} = {int(getattr(schedule, each.name))}" for each in fields(schedule))
+def choice_facts(choices: Iterable[Choice]) -> list[dict[str, Any]]:
+    """The same for programs: kernels with their candidates, of which one is taken."""
+    return [
+        {
+            "kernel": choice.kernel,
+            "form": choice.form,
+            "tuned": choice.tuned,
+            "candidates": [
+                {
+                    "schedule": schedule.name,
+                    "options": _options(schedule),
+                    "estimated_us": seconds * 1e6,
+                    "taken": schedule == choice.taken,
+                }
+                for schedule, seconds in choice.candidates
+            ],
+        }
+        for choice in choices
+    ]
+
+
+def _options(schedule: AnySchedule) -> dict[str, int]:
+    return {each.name: int(getattr(schedule, each.name)) for each in fields(schedule)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -13,29 +12,26 @@ from ..runtime.machine_facts import cache_bytes
 from ..runtime.machine_limits import LimitProbe, MachineLimits, cpu_title, pinned_cores
 from ..runtime.targets import target_attribute
 from .bench_profile import pinned
+from .facts import Facts
 from .reports.tables import size_text
 
 SECONDS = 0.5
 """Of measuring, for each number of threads."""
 
 
-def show_machine(threads: int | None, as_json: bool, console: Console) -> None:
-    """Prints the target, and the limits on one thread and on as many as an inference may have."""
+def show_machine(threads: int | None, console: Console) -> Facts:
+    """Prints the target, and the limits on one thread and on as many as an inference may have; also for programs."""
     config = EngineConfig(threads=threads)
     counts = sorted({1, config.thread_count})
     with console.status("measuring"):
         found = [_measured(count) for count in counts]
     target = target_attribute(config)
     caches = {f"l{level}": cache_bytes(level) for level in (1, 2, 3)}
-    if as_json:
-        limits = [{"threads": each.threads, "gflops": each.gflops, "gbytes": each.gbytes} for each in found]
-        told = {"cpu": cpu_title(), "target": str(target), "caches": caches, "limits": limits}
-        console.print(json.dumps(told, indent=2), soft_wrap=True)
-        return
     console.print(cpu_title(), style="bold")
     console.print(f"plans are made for {target}", soft_wrap=True)
     console.print(f"caches: {', '.join(f'{name.upper()} {size_text(size)}' for name, size in caches.items())}")
     console.print(_table(found))
+    return {"target": str(target), "caches": caches, "limits": [vars(each) for each in found]}
 
 
 def _measured(threads: int) -> MachineLimits:

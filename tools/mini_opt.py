@@ -34,13 +34,19 @@ from .binding import (
     spans_of,
     values_of,
 )
-from .one_line_errors import OneLineErrorsCommand, status_of
+from .one_line_errors import OneLineErrorsCommand, show_usage, status_of
 from .pass_list import write_passes
 from .versions import Version
 
 
 class _MiniOpt(OneLineErrorsCommand):
     """The list of passes is put together only when help is asked for."""
+
+    @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing and sys.stdin.isatty():
+            show_usage(ctx)
+        return super().parse_args(ctx, args)
 
     @override
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -76,7 +82,7 @@ app = typer.Typer(
 
 @app.command(cls=_MiniOpt)
 def mini_opt(
-    input: Annotated[str, typer.Argument(metavar="[FILE]", help="A .mlir or .onnx file; - is standard input.")] = "-",
+    input: Annotated[str, typer.Argument(metavar="FILE", help="A .mlir or .onnx file; - is standard input.")] = "-",
     frontend: Annotated[
         Literal["mlir", "onnx"] | None, typer.Option("--frontend", "-f", help="What the input is, whatever its name.")
     ] = None,
@@ -89,7 +95,7 @@ def mini_opt(
             "--pass-pipeline",
             "-p",
             metavar="PASSES",
-            help="Such as 'fold-constants,plan-arena{alignment=64}'.",
+            help="Such as 'cse,plan-arena{alignment=64}'.",
             autocompletion=_pass_names,
         ),
     ] = None,
@@ -104,7 +110,7 @@ def mini_opt(
     ] = False,
     cpu: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Compile for a CPU: x86-64-v3, aarch64-linux-gnu:neoverse-n1, ..."),
+        typer.Option(metavar="NAME", help="Compile for a CPU, such as x86-64-v3 or aarch64-linux-gnu:neoverse-n1."),
     ] = None,
     gpu: Gpu = None,
     precision: Precision = "fp32",

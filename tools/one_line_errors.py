@@ -9,10 +9,10 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from shlex import quote
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
-from typer import Typer
+from typer import Context, Typer, echo
 from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 from typing_extensions import override
@@ -56,6 +56,12 @@ class OneLineErrors(TyperGroup):
     """mini-infer, a program of several commands."""
 
     @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            show_usage(ctx)
+        return super().parse_args(ctx, args)
+
+    @override
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Lists the commands; what they do is not cut off at the end of the line."""
         with formatter.section("Commands"):
@@ -74,6 +80,12 @@ class OneLineErrorsCommand(TyperCommand):
     def main(self, *args: Any, **options: Any) -> Any:
         work, given = super().main, args[0] if args else options.get("args")
         sys.exit(status_of("mini-opt", lambda: work(*args, **{**options, "standalone_mode": False}), given))
+
+
+def show_usage(ctx: Context) -> NoReturn:
+    """Ends a program that was given nothing to do."""
+    echo(ctx.get_help(), err=True)
+    ctx.exit(MISUSED)
 
 
 def run_alone(command: Callable[..., None]) -> None:

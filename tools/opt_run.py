@@ -96,6 +96,8 @@ class OptRun:
     def _parts(self) -> Iterator[_Part]:
         """The input, or its parts."""
         if self.options.input == STANDARD_STREAM:
+            if sys.stdin.isatty():
+                tell("mini-opt", "note", "reading a module from the terminal, until Ctrl-D")
             content = sys.stdin.buffer.read()
         elif self.frontend == "onnx":
             content = b""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,9 +29,12 @@ from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
 from ..runtime.opening import compile
 from ..runtime.signature import input_specs
+from ..runtime.specs import TensorSpec
 from ..runtime.targets import apart_from_host
+from . import facts
 from .arrays import in_place, load_inputs, save_outputs
-from .explaining import choices_table
+from .explaining import choice_facts, choices_table
+from .facts import Facts
 from .one_line_errors import tell
 from .progress import working
 from .reports.tables import percent, size_text
@@ -109,8 +112,8 @@ def run_compiled(
     output: str | None,
     console: Console,
     how: How = How(),
-) -> Compiled:
-    """Compiles and runs a model and prints what happened; the engine, for more.
+) -> tuple[Engine, Facts]:
+    """Compiles and runs a model and prints what happened; the engine, for more, and the same for programs.
 
     A file that `mini-infer build` made is loaded.
     """
@@ -123,31 +126,65 @@ def run_compiled(
     engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
     outputs: dict[str, Array] = engine(compiled.inputs)
     kernels = len({call.kernel for call in plan.calls})
+    found: dict[str, Any] = {
+        **_model_facts(model, plan.inputs, outputs),
+        "device": plan.config.place,
+        "threads": plan.threads,
+        "calls": len(plan.calls),
+        "kernels": kernels,
+        "found_compiled": not engine.statistics.seconds,
+        "seconds": compiled.seconds,
+        "rewrites": _rewrites(engine.statistics),
+        "memory": facts.memory(memory, plan.weights.nbytes),
+    }
     console.print(
         Text.assemble((Path(model).name, "bold"), f": {len(plan.calls)} kernel calls of {kernels} kernels, ")
         + Text(_origin(compiled))
     )
     if timing:
-        console.print(_timing_table(compiled))
+        found["timing"] = steps = _steps(compiled)
+        console.print(_timing_table(steps, compiled))
     if explain:
+        found["schedules"] = choice_facts(compiled.choices)
         console.print(choices_table(compiled.choices))
-    if changes := _rewrites(engine.statistics):
-        console.print(f"rewrites: {changes}")
+    if changes := found["rewrites"]:
+        console.print(f"rewrites: {', '.join(f'{name} {times}' for name, times in changes.items())}")
     console.print(outputs_table(outputs))
     if engine.config.check_memory:
+        found["memory_check"] = True  # it raises where it fails
         console.print("memory check: the same bits on poisoned memory, twice, and without any reuse of memory")
     else:
-        times = times_of(engine, compiled.inputs, repeat)
-        median, least = statistics.median(times) * 1e3, min(times) * 1e3
+        found["latency"] = latency = latency_facts(times_of(engine, compiled.inputs, repeat))
         where = plan.config.place if plan.launches else f"{plan.threads} thread(s)"
-        console.print(f"latency on {where}: median {median:.3f} ms, min {least:.3f} ms of {repeat}")
+        console.print(
+            f"latency on {where}: median {latency['median_ms']:.3f} ms, min {latency['min_ms']:.3f} ms of {repeat}"
+        )
     console.print(
         f"memory: weights {size_text(plan.weights.nbytes)}, arena {size_text(memory.arena_bytes)} "
         f"(lower bound {size_text(memory.lower_bound_bytes)}, without reuse {size_text(memory.total_bytes)}, "
         f"{percent(memory.saving)} saved)"
     )
     _save(output, outputs, console)
-    return compiled
+    return engine, found
+
+
+def _model_facts(model: str, inputs: Iterable[TensorSpec], outputs: Mapping[str, Array]) -> dict[str, Any]:
+    return {"model": model, "inputs": facts.tensors(inputs), "outputs": output_facts(outputs)}
+
+
+def output_facts(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """Names, types, shapes, and what numbers they hold; of no elements there are none."""
+    found: list[dict[str, Any]] = []
+    for name, array in outputs.items():
+        wide = array.astype(np.float64)
+        numbers = {each: float(getattr(np, each)(wide)) for each in ("min", "mean", "max")} if array.size else {}
+        found.append({**facts.arrays({name: array})[0], **numbers})
+    return found
+
+
+def latency_facts(times: Sequence[float]) -> dict[str, Any]:
+    """Of seconds of inferences."""
+    return {"median_ms": statistics.median(times) * 1e3, "min_ms": min(times) * 1e3, "runs": len(times)}
 
 
 def _opened(
@@ -181,20 +218,22 @@ def foreign_target(module: ModuleOp) -> str:
 
 def run_reference(
     model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, output: str | None, console: Console
-) -> None:
-    """Evaluates the imported graph op by op in numpy and prints the outputs."""
+) -> Facts:
+    """Evaluates the imported graph op by op in numpy and prints the outputs; the same for programs."""
     from ..dialects.graph.interpret import interpret
 
     module, ctx = import_model(model, EngineConfig.of(**options))
     if level_of(module) not in ("graph", "kernels"):
         raise ConfigError(f"--reference evaluates tensors; the module is at the {level_of(module)} level")
-    inputs = load_inputs(files, input_specs(module), seed)
+    specs = input_specs(module)
+    inputs = load_inputs(files, specs, seed)
     start = time.perf_counter()
     outputs = interpret(module, inputs, ctx.blobs)
     taken = time.perf_counter() - start
     console.print(Text.assemble((Path(model).name, "bold"), f" by reference in {taken:.2f} s"))
     console.print(outputs_table(outputs))
     _save(output, outputs, console)
+    return {**_model_facts(model, specs, outputs), "seconds": taken}
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -217,24 +256,30 @@ def _save(output: str | None, outputs: Mapping[str, Array], console: Console) ->
         console.print(f"outputs written to {output}")
 
 
-def _rewrites(counts: PassStatistics) -> str:
-    """What the graph passes did, in one line: passes with how often their patterns applied."""
+def _rewrites(counts: PassStatistics) -> dict[str, int]:
+    """What the graph passes did: passes with how often their patterns applied."""
     totals: dict[str, int] = {}
     for name, _, times in counts.rows():
         totals[name] = totals.get(name, 0) + times
-    return ", ".join(f"{name} {times}" for name, times in totals.items())
+    return totals
 
 
-def _timing_table(compiled: Compiled) -> Table:
-    """Where the time of a compile went, step by step; the steps add up to it."""
+def _steps(compiled: Compiled) -> list[dict[str, Any]]:
+    """Where the time of a compile went, step by step; the steps add up to it. `beside` is in other processes."""
     steps, beside = compiled.engine.statistics.seconds, compiled.engine.statistics.seconds_beside
+    rest = {"rest": compiled.seconds - sum(steps.values())}
+    found = steps | {name: steps.get(name, 0.0) for name in beside} | rest
+    return [{"step": name, "seconds": taken, "beside": beside.get(name)} for name, taken in found.items()]
+
+
+def _timing_table(steps: Iterable[Mapping[str, Any]], compiled: Compiled) -> Table:
     table = Table(box=None, padding=(0, 2))
     for title in ("step", "ms", "%", "in other processes"):
         table.add_column(title, justify="left" if title == "step" else "right")
-    rest = {"rest": compiled.seconds - sum(steps.values())}
-    for name, taken in (steps | {name: steps.get(name, 0.0) for name in beside} | rest).items():
-        aside = f"{beside[name] * 1e3:.0f}" if name in beside else ""
-        table.add_row(name, f"{taken * 1e3:.1f}", f"{taken / compiled.seconds:.1%}", aside)
+    for each in steps:
+        aside = "" if each["beside"] is None else f"{each['beside'] * 1e3:.0f}"
+        taken = each["seconds"]
+        table.add_row(each["step"], f"{taken * 1e3:.1f}", f"{taken / compiled.seconds:.1%}", aside)
     table.add_row("compile", f"{compiled.seconds * 1e3:.1f}", "100%", "")
     if compiled.imports is not None:
         table.add_row("before: Python's modules", f"{compiled.imports * 1e3:.1f}", "", "")
@@ -246,9 +291,8 @@ def outputs_table(outputs: Mapping[str, Array]) -> Table:
     table = Table(box=None, padding=(0, 2))
     for title in ("output", "type", "shape", "min", "mean", "max"):
         table.add_column(title, justify="right" if title in ("min", "mean", "max") else "left")
-    for name, array in outputs.items():
-        shape = "x".join(map(str, array.shape)) or "scalar"
-        wide = array.astype(np.float64)
-        numbers = [f"{function(wide):.5g}" for function in (np.min, np.mean, np.max)] if array.size else []
-        table.add_row(name, str(array.dtype), shape, *numbers)
+    for each in output_facts(outputs):
+        shape = "x".join(map(str, each["shape"])) or "scalar"
+        numbers = [f"{each[name]:.5g}" for name in ("min", "mean", "max") if name in each]
+        table.add_row(each["name"], each["type"], shape, *numbers)
     return table

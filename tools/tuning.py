@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from ..dialects.whole_file import whole_file
 from ..runtime.config import EngineConfig
 from ..runtime.kept.cpus import host_cpu
 from ..runtime.machine_limits import cpu_title
 from ..runtime.tuning import TuningReport, tune
 from ..runtime.tuning_store import TuningStore, check_seconds
+from . import facts
+from .facts import Facts
 from .progress import working
 
 
-def show_tuning(
-    model: str, options: Mapping[str, Any], seconds: float, again: bool, file: str | None, console: Console
-) -> None:
-    """Tunes a model and prints what was measured, now or before; writes it to a file of JSON, or - instead."""
+def show_tuning(model: str, options: Mapping[str, Any], seconds: float, again: bool, console: Console) -> Facts:
+    """Tunes a model and prints what was measured, now or before; the same for programs."""
     check_seconds(seconds, "--seconds")
+    config = EngineConfig.of(**options)
     store = TuningStore.of(host_cpu().model)
     with working(console, "tuning") as now:
-        report = tune(model, EngineConfig.of(**options), seconds, again=again, store=store, now=now)
-    if file is not None:
-        text = json.dumps({"cpu": cpu_title(), "kept_in": str(store.file)} | report.as_json(), indent=2)
-        if file == "-":
-            console.print(text, soft_wrap=True)
-            return
-        with whole_file(file) as stream:
-            stream.write(f"{text}\n".encode())
+        report = tune(model, config, seconds, again=again, store=store, now=now)
     console.print(tuning_table(report))
     for line in remarks(report, store):
         console.print(line, soft_wrap=True)
+    shapes = {"inputs": facts.tensors(report.inputs), "outputs": facts.tensors(report.outputs)}
+    return {"model": model, "threads": config.thread_count, **shapes, "kept_in": str(store.file), **report.as_json()}
 
 
 def tuning_table(report: TuningReport) -> Table:

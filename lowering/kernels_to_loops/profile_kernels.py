@@ -1,15 +1,15 @@
-"""profile-kernels: `main` notes the time before its first kernel call and after each.
+"""profile-kernels: `main` adds up what each of its kernel calls takes, and how often it is made.
 
 before:  func.call @share_stage_0(%team, %c16, %c2)
-         func.call @kernel_conv_1(...)
-after:   func.call @share_stage_0(%team, %c16, %c2)
-         %t = func.call @mini_infer_clock() : () -> i64     stored to %times[1]
-         func.call @kernel_conv_1(...)
-         %u = func.call @mini_infer_clock() : () -> i64     stored to %times[2]
+after:   %t = func.call @mini_infer_clock() : () -> i64
+         func.call @share_stage_0(%team, %c16, %c2)
+         %u = func.call @mini_infer_clock() : () -> i64
+         %times[0, 0] += %u - %t
+         %times[0, 1] += 1
 
-`main` gets one more buffer, %times: memref<(calls + 1)xi64> with role "times", before the team. Needs lower-kernels,
-and before it share-threads{apart=true}: then each stage is one call of a kernel. A call in a loop or a branch is
-refused: it may be made any number of times, and there is one time per call.
+`main` gets one more buffer, %times: memref<(calls)x2xi64> with role "times", before the team; all of it is 0 before a
+run. A call in a loop is made any number of times, and one in a branch perhaps never. Needs lower-kernels, and before it
+share-threads{apart=true}: then each stage is one call of a kernel.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.errors import CompileError, UnsupportedError
-from ...dialects.graph.base import describe
+from ...dialects.errors import CompileError
 from ...dialects.graph.host_code import ROLE, attributes_of_arguments
 from ...dialects.symbols import symbol_named
 from ...passes.memory.share_threads import SHARE, TEAM
@@ -47,7 +46,7 @@ CLOCK = "mini_infer_clock"
 
 @dataclass(frozen=True)
 class ProfileKernels(ModulePass):
-    """`main` notes the time before its first kernel call and after each."""
+    """`main` adds up what each of its kernel calls takes, and how often it is made."""
 
     name = "profile-kernels"
 
@@ -56,21 +55,16 @@ class ProfileKernels(ModulePass):
         main = symbol_named(op, "main")
         if not isinstance(main, func.FuncOp) or TEAM not in argument_roles(main):
             raise CompileError("profile-kernels: @main has no team of threads; run lower-kernels first")
-        block = main.body.block
         calls = [
             call
             for call in main.walk()
             if isinstance(call, func.CallOp) and call.callee.string_value().startswith((KERNEL, SHARE))
         ]
-        for call in calls:
-            if call.parent is not block:
-                raise UnsupportedError(f"profile-kernels: {describe(call)}: no call in a loop or branch is timed")
-        times = _add_times_argument(main, len(calls) + 1)
-        start = block.first_op
-        assert start is not None
-        Rewriter.insert_op(_note(times, 0), InsertPoint.before(start))
-        for index, call in enumerate(calls):
-            Rewriter.insert_op(_note(times, index + 1), InsertPoint.after(call))
+        times = _add_times_argument(main, len(calls))
+        for number, call in enumerate(calls):
+            before = func.CallOp(CLOCK, [], [i64])
+            Rewriter.insert_op(before, InsertPoint.before(call))
+            Rewriter.insert_op(_noted(times, number, before.results[0]), InsertPoint.after(call))
         op.body.block.add_op(func.FuncOp.external(CLOCK, [], [i64]))
 
 
@@ -78,15 +72,24 @@ def _add_times_argument(main: func.FuncOp, count: int) -> SSAValue:
     block = main.body.block
     position = len(block.args) - 1
     attributes = attributes_of_arguments(main)
-    times = block.insert_arg(MemRefType(i64, [count]), position)
+    times = block.insert_arg(MemRefType(i64, [count, 2]), position)
     main.function_type = FunctionType.from_lists([a.type for a in block.args], list(main.function_type.outputs))
     attributes.insert(position, DictionaryAttr({ROLE: StringAttr("times")}))
     main.arg_attrs = ArrayAttr(attributes)
     return times
 
 
-def _note(times: SSAValue, index: int) -> list[Operation]:
-    """times[index] = the time now."""
-    position = arith.ConstantOp(IntegerAttr(index, IndexType()))
+def _noted(times: SSAValue, number: int, before: SSAValue) -> list[Operation]:
+    """times[number] += [the time since `before`, 1]."""
     now = func.CallOp(CLOCK, [], [i64])
-    return [position, now, memref.StoreOp.get(now.results[0], times, [position.result])]
+    taken = arith.SubiOp(now.results[0], before)
+    once = arith.ConstantOp(IntegerAttr(1, i64))
+    call = arith.ConstantOp(IntegerAttr(number, IndexType()))
+    ops: list[Operation] = [now, taken, once, call]
+    for column, more in enumerate((taken.result, once.result)):
+        index = arith.ConstantOp(IntegerAttr(column, IndexType()))
+        place = [call.result, index.result]
+        so_far = memref.LoadOp.get(times, place)
+        summed = arith.AddiOp(so_far.results[0], more)
+        ops += [index, so_far, summed, memref.StoreOp.get(summed.result, times, place)]
+    return ops

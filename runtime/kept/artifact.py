@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,11 +20,12 @@ from ..engine import Engine
 from ..limits import check_fits
 from ..plan import InferencePlan
 from ..profile import OptimizationProfile
+from ..specs import TensorSpec
 from .container import Blob, Container, write
 from .cpus import HostCpu, host_cpu
 from .keys import interface_text, options_text, version
 from .levels import Level
-from .plans import KeptPlan, plain_plan, read_plan
+from .plans import KeptPlan, plain_plan, read_plan, read_record
 from .records import KeptError, Reader, Writer
 
 if TYPE_CHECKING:
@@ -85,13 +87,32 @@ def load(path: str | os.PathLike[str]) -> Engine:
     Raises InvalidModelError, which names the file, for one that is missing, broken, of another version, or without code
     for this CPU, and for what is no path; OutOfMemoryError where the model doesn't fit.
     """
+    with _container(path) as container:
+        return _engine(container, host_cpu())
+
+
+def signature(path: str | os.PathLike[str]) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
+    """The inputs and the outputs of a file that `mini-infer build` made, for whatever CPU; sizes may be symbolic.
+
+    Raises InvalidModelError as `load` does, unless it is for lack of code for this CPU.
+    """
+    with _container(path) as container:
+        _check_interface(container)
+        plan = container.about["variants"][0]["plans"][0]
+        record = read_record(Reader(plan["tables"]), plan)
+        return record.inputs, record.outputs
+
+
+@contextmanager
+def _container(path: str | os.PathLike[str]) -> Generator[Container]:
+    """The file's content; whatever turns out to be wrong with it becomes an InvalidModelError that names the file."""
     if not isinstance(cast("object", path), str | os.PathLike):
         raise InvalidModelError(f"load takes the path of a .mi file, not {type(path).__name__}")
     name = os.fspath(path)
     try:
         with open_plain(name) as file:
             container = Container(file)
-        return _engine(container, host_cpu())
+        yield container
     except OSError as error:
         raise InvalidModelError(f"{name}: can't be read: {error.strerror}") from None
     except (KeptError, ConfigError) as error:
@@ -100,11 +121,15 @@ def load(path: str | os.PathLike[str]) -> Engine:
         raise InvalidModelError(f"{name}: is no compiled model: {error!r}") from None
 
 
+def _check_interface(container: Container) -> None:
+    if container.about.get("interface") != interface_text():
+        made = container.about.get("version", "another version")
+        raise KeptError(f"it was made by mini_infer {made} and is not for this one, {version()}: build it again")
+
+
 def _engine(container: Container, cpu: HostCpu) -> Engine:
     about = container.about
-    if about.get("interface") != interface_text():
-        made = about.get("version", "another version")
-        raise KeptError(f"it was made by mini_infer {made} and is not for this one, {version()}: build it again")
+    _check_interface(container)
     read = Reader().read
     levels: list[Level] = [read(Level, each["level"], "level") for each in about["variants"]]
     for level, variant in zip(levels, about["variants"], strict=True):

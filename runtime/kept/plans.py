@@ -92,8 +92,7 @@ class KeptPlan:
 def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPlan:
     """The plan of such values, for a CPU that its code runs on. Raises KeptError."""
     reader = Reader(found["tables"])
-    record: PlanRecord = reader.read(PlanRecord, found["plan"], "plan")
-    _check(record)
+    record = read_record(reader, found)
     report = container.section(found["report"])
     weights = container.section(found["weights"])
     if found["team"] is not None:
@@ -121,6 +120,13 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPla
     for pass_name, what, times in found["rewrites"]:
         statistics.add(pass_name, what, times)
     return KeptPlan(plan, guards, statistics)
+
+
+def read_record(reader: Reader, found: Any) -> PlanRecord:
+    """What such values, read with their tables, say of a plan but for its code. Raises KeptError."""
+    record: PlanRecord = reader.read(PlanRecord, found["plan"], "plan")
+    _check(record)
+    return record
 
 
 def _read_arena(reader: Reader, found: Any) -> Arena:

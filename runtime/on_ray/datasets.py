@@ -62,19 +62,21 @@ def infer(
     waiting: batches that wait for each worker, at most.
     options: EngineConfig's; `cache` as of `mini_infer.compile`, on each node.
 
-    Raises ConfigError where Ray is not installed. What is wrong with model or rows is an error of the run.
+    Raises ConfigError where Ray is not installed, and what `mini_infer.compile` does for a model that is missing,
+    invalid or not supported, or has no rows; what is wrong with the dataset is an error of the run.
     """
     data = ray_module("ray.data")
     if workers is None:
         workers = 1, max(1, int(ray_module("ray").cluster_resources().get("CPU", 1)) // threads)
     least, most = (workers, workers) if isinstance(workers, int) else workers
     source = model if isinstance(model, bytes) else fspath(model)
-    opened = Model(source, threads, dim, rows, pin, cache, options).shared()
+    opened = Model(source, threads, dim, rows, pin, cache, options)
+    opened.check()
     return dataset.map_batches(
         Worker,
         batch_size=batch_size,
         batch_format="numpy",
         compute=data.ActorPoolStrategy(min_size=least, max_size=most, max_tasks_in_flight_per_actor=waiting),
         num_cpus=threads,
-        fn_constructor_kwargs={"model": opened, "columns": dict(columns or {}), "keep": tuple(keep)},
+        fn_constructor_kwargs={"model": opened.shared(), "columns": dict(columns or {}), "keep": tuple(keep)},
     )

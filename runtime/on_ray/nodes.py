@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...dialects.errors import ConfigError
+from ...dialects.symbolic.sizes import now
+from ..config import EngineConfig
 from ..engine import Engine
 from ..file_cache import make_private
-from ..kept.artifact import load
+from ..kept.artifact import load, signature
 from ..kept.places import cache_folder
 from ..opening import compile
 from ..profile import OptimizationProfile
-from .rows import Rows
+from ..specs import TensorSpec
+from .rows import Rows, rows_of
 
 
 def ray_module(name: str) -> Any:
@@ -57,24 +60,52 @@ class Model:
             return self
         return replace(self, source=ray_module("ray").put(self.source))
 
+    def check(self) -> None:
+        """Raises, in the process that asks for workers, what they would raise for the model and its options.
+
+        The model is imported, not compiled: so it has to be there, valid and supported, and its inputs and outputs
+        have to have rows. Of a .mi file it doesn't matter whether this CPU could run it.
+        """
+        if self._is_built:
+            self._check_unused()
+            rows_of(*(_settled(specs) for specs in signature(self.source)))
+            return
+        from ..build import import_model
+        from ..signature import input_specs, output_specs
+
+        module, _ = import_model(self.source, EngineConfig.of(threads=self.threads, **self._options))
+        rows_of(_settled(input_specs(module)), _settled(output_specs(module)))
+
     def open(self) -> Rows:
         """The compiled model, on cores of its own. Raises ConfigError for options that a .mi file has no use for."""
-        if isinstance(self.source, str) and self.source.endswith(".mi"):
+        if self._is_built:
             return self._on_cores(self._loaded(self.source))
         source = self.source if isinstance(self.source, str | bytes) else ray_module("ray").get(self.source)
-        options = dict(self.options)
-        if self.dim is not None:
-            options["profile"] = OptimizationProfile(dims={self.dim: (1, self.rows, self.rows)})
+        options = self._options
         with alone():
             engine = compile(source, self.threads, cache=self.cache, **options)
             if cache_folder(self.cache) is not None:  # who has compiled it maps what was kept, as all others
                 engine = compile(source, self.threads, cache=self.cache, **options)
         return self._on_cores(engine)
 
-    def _loaded(self, path: str) -> Engine:
+    @property
+    def _is_built(self) -> bool:
+        return isinstance(self.source, str) and self.source.endswith(".mi")
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """EngineConfig's, with the profile that `dim` and `rows` ask for."""
+        if self.dim is None:
+            return dict(self.options)
+        return {**self.options, "profile": OptimizationProfile(dims={self.dim: (1, self.rows, self.rows)})}
+
+    def _check_unused(self) -> None:
         given = {"dim": self.dim, "cache": self.cache, **self.options}
         if useless := [name for name, value in given.items() if value is not None]:
-            raise ConfigError(f"{', '.join(useless)} can't be given for {path}, which is compiled")
+            raise ConfigError(f"{', '.join(useless)} can't be given for {self.source}, which is compiled")
+
+    def _loaded(self, path: str) -> Engine:
+        self._check_unused()
         engine = load(path)
         if engine.plan.threads > self.threads:
             raise ConfigError(f"{path} is compiled for {engine.plan.threads} threads; threads is {self.threads}")
@@ -84,6 +115,13 @@ class Model:
         if self.pin:
             take_cores(self.threads)
         return Rows(engine)
+
+
+def _settled(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Specs at the shape that a profile is made for."""
+    from ..shapes import settled  # with the planner, which a worker may have no use for
+
+    return settled(tuple(specs), now)
 
 
 def node_folder() -> Path:

@@ -22,11 +22,8 @@ class Rows:
     def __init__(self, engine: Engine) -> None:
         self._engine, plan = engine, engine.plan
         self.inputs, self.outputs = plan.inputs, plan.outputs
-        self.most = _rows_of(plan.inputs)
+        self.most = rows_of(plan.inputs, plan.outputs)
         """Rows of one inference."""
-        for spec in plan.outputs:
-            if not spec.shape or spec.shape[0] != self.most or spec.bounded:
-                raise UnsupportedError(f"output {spec} has not a row for each of the {self.most} that go in")
 
     def __call__(self, columns: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs for inputs by name, which all have as many rows, none or more."""
@@ -48,8 +45,13 @@ class Rows:
         return np.ascontiguousarray(rows)
 
 
-def _rows_of(specs: Sequence[TensorSpec]) -> int:
-    rows = {spec.shape[0] if spec.shape else 0 for spec in specs}
+def rows_of(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> int:
+    """How many rows an inference takes. Raises ConfigError for inputs, UnsupportedError for outputs, without rows."""
+    rows = {spec.shape[0] if spec.shape else 0 for spec in inputs}
     if len(rows) != 1 or 0 in rows:
-        raise ConfigError(f"inputs need one number of rows, their first axis: {', '.join(map(str, specs)) or 'none'}")
-    return rows.pop()
+        raise ConfigError(f"inputs need one number of rows, their first axis: {', '.join(map(str, inputs)) or 'none'}")
+    most = rows.pop()
+    for spec in outputs:
+        if not spec.shape or spec.shape[0] != most or spec.bounded:
+            raise UnsupportedError(f"output {spec} has not a row for each of the {most} that go in")
+    return most

@@ -100,15 +100,16 @@ def deployment(
     back and tries again later, so clients should have fewer under way. `model`, `cache` and `options` are as for
     `infer`.
 
-    Raises ConfigError where Ray is not installed.
+    Raises ConfigError where Ray is not installed, and as `infer` does for the model.
     """
     serve = ray_module("ray.serve")
     source = model if isinstance(model, bytes) else fspath(model)
-    opened = Model(source, threads, dim, rows, pin, cache, options).shared()
+    opened = Model(source, threads, dim, rows, pin, cache, options)
+    opened.check()
     made = serve.deployment(Server).options(
         name="mini_infer",
         num_replicas=replicas,
         max_ongoing_requests=ongoing,
         ray_actor_options={"num_cpus": threads},
     )
-    return made.bind(opened, wait)
+    return made.bind(opened.shared(), wait)

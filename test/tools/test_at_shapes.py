@@ -111,8 +111,6 @@ def test_ranges_that_are_none(options: tuple[str, ...], message: str, any_rows: 
         assert complaint(command, any_rows, *options) == message
 
 
-@pytest.mark.parametrize(
-    ("command", "option"), [("run", "--reference"), ("run", "--timing"), ("plan", "--table"), ("bench", "--profile")]
-)
+@pytest.mark.parametrize(("command", "option"), [("run", "--reference"), ("run", "--timing"), ("plan", "--table")])
 def test_what_is_for_one_shape_only(command: str, option: str, any_rows: Path) -> None:
     assert complaint(command, any_rows, *RANGE, option) == f"{option} does nothing with --range"

@@ -6,17 +6,23 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
-from command_runs import ENVIRONMENT, cli, complaint, told
+from command_runs import ENVIRONMENT, HEADER, cli, complaint, saved, told
+from text_models import model_of
 
 import mini_infer as mi
-from mini_infer.passes.model_work import Work
+from mini_infer.dialects.graph.blobs import MiniContext
+from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
+from mini_infer.passes.model_work import Work, work_of_model
+from mini_infer.runtime.build import import_model
 from mini_infer.runtime.machine_limits import MachineLimits
-from mini_infer.tools import bench_turns
+from mini_infer.tools import bench_turns, benching
 from mini_infer.tools.bench_chart import draw_chart
-from mini_infer.tools.bench_models import names_of
+from mini_infer.tools.bench_models import Given, names_of, subjects
+from mini_infer.tools.bench_profile import profile, profile_table
 from mini_infer.tools.bench_report import Benchmark, Measured, ModelResult
 from mini_infer.tools.bench_turns import Amount, Turns
 
@@ -94,10 +100,24 @@ def test_bench_writes_json_and_a_picture(model: Path, tmp_path: Path) -> None:
     words = ("--duration", "0.01", "--warmup", "0", "--rounds", "2", "--profile", "--beside", "io.npz")
     told("bench", model, *words, "--json", file, "--chart", chart, "--against", "onnxruntime")
     found = json.loads(file.read_text())
-    assert set(found) == {"cpu", "device", "precision", "threads", "cores", "geometric_mean", "models"}
+    own = {"device", "precision", "threads", "cores", "geometric_mean", "models", "failed"}
+    assert set(found) == {*HEADER, *own} and not found["failed"]
     assert found["threads"] == mi.EngineConfig().thread_count
     (entry,) = found["models"]
-    known = {"name", "model", "shape", "engines", "failed", "best_peer", "ratio", "work", "limits", "profile"}
+    known = {
+        "name",
+        "model",
+        "shape",
+        "threads",
+        "inputs",
+        "engines",
+        "failed",
+        "best_peer",
+        "ratio",
+        "work",
+        "limits",
+        "profile",
+    }
     assert set(entry) == known and entry["failed"] == {} and entry["best_peer"] == "onnxruntime"
     ours, theirs = entry["engines"]["mini_infer"], entry["engines"]["onnxruntime"]
     assert ours["min_ms"] <= ours["median_ms"] <= ours["p90_ms"] <= ours["p99_ms"]
@@ -127,7 +147,9 @@ def test_latencies_are_counted_as_they_are_told() -> None:
 
 
 def measured(milliseconds: float) -> Measured:
-    return Measured.of(Turns(times=[milliseconds * 1e-3]))
+    """Of a model whose limit is 1 ms."""
+    limits = MachineLimits(1, gflops=100, gbytes=10)
+    return Measured.of(Turns(times=[milliseconds * 1e-3]), Work(flops=10**8, nbytes=10**6), limits)
 
 
 def test_ratios_are_to_the_best_peer() -> None:
@@ -157,6 +179,7 @@ def test_a_duration_is_for_all_rounds() -> None:
 def test_models_are_called_by_what_tells_them_apart() -> None:
     assert names_of([Path("a/model.onnx"), Path("b/net.onnx")]) == ["a", "net"]
     assert names_of([Path("a/net.onnx"), Path("b/net.onnx")]) == ["a", "b"]
+    assert names_of([Path("a/net.onnx"), Path("a/net.mi"), Path("b/net.onnx")]) == ["net.onnx", "net.mi", "b"]
 
 
 FAILING_PEER = """
@@ -174,7 +197,6 @@ else:
 @pytest.mark.parametrize(
     ("peer", "loads", "why"),
     [
-        ("openvino", False, "it is not installed: pip install openvino"),
         ("onnxruntime", False, "Refusal: opset 99"),
         ("onnxruntime", True, "ended with status 4"),
     ],
@@ -185,13 +207,99 @@ def test_a_peer_that_fails_is_left_out_alone(
     (model.parent / "failing_peer.py").write_text(FAILING_PEER.format(loads=loads))
     monkeypatch.setenv("PYTHONPATH", f"{model.parent}:{ENVIRONMENT['PYTHONPATH']}")
     monkeypatch.setattr(bench_turns, "WORKER", "failing_peer")
-    monkeypatch.setattr(bench_turns, "find_spec", lambda name: None if name == "openvino" else name)  # pyright: ignore
     (found,) = json.loads(told("bench", model, *QUICK, "--against", peer, "--json", "-"))["models"]
     assert list(found["engines"]) == ["mini_infer"] and found["failed"] == {peer: why}
 
 
+@pytest.mark.parametrize(("peer", "needed"), [("openvino", "'mini-infer[bench]'"), ("torch", "torch onnx2torch")])
+def test_a_peer_that_is_missing_ends_the_command(
+    peer: str, needed: str, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is measured, with the command that installs it."""
+    monkeypatch.setattr(bench_turns, "find_spec", lambda name: None if name == peer else name)  # pyright: ignore
+    monkeypatch.setitem(benching.PEERS, "cpu", ("onnxruntime", peer))
+    assert complaint("bench", model, "--against", f"onnxruntime,{peer}") == (
+        f"--against {peer}: it is not installed: pip install {needed}"
+    )
+
+
+def test_calls_in_loops_are_profiled(tmp_path: Path) -> None:
+    """Each call together over all its runs, and a branch that isn't taken with none."""
+    path = saved(model_of(LOOPS), tmp_path)
+    inputs = {"x": np.ones((8, 16), np.float32), "turns": np.array(3), "on": np.array(False)}
+    found = profile(str(path), mi.EngineConfig(threads=1), inputs, 2, (), None)
+    runs = {each["kernel"].rpartition("_")[0]: each["runs"] for each in found["kernels"]}
+    assert runs == {"relu": 1, "softmax": 3, "exp": 0, "copy": 1}
+    whole = sum(each["us"] for each in found["kernels"]) + found["outside_us"]
+    assert whole == close(found["run_us"]) and found["outside_us"] > 0
+    assert [column.header for column in profile_table(found).columns][:3] == ["us", "share", "runs"]
+
+
+LOOPS = """
+    g (float[8,16] x, int64 turns, bool on) => (float[8,16] y) {
+      going = Constant <value = bool {1}> ()
+      z = Relu(x)
+      a = Loop(turns, going, z) <
+        body = b (int64 i, bool before, float[8,16] c) => (bool still, float[8,16] d) {
+          still = Identity(before)
+          d = Softmax(c)
+        }
+      >
+      y = If (on) <
+        then_branch = t () => (float[8,16] e) { e = Exp(a) },
+        else_branch = f () => (float[8,16] h) { h = Identity(a) }
+      >
+    }"""
+
+
+def test_kernels_are_profiled_at_shapes_of_ranges(any_rows: Path) -> None:
+    """What they do is counted at the shape, not at the one that code is made for."""
+    config = mi.EngineConfig(threads=1, profile=mi.OptimizationProfile(dims={"n": (1, 8, 64)}))
+    found = profile(str(any_rows), config, {"x": np.ones((2, 32, 12), np.float32)}, 1, (), None)
+    module, _ = import_model(str(any_rows), mi.EngineConfig(threads=1, dims={"n": 32}))
+    run_passes(MiniContext(), module, parse_passes(PLAIN_GRAPH))
+    assert sum(each["flops"] for each in found["kernels"]) == work_of_model(module).flops > 0
+
+
+@pytest.mark.slow
+def test_a_profile_that_cannot_be_made_leaves_the_table(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benching, "profile", MagicMock(side_effect=mi.OutOfMemoryError("no memory for it")))
+    result = cli("bench", model, *QUICK, "--profile")
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert re.search(r"failed: \w+, profile: no memory for it", result.stdout)
+    assert re.search(r"mini_infer +\d", result.stdout)
+
+
+def test_a_compiled_file_is_measured(any_rows: Path) -> None:
+    file, ranged = any_rows.with_name("built.mi"), any_rows.with_name("ranged.mi")
+    mi.build(any_rows, file, 1, cpus=["native"], dims={"n": 4})
+    profile = mi.OptimizationProfile(dims={"n": (1, 8, 64)})
+    mi.build(any_rows, ranged, 1, cpus=["native"], profile=profile)
+    text = told("bench", file, *QUICK[2:], "--against", "onnxruntime")
+    assert re.search(r"1 thread\(s\).*\n.*\n built +mini_infer +\d", text)
+    assert "failed: built, onnxruntime: it takes no .mi file" in text
+    assert "built: no fraction of the limit, as what there is to compute stands in the model's graph only" in text
+    each = subjects(ranged, {"threads": 2}, Given(at=({"n": 3}, {"n": 9})))
+    found = [(one.shape, one.inputs["x"].shape, one.options["threads"]) for one in each]
+    assert found == [("n=3", (2, 3, 12), 1), ("n=9", (2, 9, 12), 1)]
+    assert complaint("bench", ranged, "--at", "n=65") == "--at n=65: n is from 1 to 64"
+    assert complaint("bench", file, "--at", "n=3") == f"--at does nothing with {file}, which is for one shape"
+    assert "--threads does nothing with a .mi file" in complaint("bench", file, "-j", "1")
+    assert "is compiled without times of kernels" in complaint("bench", file, any_rows, "--profile")
+
+
+def test_engines_alone_are_drawn_by_what_is_known_of_them() -> None:
+    known = ModelResult("m", "m.onnx", engines={"mini_infer": measured(2)})
+    (axes,) = draw_chart(Benchmark("a CPU", "cpu", "fp32", 1, (0,), [known])).axes
+    assert axes.get_xlabel() == "fraction of the machine's limit"
+    assert [bar.get_width() for bar in axes.patches] == [close(0.5)]
+    unknown = ModelResult("m", "m.mi", engines={"mini_infer": Measured.of(Turns(times=[0.002]))})
+    (axes,) = draw_chart(Benchmark("a CPU", "cpu", "fp32", 1, (0,), [unknown])).axes
+    assert axes.get_xlabel() == "median latency in ms" and [bar.get_width() for bar in axes.patches] == [close(2)]
+
+
 def test_the_machine_is_measured() -> None:
-    found = json.loads(told("machine", "-j", "1", "--json"))
+    found = json.loads(told("machine", "-j", "1", "--json", "-"))
     (limits,) = found["limits"]
     assert limits["threads"] == 1 and limits["gflops"] > 0 < limits["gbytes"]
     assert found["target"].startswith("#kernel.cpu<")

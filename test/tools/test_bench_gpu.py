@@ -56,7 +56,7 @@ def test_kernels_stand_beside_their_limits(fake: FakeCupy, model: Path) -> None:
     limits = bench_gpu.limits(str(model), EngineConfig(device="cuda", gpu="sm_90a"))
     engine = compile(str(model), device="cuda", gpu="sm_90a", enable_profiling=True)
     fake.kernels |= {each.kernel: do_nothing for each in engine.plan.launches}
-    times, taken = timed_calls(engine, example_inputs(SMALL_MODELS["mlp"]()), 2)
+    times, taken = timed_calls(engine.plan, example_inputs(SMALL_MODELS["mlp"]()), 2)
     rows = bench_gpu.by_calls(engine.plan.launches, times, limits)
     assert len(rows) == len(limits) == 1 + max(each.call for each in engine.plan.launches)
     assert sum(row["us"] for row in rows) == 1000 * len(engine.plan.launches)

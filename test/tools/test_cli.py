@@ -168,7 +168,7 @@ def test_plan_tells_what_binds_and_on_demand_all(model: Path) -> None:
     text = told("plan", model, "-j", "1")
     assert re.search(r"arena +1,536 bytes +0.002 MB, proven minimal \(strategy auto: [a-z-]+\)\n", text)
     assert re.search(r"lower bound +1,536 bytes +0.002 MB at step 1 \([a-z_0-9]+\), ratio 1.0000\n", text)
-    assert re.search(r"live at step 1, which binds:\n  perceptron/gemm_0 +640 B +[a-z_0-9]+\n", text)
+    assert re.search(r"live at step 1, which binds:\n  perceptron/gemm_0 +0 +640 B +[a-z_0-9]+\n", text)
     table = told("plan", model, "-j", "1", "--table")
     assert re.search(r"tensor +bytes +MB +start +end +address +mark +reused by\n", table)
     assert re.search(r"perceptron/gemm_0 +640 +0.001 +0 +2 +0", table)

@@ -138,7 +138,6 @@ def test_which_input_a_file_is_must_be_said(lookup: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing command."),
         (["run"], "Missing argument 'MODEL'."),
         (["fly"], "No such command 'fly'."),
         (["run", "m.onnx", "--fast"], "No such option: --fast"),

@@ -72,7 +72,9 @@ def test_a_file_is_compiled_already(model: Path, tmp_path: Path) -> None:
     told("build", model, "-o", file, *CPU)
     for given in (("-j", "2"), ("--winograd", "off"), ("--dim", "n=1"), ("--no-optimize",), ("--keep",), ("--timing",)):
         assert "does nothing with a .mi file, which is compiled already" in complaint("run", file, *given)
-    for command in ("plan", "bench", "compare", "tune"):
+    for command in ("plan", "bench"):
+        assert "does nothing with a .mi file, which is compiled already" in complaint(command, file, "-j", "2")
+    for command in ("compare", "tune"):
         assert "not an ONNX model: it is compiled already" in complaint(command, file)
     assert "not an ONNX model: it is compiled already" in complaint("build", file, "-o", tmp_path / "other.mi")
 
@@ -81,6 +83,20 @@ def test_a_file_for_many_shapes(any_rows: Path, tmp_path: Path) -> None:
     file = tmp_path / "model.mi"
     told("build", any_rows, "-o", file, *CPU, "--range", "n=1,8,16", "--at", "n=1")
     assert "found compiled, loaded" in told("run", file, "--repeat", "1")
+    assert re.search(r"n=1 .*\n +n=12 ", told("run", file, "--repeat", "1", "--at", "n=1", "--at", "n=12"))
+    assert complaint("run", file, "--at", "n=17") == "--at n=17: n is from 1 to 16"
+    rows = re.findall(r"n=(\d+) +([\d,]+) ", told("plan", file, "--at", "n=1", "--at", "n=16"))
+    assert [row[0] for row in rows] == ["1", "16"] and rows[0][1] < rows[1][1]
+
+
+def test_a_compiled_file_has_its_plan(model: Path, tmp_path: Path) -> None:
+    file, picture = tmp_path / "model.mi", tmp_path / "arena.svg"
+    told("build", model, "-o", file, *CPU)
+    said, wanted = told("plan", file, "--plot", picture), told("plan", model, "-j", "1")
+    assert said.splitlines()[1:-1] == wanted.splitlines()[1:]
+    assert picture.read_text().startswith("<?xml")
+    assert complaint("plan", file, "--at", "n=1") == f"--at does nothing with {file}, which is for one shape"
+    assert "--strategy does nothing with a .mi file" in complaint("plan", file, "--strategy", "pools")
 
 
 def test_what_does_nothing_is_refused(model: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from command_runs import complaint, told
+from command_runs import HEADER, complaint, told
 
 
 def test_tune_shows_estimates_beside_times(model: Path, tmp_path: Path) -> None:
@@ -17,7 +17,9 @@ def test_tune_shows_estimates_beside_times(model: Path, tmp_path: Path) -> None:
     assert re.search(r"matmul_relu_0 +\d+ +\d+\.\d% +panels +mr=\d+ nr=\d+", text)
     assert re.search(r"\d kernels: [1-9] measured now, the others before; for \d of them another way", text)
     found = json.loads(file.read_text())
-    assert set(found) == {"cpu", "kept_in", "decided_by", "left", "kernels"} and found["left"] == 0
+    own = {"model", "threads", "inputs", "outputs", "kept_in", "decided_by", "left", "kernels"}
+    assert set(found) == {*HEADER, *own} and found["left"] == 0
+    assert [each["shape"] for each in (*found["inputs"], *found["outputs"])] == [[4, 24], [4, 8]]
     for kernel in found["kernels"]:
         assert set(kernel) == {"kernel", "node", "calls", "share", "measured_now", "taken", "candidates"}
         for tried in kernel["candidates"]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from onnx import ModelProto
 from text_models import model_of, numbers
 
 import mini_infer as mi
-from mini_infer.runtime.on_ray import nodes
+from mini_infer.runtime.on_ray import datasets, deployment, infer, nodes, serving
 from mini_infer.runtime.on_ray.datasets import Worker
 from mini_infer.runtime.on_ray.nodes import Model, ray_module, take_cores
 from mini_infer.runtime.on_ray.rows import Rows
@@ -131,3 +133,56 @@ def test_a_folder_of_somebody_else_is_not_used(node: Path) -> None:
 def test_without_ray_the_error_says_how_to_get_it() -> None:
     with pytest.raises(mi.ConfigError, match=r"no_such_ray can't be imported .*: pip install 'mini-infer\[ray\]'"):
         ray_module("no_such_ray")
+
+
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> MagicMock:
+    """Stands in for Ray's modules: notes what it is asked for."""
+    stand_in = MagicMock()
+    for module in (datasets, nodes, serving):
+        monkeypatch.setattr(module, "ray_module", MagicMock(return_value=stand_in))
+    return stand_in
+
+
+def on_datasets(model: Any, **options: Any) -> Any:
+    return infer(MagicMock(), model, workers=1, **options)
+
+
+@pytest.mark.parametrize("start", [on_datasets, deployment])
+def test_the_driver_refuses_a_model_that_workers_could_not_open(
+    start: Callable[..., Any], tmp_path: Path, ray: MagicMock
+) -> None:
+    """Nothing has been asked of Ray then, neither for bytes nor for a file."""
+    unknown = two_columns(4)
+    unknown.graph.node[0].op_type = "NoSuchOp"
+    sums = model_of(
+        "g (float[4, 3] x) => (float[3] y) { a = Constant <value_ints = [0]> () y = ReduceSum <keepdims = 0> (x, a) }"
+    )
+    built = tmp_path / "model.mi"
+    mi.build(two_columns(4).SerializeToString(), built, cpus=["native"], threads=1)
+    cut = tmp_path / "cut.mi"
+    cut.write_bytes(built.read_bytes()[:-1])
+    wrong: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        (tmp_path / "none.onnx", {}, mi.InvalidModelError, "none.onnx"),
+        (b"no model", {}, mi.InvalidModelError, "not an ONNX model"),
+        (unknown.SerializeToString(), {}, mi.UnsupportedError, "NoSuchOp"),
+        (two_columns("n").SerializeToString(), {}, mi.MiniInferError, "dimensions of inputs have no size: n"),
+        (
+            two_columns("n").SerializeToString(),
+            {"dim": "m"},
+            mi.InvalidInputError,
+            "no input has a dynamic dimension m",
+        ),
+        (two_columns(4).SerializeToString(), {"winograd": "x"}, mi.ConfigError, "winograd"),
+        (sums.SerializeToString(), {}, mi.UnsupportedError, "has not a row for each of the 4 that go in"),
+        (tmp_path / "none.mi", {}, mi.InvalidModelError, "none.mi"),
+        (cut, {}, mi.InvalidModelError, "cut.mi"),
+        (built, {"dim": "n"}, mi.ConfigError, "dim can't be given for"),
+    ]
+    for model, options, error, message in wrong:
+        with pytest.raises(error, match=message):
+            start(model, **options)
+    assert not ray.put.called and not ray.deployment.called
+    for model, options in ((built, {}), (two_columns("n").SerializeToString(), {"dim": "n"})):
+        start(model, **options)
+    assert ray.put.call_count == 1

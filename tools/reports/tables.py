@@ -9,7 +9,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from ...passes.memory.report.memory_plan import MemoryPlan
+from ...passes.memory.report.memory_plan import MemoryPlan, Role
 from .reuse import next_users, overwritten_by, reusers
 
 _PLACES = {"input": 0, "output": 2, "weight": 3}  # in the table, around the tensors that calls make
@@ -70,6 +70,25 @@ def certificate(plan: MemoryPlan) -> list[str]:
     ]
 
 
+def outside(plan: MemoryPlan) -> list[str]:
+    """All inputs, outputs and weights together."""
+    roles: tuple[Role, ...] = ("input", "output", "weight")
+    return [
+        f"{role + 's':13} {_both(plan.bytes_of(role))} "
+        f"({sum(tensor.role == role for tensor in plan.tensors)}), outside of the arena"
+        for role in roles
+    ]
+
+
+def place_table(plan: MemoryPlan) -> str:
+    """Where each tensor of the arena lies and from which step on, until which; in the order in which they are made."""
+    rows = [("address", "bytes", "steps", "tensor", "kernel")]
+    for each in plan.tensors:
+        if each.offset is not None:
+            rows.append((f"{each.offset:,}", f"{each.bytes:,}", f"[{each.birth},{each.death})", each.name, each.kernel))
+    return "\n".join(aligned(rows, ">>><<")) + "\n" if len(rows) > 1 else ""
+
+
 def plan_table(plan: MemoryPlan) -> str:
     """The certificate, what lies outside of the arena, then every tensor.
 
@@ -77,10 +96,7 @@ def plan_table(plan: MemoryPlan) -> str:
     half-open: `end` is the first step at which the bytes are free again. What has an address lies in the arena. Marks
     are those of CANN GE: "(Reused)" are the bytes that another tensor had before, "(In-place)" those of an operand.
     """
-    lines = certificate(plan)
-    for role in ("input", "output", "weight"):
-        count = sum(tensor.role == role for tensor in plan.tensors)
-        lines.append(f"{role + 's':13} {_both(plan.bytes_of(role))} ({count}), outside of the arena")
+    lines = [*certificate(plan), *outside(plan)]
     users, marks = next_users(plan), _marks(plan)
     rows: list[Sequence[str]] = [("tensor", "bytes", "MB", "start", "end", "address", "mark", "reused by")]
     for tensor in sorted(plan.tensors, key=lambda tensor: _PLACES.get(tensor.role, 1)):
