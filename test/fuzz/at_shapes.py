@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from fuzz.growth import Case
-from fuzz.judge import BASE, Verdict, differences, expected, run_on_noise, same_bits
+from fuzz.judge import BASE, TILED, Verdict, differences, expected, run_on_noise, same_bits
 from onnx import ModelProto
 
 import mini_infer as mi
@@ -20,6 +20,7 @@ AT_SHAPES: Mapping[str, Mapping[str, Any]] = {
     "shapes": {"vector_bits": 128, "memory_alignment": 64},
     "dims, 2 threads": {"threads": 2},
     "dims, without graph optimisation": {"enable_graph_optimization": False},
+    f"dims, {TILED}": {},
 }
 
 
