@@ -54,8 +54,8 @@ def squeeze(g: Growth) -> None:
 
 def unsqueeze(g: Growth) -> None:
     x = g.pick()
-    rank = x.rank + g.choose([1, 1, 2])
-    axes = sorted(int(axis) for axis in g.random.choice(rank, rank - x.rank, replace=False))
+    rank: int = x.rank + g.choose([1, 1, 2])
+    axes = np.sort(g.random.permutation(rank)[x.rank :]).tolist()
     listed(g, "Unsqueeze", x, "axes", axes)
 
 
