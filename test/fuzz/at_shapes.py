@@ -48,14 +48,14 @@ def judged_at_shapes(case: Case, label: str) -> Verdict:
     except mi.UnsupportedError as error:
         return Verdict(tuple(wrong), refused=str(error))
     except (mi.InvalidModelError, mi.InvalidInputError) as error:
-        if _is_invalid_alone(case.model, inputs):  # the reference looks at less
+        if is_invalid_alone(case.model, inputs):  # the reference looks at less
             return Verdict(tuple(wrong), refused=f"{error}: invalid")
         return Verdict((*wrong, f"{label}: only with ranges {error}"))
     except Exception as error:  # whatever it is, a valid graph has found it
         return Verdict((*wrong, f"{label}: {type(error).__name__}: {error}"))
 
 
-def _is_invalid_alone(model: ModelProto, inputs: Mapping[str, Array]) -> bool:
+def is_invalid_alone(model: ModelProto, inputs: Mapping[str, Array]) -> bool:
     """Whether the model, or an index, is invalid where it is compiled for the shapes of these inputs alone."""
     try:
         mi.compile(model, shapes={name: array.shape for name, array in inputs.items()})(dict(inputs))

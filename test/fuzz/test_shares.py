@@ -10,6 +10,7 @@ from fuzz.running import limited
 from fuzz.shares import judged_by_shares
 from models.build import example_inputs
 from models.small import SMALL_MODELS
+from text_models import model_of
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.kernel import BarrierOp
@@ -23,6 +24,15 @@ FEW = 5  # graphs, one of which has a barrier that its result hangs on
 def test_small_models(name: str) -> None:
     model = SMALL_MODELS[name]()
     assert judged_by_shares(Case(model, example_inputs(model, 1))).wrong == ()
+
+
+def test_a_model_that_is_invalid_at_a_shape_of_its_ranges_is_refused() -> None:
+    """The reference broadcasts a bias of one element, which only some of the shapes have."""
+    text = """
+    g (float[1,1,2] x, float[n] b) => (float[1,3,2] y) <float[3,1,1] w = {1, 2, 3}> { y = Conv (x, w, b) }"""
+    first, other = ({"x": np.ones((1, 1, 2), np.float32), "b": np.ones(size, np.float32)} for size in (3, 1))
+    verdict = judged_by_shares(Case(model_of(text), first, {"n": (1, 3, 3)}, [other]))
+    assert verdict.wrong == () and verdict.refused.endswith("a bias of shape [n]: invalid")
 
 
 @pytest.mark.slow
