@@ -175,7 +175,8 @@ def _from_path(path: Path) -> ModelFile:
         with open_plain(path) as file:
             if path.suffix == ".mi":
                 raise InvalidModelError(
-                    f"{path}: not an ONNX model: it is compiled already; mi.load opens it, and mini-infer run, plan, bench"
+                    f"{path}: not an ONNX model: it is compiled already; "
+                    "mi.load opens it, and mini-infer run, plan, bench"
                 )
             if os.fstat(file.fileno()).st_size == 0:
                 raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")

@@ -39,7 +39,9 @@ def main(
 ) -> None:
     """Looks for wrong results, exceptions that are no MiniInferError, endless compiles and lost processes."""
     if again is not None:
-        CONSOLE.print(_text(tried(Trial(again[0], again[1], found, sets, tuple(operator or ())))), markup=False)
+        CONSOLE.print(
+            text_of(tried(Trial(again[0], again[1], found, sets, tuple(operator or ())))), markup=False, soft_wrap=True
+        )
         return
     trials = [Trial("hostile", number) for number in range(len(CASES) if hostile else 0)]
     trials += [Trial("graph", seed + number, found, sets, tuple(operator or ())) for number in range(graphs)]
@@ -52,7 +54,7 @@ def main(
             ends[_kind(finding)] += 1
             if finding.failure:
                 failures += 1
-                progress.console.print(_text(finding), markup=False, highlight=False)
+                progress.console.print(text_of(finding), markup=False, highlight=False, soft_wrap=True)
             progress.update(bar, advance=1, failures=f"{failures} failed" if failures else "")
     seconds = time.perf_counter() - start
     CONSOLE.print(f"{len(trials)} in {seconds:.0f} s ({len(trials) / seconds:.2f} a second), {failures} failed")
@@ -71,10 +73,17 @@ def _kind(finding: Finding) -> str:
     return f"{finding.trial.kind} {end.split(':')[0]}"
 
 
-def _text(finding: Finding) -> str:
+def text_of(finding: Finding) -> str:
+    """How a trial ended, and where it failed the command that tries it again."""
     trial = finding.trial
     name = list(CASES)[trial.seed].__name__ if trial.kind == "hostile" else trial.seed
-    return f"{trial.kind} {name}: {finding.failure[:2000] or finding.end}"
+    told = f"{trial.kind} {name}: {finding.failure[:2000] or finding.end}"
+    if not finding.failure:
+        return told
+    options = "".join(f"--operator {operator} " for operator in trial.operators)
+    if trial.kind == "graph":
+        options = f"--sets {trial.sets} {options}"
+    return f"{told}\n  PYTHONPATH=.:test .venv/bin/python -m fuzz {options}--again {trial.kind} {trial.seed}"
 
 
 if __name__ == "__main__":

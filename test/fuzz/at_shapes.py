@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from fuzz.growth import Case
-from fuzz.judge import BASE, Verdict, differences, expected, run_on_noise, same_bits
+from fuzz.judge import BASE, TILED, Verdict, differences, expected, run_on_noise, same_bits
 from onnx import ModelProto
 
 import mini_infer as mi
@@ -20,6 +20,7 @@ AT_SHAPES: Mapping[str, Mapping[str, Any]] = {
     "shapes": {"vector_bits": 128, "memory_alignment": 64},
     "dims, 2 threads": {"threads": 2},
     "dims, without graph optimisation": {"enable_graph_optimization": False},
+    f"dims, {TILED}": {},
 }
 
 
@@ -47,14 +48,14 @@ def judged_at_shapes(case: Case, label: str) -> Verdict:
     except mi.UnsupportedError as error:
         return Verdict(tuple(wrong), refused=str(error))
     except (mi.InvalidModelError, mi.InvalidInputError) as error:
-        if _is_invalid_alone(case.model, inputs):  # the reference looks at less
+        if is_invalid_alone(case.model, inputs):  # the reference looks at less
             return Verdict(tuple(wrong), refused=f"{error}: invalid")
         return Verdict((*wrong, f"{label}: only with ranges {error}"))
     except Exception as error:  # whatever it is, a valid graph has found it
         return Verdict((*wrong, f"{label}: {type(error).__name__}: {error}"))
 
 
-def _is_invalid_alone(model: ModelProto, inputs: Mapping[str, Array]) -> bool:
+def is_invalid_alone(model: ModelProto, inputs: Mapping[str, Array]) -> bool:
     """Whether the model, or an index, is invalid where it is compiled for the shapes of these inputs alone."""
     try:
         mi.compile(model, shapes={name: array.shape for name, array in inputs.items()})(dict(inputs))

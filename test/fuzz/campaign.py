@@ -22,7 +22,7 @@ from fuzz.caches import WITH_CACHES, growing, judged_with_caches
 from fuzz.graphs import grown
 from fuzz.growth import Case
 from fuzz.hostile import CASES, lay_out
-from fuzz.judge import OPTIONS, Verdict, judged, referred
+from fuzz.judge import OPTIONS, TILED, Verdict, judged, passes_of, referred
 from fuzz.minimize import minimized
 from fuzz.mutate import mutated
 from fuzz.ranges import ranged
@@ -141,11 +141,14 @@ def graph_of(trial: Trial) -> Case:
 def _judged(case: Case, trial: Trial) -> Verdict:
     """Each fourth graph of every kind has the shares of its stages done in several orders, on guarded memory."""
     if trial.seed // 8 % 4 == 3:
-        return judged_by_shares(case)
+        with passes_of(TILED if trial.seed // 32 % 2 else ""):
+            return judged_by_shares(case)
     if case.caches:
-        return judged_with_caches(case, [*WITH_CACHES][trial.seed // 8 % len(WITH_CACHES)])
+        with passes_of(label := [*WITH_CACHES][trial.seed // 8 % len(WITH_CACHES)]):
+            return judged_with_caches(case, label)
     if case.ranges:
-        return judged_at_shapes(case, [*AT_SHAPES][trial.seed // 4 % len(AT_SHAPES)])
+        with passes_of(label := [*AT_SHAPES][trial.seed // 4 % len(AT_SHAPES)]):
+            return judged_at_shapes(case, label)
     return judged(case, options_of(trial))
 
 

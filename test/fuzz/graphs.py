@@ -59,7 +59,7 @@ def _since(operator: str) -> int:
 
 
 def _grown(g: Growth, wanted: Mapping[str, Sequence[Maker]], caches: bool) -> Case:
-    for rank in (g.choose([3, 4, 4]), 2, None)[: g.integer(1, 4)]:
+    for rank in (g.choose([3, 4, 4]), g.choose([0, 1, 2, 2, 2]), None)[: g.integer(1, 4)]:
         g.input(g.shape(rank))
     if g.chance(0.4):
         g.input(g.shape(), g.choose(OTHER_TYPES))

@@ -208,6 +208,13 @@ class Growth:
             sizes[self.integer(0, count)] = 0
         return sizes
 
+    def broadcasting(self, shape: Sequence[int], leading: bool = True) -> list[int]:
+        """A shape that broadcasts to another one: of any rank from 0 on, and with `leading` ones in front of it too."""
+        sizes = [size if self.chance(0.6) else 1 for size in shape]
+        if leading and self.chance(0.1):
+            return [*[1] * self.integer(1, 3), *sizes]
+        return sizes[self.choose([0, len(sizes), self.integer(0, len(sizes) + 1)]) :]
+
     def numbers(self, shape: Sequence[int], dtype: Any = None) -> Array:
         """Normal floats, small integers, truth values."""
         dtype = np.dtype(dtype or self.dtype)
@@ -248,6 +255,15 @@ class Growth:
         if np.dtype(dtype) in FLOATS and scale != 1.0:
             array = (array.astype(np.float64) * scale).astype(dtype)
         return self.constant(np.asarray(array))
+
+    def operand(self, array: Any, dtype: Any = np.int64, given: float = 0.2) -> Value:
+        """Certain numbers: an initialiser, or with the probability `given` an input."""
+        if not self.chance(given):
+            return self.constant(array, dtype)
+        made = cast(Array, array) if isinstance(array, np.ndarray) else np.array(array, dtype)
+        name = f"x{len(self.inputs)}"
+        self.inputs[name] = made
+        return self._given(name, made)
 
     def _given(self, name: str, array: Array) -> Value:
         value = Value(name, array, wide_array(array), True)
@@ -422,12 +438,19 @@ class Growth:
             for value in self.values
             if value.name in made and (value.name not in self._read or value.name in kept or self.chance(0.1))
         ]
+        weights = [numpy_helper.from_array(array, name) for name, array in self.weights.items()]
+        as_nodes = {tensor.name for tensor in weights if self.chance(0.1)}
+        constants = [
+            helper.make_node("Constant", [], [tensor.name], f"Constant_{tensor.name}", value=tensor)
+            for tensor in weights
+            if tensor.name in as_nodes
+        ]
         graph = helper.make_graph(
-            self.nodes,
+            [*constants, *self.nodes],
             f"seed{self.seed}",
             [_described(name, array) for name, array in self.inputs.items()],
             [_described(value.name, value.array) for value in outputs],
-            [numpy_helper.from_array(array, name) for name, array in self.weights.items()],
+            [tensor for tensor in weights if tensor.name not in as_nodes],
         )
         return Case(_model(graph, self.opset), dict(self.inputs), is_fixed=self.is_fixed, caches=self.caches)
 

@@ -7,11 +7,12 @@ that was on the way, or a few times as far as a peer's own: a cancellation costs
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from everything_tiled import everything_tiled
 from fuzz.growth import BFLOAT16, Case, distance, wide_array, widened
 from fuzz.growth import onnx_type as type_number
 from fuzz.reference import evaluate, runtime_of
@@ -28,7 +29,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "128 bits, pools": {"vector_bits": 128, "planner": "pools", "memory_alignment": 64},
     "checked memory": {"check_memory": True},  # the next one too: it compiles both and compares them
     "without memory planning": {"enable_memory_planning": False},
+    "tiled batches": {},
 }
+TILED = "tiled batches"  # in a label: each op that may run entry by entry does
 # These differ from "default" in memory and in who does the work: not one bit may differ.
 SAME_BITS = ("2 threads", "checked memory", "without memory planning")
 
@@ -60,7 +63,8 @@ def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Ve
         if label == "without memory planning" and "checked memory" in options:
             continue
         try:
-            found = run(case, chosen)
+            with passes_of(label):
+                found = run(case, chosen)
         except mi.UnsupportedError as error:
             return Verdict(tuple(wrong), refused=str(error))
         except Exception as error:  # whatever it is, a valid graph has found it
@@ -72,6 +76,11 @@ def judged(case: Case, options: Mapping[str, Mapping[str, Any]] = OPTIONS) -> Ve
             default = found
         wrong += [f"{label}: {fact}" for fact in differences(found, *wanted)]
     return Verdict(tuple(wrong))
+
+
+def passes_of(label: str) -> AbstractContextManager[None]:
+    """What passes do other than usual where models are compiled with options of such a label."""
+    return everything_tiled() if TILED in label else nullcontext()
 
 
 def expected(case: Case) -> tuple[Results, list[Results], Mapping[str, float]]:

@@ -5,7 +5,7 @@ images; its LpNormalization sums x instead of |x|; in float64 its AffineGrid, it
 are float32; its TfIdfVectorizer needs weights; its OptionalGetElement leaves a list around what it gets; what its
 SequenceInsert puts behind a sequence comes first. It has no GlobalLpPool, no MeanVarianceNormalization for float64, and
 nothing of com.microsoft, where ONNX Runtime is the peer that wrote them: what has no definition here is computed by
-that, in float32 where float64 is wanted.
+that, in float32 where float64 is wanted. On some CPUs its QLinearSoftmax wraps 256 to 0, which saturates.
 """
 
 from __future__ import annotations
@@ -175,6 +175,19 @@ class QLinearLeakyRelu(OpRun):
         return (_levels(np.where(number < 0, number * float(alpha), number), sy, zy),)
 
 
+class QLinearSoftmax(OpRun):
+    op_domain = "com.microsoft"
+
+    @override
+    def _run(
+        self, x: Array, sx: Array, zx: Array, sy: Array, zy: Array, axis: int = -1, opset: int = 13
+    ) -> tuple[Array]:
+        numbers = _numbers(x, sx, zx)
+        axes = tuple(range(axis % x.ndim, x.ndim)) if opset < 13 else axis
+        powers = np.exp(numbers - numbers.max(axes, keepdims=True, initial=-np.inf))
+        return (_levels(powers / powers.sum(axes, keepdims=True), sy, zy),)
+
+
 class AffineGrid(OpRun):
     op_domain = ""
 
@@ -301,14 +314,14 @@ DEFINED: tuple[type[OpRun], ...] = (
     *(AffineGrid, BatchNormalization, BitCast, Erf, GlobalLpPool, HardSwish, LRN, LpNormalization),
     *(MeanVarianceNormalization, OptionalGetElement, SequenceInsert),
     *(Gelu, BiasGelu, QuickGelu, FusedMatMul, SkipLayerNormalization, SkipSimplifiedLayerNormalization),
-    *(QLinearAdd, QLinearMul, QLinearLeakyRelu, BiasAdd, BiasSoftmax),
+    *(QLinearAdd, QLinearMul, QLinearLeakyRelu, QLinearSoftmax, BiasAdd, BiasSoftmax),
 )
 BY_RUNTIME = ("MaxRoiPool", "SimplifiedLayerNormalization", "TfIdfVectorizer")
 BY_RUNTIME_OF_MICROSOFT = (
     *("Attention", "DequantizeLinear", "DynamicQuantizeMatMul", "EmbedLayerNormalization", "FastGelu", "FusedConv"),
     *("FusedGemm", "GatherBlockQuantized", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits"),
     *("MultiHeadAttention", "QAttention", "QGemm", "QLinearAveragePool", "QLinearConcat", "QLinearConv"),
-    *("QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearSoftmax", "QLinearWhere", "QuantizeLinear"),
+    *("QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearWhere", "QuantizeLinear"),
     *("RotaryEmbedding", "TransposeMatMul"),
 )
 MENDED = [

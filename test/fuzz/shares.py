@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from everything_shared import everything_shared
+from fuzz.at_shapes import is_invalid_alone
 from fuzz.growth import Case
 from fuzz.judge import Results, Verdict, same_bits
 from graph_runs import guarded
@@ -97,6 +98,10 @@ def judged_by_shares(case: Case) -> Verdict:
                     wrong += [f"shares {label}: {[*shapes.values()]}: {name}: other bits" for name in names]
     except mi.UnsupportedError as error:
         return Verdict(tuple(wrong), refused=str(error))
+    except mi.InvalidModelError as error:
+        if any(is_invalid_alone(case.model, inputs) for inputs in (case.inputs, *case.others)):
+            return Verdict(tuple(wrong), refused=f"{error}: invalid")  # the reference looks at less
+        return Verdict((*wrong, f"shares: {error}"))
     except Exception as error:  # whatever it is, a valid graph has found it
         return Verdict((*wrong, f"shares: {type(error).__name__}: {error}"))
     return Verdict(tuple(wrong))

@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from fuzz import judge
+from fuzz import judge, reference
 from fuzz.at_shapes import judged_at_shapes
 from fuzz.growth import Case, distance
 from fuzz.judge import BELIEVED, FACTOR, OPTIONS, Verdict, differences, expected, judged, same_bits
 from fuzz.reference import evaluate
 from models.builder import ModelBuilder
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from text_models import model_of
 
@@ -152,7 +153,7 @@ def test_another_bit_is_told_where_none_may_differ(label: str, monkeypatch: pyte
     def harm(each: str, array: Array) -> Array:
         return np.nextafter(array, np.float32(9)) if each == label else array
 
-    rounded_otherwise = ("without graph optimisation", "128 bits, pools")
+    rounded_otherwise = ("without graph optimisation", "128 bits, pools", "tiled batches")
     found = verdict(monkeypatch, harm, "default", label)
     assert [each.split(": ")[::2] for each in found.wrong] == [[label, "other bits"]] * (label not in rounded_otherwise)
 
@@ -246,6 +247,32 @@ def test_a_grid_of_float64() -> None:
     right = [[[[0.1 - 1 / 6, 0.2], [0.1 + 1 / 6, 0.2]]]]
     for found in (evaluate(model, {"x": theta})[0], *mi.compile(model, threads=1)({"x": theta}).values()):
         np.testing.assert_allclose(found, right, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("kind", "most"), [("uint8", 255), ("int8", 127)])
+def test_a_softmax_of_levels_that_saturates(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 levels are more than there are: ONNX Runtime wraps them to the least on some CPUs, here on all."""
+    least, x = most - 255, np.array([most], kind)
+    text = f"""
+    g ({kind}[1] x) => ({kind}[1] y)
+      <float s = {{0.5}}, {kind} z = {{3}}, float t = {{{1 / 256}}}, {kind} u = {{{least}}}>
+    {{
+      y = com.microsoft.QLinearSoftmax <axis = 0, opset = 12> (x, s, z, t, u)
+    }}"""
+    model = model_of(text)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+
+    class Wrapping:
+        def run(self, *_: object) -> list[Array]:
+            return [np.array([least], kind)]
+
+    def wrapping(_: object) -> Wrapping:
+        return Wrapping()
+
+    for module in (judge, reference):
+        monkeypatch.setattr(module, "runtime_of", wrapping)
+    assert evaluate(model, {"x": x}) == [np.array([most], kind)]
+    assert judged(Case(model, {"x": x}), {"default": {}}) == Verdict()
 
 
 HELD = {

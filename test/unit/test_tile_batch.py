@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from everything_tiled import everything_tiled
 from graph_runs import Model, Target, compiled, execute
 from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects import scf
@@ -14,8 +15,9 @@ from xdsl.ir import SSAValue
 
 import mini_infer as mi
 from mini_infer.dialects.graph.attention import AttentionOp
+from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
 from mini_infer.dialects.graph.indexing import GatherOp
 from mini_infer.dialects.graph.interpret import interpret
 from mini_infer.dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
@@ -23,9 +25,11 @@ from mini_infer.dialects.graph.normalization import InstanceNormOp, LayerNormOp,
 from mini_infer.dialects.graph.reduction import ReduceMeanOp, SoftmaxOp
 from mini_infer.dialects.graph.resize import ResizeOp
 from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.values import shape_of
 from mini_infer.dialects.graph.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
+from mini_infer.passes.graph.support.batch_entries import batched_operands
 
 CACHE = 64
 
@@ -67,6 +71,16 @@ def tables(m: Model) -> SSAValue:
     return m(MatmulOp(y, m.weight(16, 16)))
 
 
+def ranks(m: Model) -> SSAValue:
+    """Operands of each rank and of one entry, beside those of all."""
+    x = m.input(3, 4, 5)
+    y = m(AddOp(m(AddOp(x, m.input())), m.input(5)))
+    y = m(MulOp(m(MulOp(m.input(4, 1), y)), m.input(1, 4, 5)))
+    y = m(MatmulOp(m(MatmulOp(y, m.input(5, 5))), m.input(1, 5, 5)))
+    y = m(WhereOp(m(ReshapeOp(m.input(3, data=np.array([1, 0, 1], np.bool_)), (3, 1, 1))), y, m.input(1, 1)))
+    return m(SubOp(m.input(1, 1, 1), y))
+
+
 def tiled(m: Model) -> scf.ForOp:
     """Runs tile-batch on a module, for a CPU with a very small cache, and gives the only loop."""
     m.module.attributes["kernel.target"] = CpuAttr.of(l2=CACHE)
@@ -84,7 +98,7 @@ def finished(case: Callable[[Model], SSAValue]) -> Model:
     return m
 
 
-@pytest.mark.parametrize("case", [pictures, tokens, tables])
+@pytest.mark.parametrize("case", [pictures, tokens, tables, ranks])
 def test_all_layers_are_in_the_loop_and_mean_the_same(case: Callable[[Model], SSAValue]) -> None:
     m = finished(case)
     expected = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
@@ -95,6 +109,33 @@ def test_all_layers_are_in_the_loop_and_mean_the_same(case: Callable[[Model], SS
     found = interpret(m.module, m.inputs, m.ctx.blobs, precision=np.float64)
     for name, array in expected.items():
         np.testing.assert_allclose(found[name], array, rtol=1e-12, atol=1e-12)
+
+
+def a_scalar(m: Model) -> GraphOp:
+    """A scalar as a batch of one."""
+    return ReshapeOp(m.input(), (1, 1, 1))
+
+
+def one_of_several(m: Model) -> GraphOp:
+    """A slice that one index chooses for all entries: rows of it, not of the table, are the result's first axis."""
+    return GatherOp(m.input(4, 3, 2), m.input(data=np.array(1)), 0)
+
+
+def between_entries(m: Model) -> GraphOp:
+    """As many pictures as before, but each made of two."""
+    return ResizeOp(m.input(3, 2, 4), (3, 2, 4), scales=[1.3, 1, 1], mode="linear")
+
+
+@pytest.mark.parametrize("case", [a_scalar, one_of_several, between_entries])
+def test_what_is_not_by_entries_is_left_as_it_is(case: Callable[[Model], GraphOp]) -> None:
+    m = Model()
+    op = case(m)
+    m.outputs("y", [m(op)])
+    m.finish()
+    with everything_tiled():
+        run_passes(m.ctx, m.module, parse_passes("tile-batch"))
+    assert op.parent_block() is m.main.body.block
+    assert batched_operands(op, shape_of(op.results[0])[0]) is None
 
 
 @pytest.mark.parametrize("target", [Target(512), Target(128, threads=2)])

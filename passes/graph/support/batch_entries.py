@@ -39,7 +39,7 @@ def batched_operands(op: GraphOp, entries: int) -> list[SSAValue] | None:
         sizes = shape_of(value)
         if isinstance(op, ElementwiseOp | MatmulOp) and (len(sizes) < len(shape) or sizes[0] == 1):
             continue
-        if sizes[0] != entries:
+        if not sizes or sizes[0] != entries:
             return None
         batched.append(value)
     read = sum(value in batched for value in op.operands)
@@ -77,7 +77,7 @@ def _own_operands(op: GraphOp) -> Sequence[SSAValue] | None:
         case ReshapeOp():
             return [op.x] if prod(shape_of(op.x)[1:]) == prod(ints(op.shape)[1:]) else None
         case ResizeOp():
-            return [op.x] if op.roi is None else None
+            return [op.x] if op.is_identity(0) else None
         case SliceOp():
             whole = shape_of(op.x)[0] == shape_of(op.result)[0] and ints(op.steps)[0] == 1
             return [op.x] if whole else None

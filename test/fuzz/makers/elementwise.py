@@ -41,7 +41,7 @@ def positive(g: Growth) -> None:
     op = g.choose(["Sqrt", "Log", "Reciprocal", "Pow"])
     if op == "Pow":
         exponent = g.choose([0.5, 2.0, 3.0, -1.0, 1.5, 0.0, -0.5])
-        g.add(op, x, g.constant(np.array(exponent, x.array.dtype)))
+        g.add(op, x, g.operand(np.full(g.choose([(), (), 1, (1, 1)]), exponent, x.array.dtype)))
     else:
         g.add(op, x)
 
@@ -66,7 +66,7 @@ def clip(g: Growth) -> None:
     x = g.pick(lambda value: value.array.dtype.kind in "fi" or value.is_float)
     low, high = -g.integer(0, 3), g.integer(0, 3)
     if g.takes("Clip", "min"):
-        least, most = (g.constant(np.array(bound, x.array.dtype)) for bound in (low, high))
+        least, most = (g.operand(np.array(bound, x.array.dtype)) for bound in (low, high))
         g.add("Clip", x, least if g.chance(0.7) else None, most if g.chance(0.7) else None, moves=True)
     else:
         g.add("Clip", x, moves=True, min=float(low), max=float(high))
@@ -83,8 +83,7 @@ def other(g: Growth, x: Value) -> Value:
 
     if g.chance(0.6):
         return g.pick(fits)
-    shape = [size if g.chance(0.6) else 1 for size in x.shape]
-    return g.weight(shape[g.integer(0, len(shape) + 1) :], x.array.dtype)
+    return g.weight(g.broadcasting(x.shape), x.array.dtype)
 
 
 def arithmetic(g: Growth) -> None:
@@ -99,15 +98,14 @@ def arithmetic(g: Growth) -> None:
 
 def divide(g: Growth) -> None:
     x = g.floats()
-    divisor = g.weight([size if g.chance(0.5) else 1 for size in x.shape], x.array.dtype)
+    divisor = g.weight(g.broadcasting(x.shape), x.array.dtype)
     bounded = g.add("Abs", divisor)
     g.add("Div", x, g.add("Add", bounded, g.constant(np.array(0.5, x.array.dtype))))
 
 
 def prelu(g: Growth) -> None:
     x = g.floats()
-    slope = [size if g.chance(0.5) else 1 for size in x.shape]
-    g.add("PRelu", x, g.weight(slope[g.integer(0, len(slope) + 1) :], x.array.dtype))
+    g.add("PRelu", x, g.weight(g.broadcasting(x.shape, leading=False), x.array.dtype))
 
 
 def gelu(g: Growth) -> None:
@@ -130,9 +128,13 @@ def logic(g: Growth) -> None:
 
 
 def where(g: Growth) -> None:
-    condition = g.pick(lambda value: value.array.dtype == np.bool_)
     x = g.floats()
-    g.add("Where", condition, x, other(g, x), moves=True)
+    if g.chance(0.5):
+        condition = g.pick(lambda value: value.array.dtype == np.bool_)
+    else:
+        condition = g.weight(g.broadcasting(x.shape), np.bool_)
+    operands = [x, other(g, x)]
+    g.add("Where", condition, *(operands if g.chance(0.5) else operands[::-1]), moves=True)
 
 
 def integers(g: Growth) -> None:
@@ -146,9 +148,14 @@ def integers(g: Growth) -> None:
             # Integer division rounds differently for negative numbers in different implementations.
             if op == "Div" and x.array.min(initial=0) < 0:
                 raise Misfit
-            g.add(op, x, g.constant(np.array(positive, x.array.dtype)))
+            g.add(op, x, g.operand(np.full(g.broadcasting(x.shape), positive, x.array.dtype)))
         case "BitShift":
-            g.add(op, x, g.constant(np.array(g.integer(0, 4), x.array.dtype)), direction=g.choose(["LEFT", "RIGHT"]))
+            g.add(
+                op,
+                x,
+                g.operand(np.full(g.broadcasting(x.shape), g.integer(0, 4), x.array.dtype)),
+                direction=g.choose(["LEFT", "RIGHT"]),
+            )
         case _:
             g.add(op, x, other(g, x))
 

@@ -18,8 +18,11 @@ def listed(g: Growth, op: str, x: Value, name: str, numbers: Sequence[int]) -> N
 
 
 def reshape(g: Growth) -> None:
-    x = g.pick(lambda value: value.rank > 0)
+    x = g.pick()
     shape = list(x.shape)
+    if x.array.size == 1:
+        g.add("Reshape", x, g.constant(np.ones(g.integer(0, 5), np.int64)), moves=True)
+        return
     at = g.integer(0, len(shape))
     if g.chance(0.4) and at + 1 < len(shape):
         shape[at : at + 2] = [shape[at] * shape[at + 1]]
@@ -51,11 +54,13 @@ def squeeze(g: Growth) -> None:
 
 def unsqueeze(g: Growth) -> None:
     x = g.pick()
-    listed(g, "Unsqueeze", x, "axes", [g.integer(0, x.rank + 1)])
+    rank: int = x.rank + g.choose([1, 1, 2])
+    axes = np.sort(g.random.permutation(rank)[x.rank :]).tolist()
+    listed(g, "Unsqueeze", x, "axes", axes)
 
 
 def transpose(g: Growth) -> None:
-    x = g.pick(lambda value: value.rank > 1)
+    x = g.pick(lambda value: value.rank > 0)
     permutation = [int(axis) for axis in g.random.permutation(x.rank)]
     g.add("Transpose", x, moves=True, perm=permutation if g.chance(0.9) else None)
 
@@ -118,7 +123,10 @@ def cut(g: Growth) -> None:
 def expand(g: Growth) -> None:
     x = g.pick()
     shape = [g.integer(2, 4) if size == 1 and g.chance(0.5) else size for size in x.shape]
-    g.add("Expand", x, g.constant([2, *shape] if g.chance(0.3) else shape), moves=True)
+    target = [*g.choose([[], [], [1], [2], [3, 2]]), *shape]
+    if g.chance(0.2):  # what x brings itself need not be told
+        target = [1 if new == old else new for new, old in zip(target[::-1], x.shape[::-1], strict=False)][::-1]
+    g.add("Expand", x, g.constant(np.array(target, np.int64)), moves=True)
 
 
 def tile(g: Growth) -> None:
@@ -136,7 +144,7 @@ def pad(g: Growth) -> None:
     if mode == "constant" and g.chance(0.15):
         pads[g.integer(0, len(pads))] = -1
     if g.takes("Pad", "pads"):
-        value = g.constant(np.array(g.integer(0, 3), x.array.dtype)) if mode == "constant" and g.chance(0.5) else None
+        value = g.operand(np.array(g.integer(0, 3), x.array.dtype)) if mode == "constant" and g.chance(0.5) else None
         g.add("Pad", x, g.constant(pads), value, moves=True, mode=mode)
     else:
         g.add("Pad", x, moves=True, pads=pads, mode=mode, value=float(g.integer(0, 3)) if mode == "constant" else None)
@@ -157,12 +165,7 @@ def indices(g: Growth, size: int, shape: Sequence[int], negative: bool = True) -
     """Constant or given indices into so many elements."""
     if not size:
         raise Misfit
-    array = np.asarray(g.random.integers(-size if negative else 0, size, shape), np.int64)
-    if g.chance(0.2):
-        value = g.input(shape, np.int64)
-        g.inputs[value.name][...] = array  # what is given must be legal too
-        return value
-    return g.constant(array)
+    return g.operand(np.asarray(g.random.integers(-size if negative else 0, size, shape), np.int64), given=0.3)
 
 
 def gather(g: Growth) -> None:
@@ -173,7 +176,7 @@ def gather(g: Growth) -> None:
     if g.chance(0.2) and size:
         chosen = g.constant(np.arange(size)[g.integer(0, size) :])
     else:
-        chosen = indices(g, size, g.choose([[], [1], [3], [2, 2]]), negative)
+        chosen = indices(g, size, g.choose([[], [], [1], [3], [2, 2], [1, 1, 2]]), negative)
     g.add("Gather", x, chosen, moves=True, axis=g.signed(axis, x.rank) if negative else axis)
 
 

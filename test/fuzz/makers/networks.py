@@ -21,9 +21,11 @@ EINSUMS = (
 def matmul(g: Growth) -> None:
     x = g.floats(least=1)
     depth, columns = x.shape[-1], g.choose([1, 2, 3, 5, 8, 16, 17])
-    batch = list(x.shape[:-2]) if x.rank > 2 and g.chance(0.3) else []
+    batch = g.broadcasting(x.shape[:-2]) if g.chance(0.5) else []
     if g.chance(0.15):
         g.add("MatMul", x, g.pick(lambda y: y.array.dtype == x.array.dtype and y.rank > 1 and y.shape[-2] == depth))
+    elif g.chance(0.1):
+        g.add("MatMul", x, g.weight([depth], x.array.dtype, scale=max(depth, 1) ** -0.5))
     else:
         g.add("MatMul", x, g.weight([*batch, depth, columns], x.array.dtype, scale=max(depth, 1) ** -0.5))
 
@@ -34,7 +36,7 @@ def gemm(g: Growth) -> None:
     rows, depth = reversed(x.shape) if left else x.shape
     columns = g.choose([1, 3, 8, 17])
     weight = g.weight([columns, depth] if right else [depth, columns], x.array.dtype, scale=max(depth, 1) ** -0.5)
-    shape = g.choose([[columns], [1, columns], [rows, 1], [rows, columns], [1]])
+    shape = g.broadcasting([rows, columns], leading=False)
     bias = g.weight(shape, x.array.dtype) if g.chance(0.6) else None
     factors = {name: g.choose([0.5, 2.0]) for name in ("alpha", "beta") if g.chance(0.3)}
     if bias is None and g.opset < 11:
@@ -163,7 +165,7 @@ def resize(g: Growth) -> None:
 
 
 def reduce(g: Growth) -> None:
-    x = g.floats(least=1)
+    x = g.floats()
     op = g.choose(REDUCTIONS)
     axes = [axis for axis in range(x.rank) if g.chance(0.5)]
     if op in ("ReduceMax", "ReduceMin", "ReduceLogSumExp", "ReduceMean") and 0 in x.shape:
@@ -224,9 +226,13 @@ def layer_norm(g: Growth) -> None:
     axis = g.axis(x)
     if np.prod(x.shape[axis:]) < 3:
         raise Misfit  # the variance of so few may be next to nothing
-    scale = g.weight(x.shape[axis:], x.array.dtype)
+    scale = g.weight(g.broadcasting(x.shape[axis:], leading=False), x.array.dtype)
     op = g.choose(["LayerNormalization", "RMSNormalization"])
-    bias = g.weight(x.shape[axis:], x.array.dtype) if op == "LayerNormalization" and g.chance(0.6) else None
+    bias = (
+        g.weight(g.broadcasting(x.shape[axis:], leading=False), x.array.dtype)
+        if op == "LayerNormalization" and g.chance(0.6)
+        else None
+    )
     g.add(op, x, scale, bias, axis=g.signed(axis, x.rank))
 
 
@@ -265,9 +271,9 @@ def attention(g: Growth) -> None:
     v = g.weight([*q.shape[:-2], keys, g.choose([1, 4, 8])], q.array.dtype)
     order = [*range(q.rank - 2), q.rank - 1, q.rank - 2]
     scores = g.add("MatMul", q, g.add("Transpose", k, perm=order, moves=True))
-    scores = g.add("Mul", scores, g.constant(np.array(max(depth, 1) ** -0.5, q.array.dtype)))
+    scores = g.add("Mul", scores, g.operand(np.array(max(depth, 1) ** -0.5, q.array.dtype)))
     if g.chance(0.4):
-        scores = g.add("Add", scores, g.weight([q.shape[-2], keys], q.array.dtype))
+        scores = g.add("Add", scores, g.weight(g.broadcasting(scores.shape, leading=False), q.array.dtype))
     g.add("MatMul", g.add("Softmax", scores, axis=-1 if g.opset >= 13 else q.rank - 1), v)
 
 
@@ -282,7 +288,7 @@ def attention_operator(g: Growth) -> None:
     keys, width, before = g.choose([1, 3, 8, 17]), g.choose([1, 4, 8]), g.choose([0, 0, 2])
     k, v = (g.weight([batch, groups, keys, each], q.array.dtype) for each in (size, width))
     past = [g.weight([batch, groups, before, each], q.array.dtype) if before else None for each in (size, width)]
-    shape, mask = g.choose([[rows, before + keys], [batch, 1, rows, before + keys], [before + keys]]), None
+    shape, mask = [*g.broadcasting([batch, heads, rows], leading=False), before + keys], None
     if g.chance(0.5):
         mask = g.constant(g.numbers(shape, np.bool_)) if g.chance(0.5) else g.weight(shape, q.array.dtype)
     operands = [q, k, v, mask, *past]
@@ -327,10 +333,12 @@ def quantized(g: Growth) -> None:
     x = g.floats(exact=True)
     if x.array.dtype != np.float32:
         raise Misfit
-    zero = g.constant(np.array(g.integer(0, 5), g.choose([np.int8, np.uint8])))
-    scale = g.constant(np.array(g.choose([0.25, 0.5, 2.0]), np.float32))
-    levels = g.add("QuantizeLinear", x, scale, zero, moves=True)
-    g.add("DequantizeLinear", levels, scale, zero, moves=True)
+    axis = g.axis(x) if g.opset >= 13 and x.rank and g.chance(0.4) else None
+    shape = () if axis is None else x.shape[axis]
+    zero = g.operand(np.full(shape, g.integer(0, 5), g.choose([np.int8, np.uint8])))
+    scale = g.operand(np.asarray(g.random.choice([0.25, 0.5, 2.0], shape)).astype(np.float32))
+    levels = g.add("QuantizeLinear", x, scale, zero, moves=True, axis=axis)
+    g.add("DequantizeLinear", levels, scale, zero, moves=True, axis=axis)
 
 
 MAKERS: Mapping[Maker, int] = {
