@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
+from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.cuts import cut_shape, trimmed
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from .device import Array, Wrong, device_named
@@ -90,6 +91,7 @@ class ExecutionContext(Stationary):
         """Another plan of the same family: nothing is bound then, but for caches."""
         if plan is self.plan:
             return
+        check_kind("plan", plan, type(self.plan), InvalidInputError)
         kept = self._bound
         if plan.arena_bytes > self._memory.nbytes:  # there is no profile that told
             if self._is_lent:
@@ -194,6 +196,7 @@ class ExecutionContext(Stationary):
     def run_ordered(self, inputs: Sequence[Any]) -> list[Array]:
         """`run` on one array for each input, in the model's order, to arrays in the model's order."""
         plan = self.plan
+        check_kind("inputs", inputs, Sequence, InvalidInputError)
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
         arrays: list[Array] = []
@@ -272,6 +275,7 @@ class ExecutionContext(Stationary):
         `plan.memory` for who that is, or compile with `enable_memory_planning=False` to keep every intermediate.
         Raises InvalidInputError where the arena holds no tensor of that name.
         """
+        check_kind("name", name, str, InvalidInputError)
         for record in self.plan.memory.tensors:
             if record.name == name and record.offset is not None:
                 return Tensor(self.arena, record.shape, record.dtype, record.offset, record.strides)
@@ -331,8 +335,9 @@ def _converted(spec: TensorSpec, value: Any) -> Array:
 
 
 def _index(names: tuple[str, ...], name: str, kind: str) -> int:
-    if name not in names:
-        raise InvalidInputError(f"there is no {kind} '{name}'; the model has {', '.join(map(repr, names))}")
+    if not isinstance(cast("object", name), str) or name not in names:
+        known = ", ".join(map(repr, names))
+        raise InvalidInputError(f"there is no {kind} {shown(name)}{nearest(name, names)}; the model has {known}")
     return names.index(name)
 
 

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..dialects.errors import InvalidInputError
-from ..passes.planning import Buffer, Id, PlanError
+from ..dialects.arguments import checked_path
+from ..dialects.errors import InvalidInputError, PlanError
+from ..passes.planning import Buffer, Id
 
 REQUIRED = ("id", "lower", "upper", "size")
 OPTIONAL = ("alignment", "offset", "gaps")
@@ -38,7 +39,7 @@ class ProblemTable:
 def read_problem(path: str | Path) -> ProblemTable:
     """Reads a problem; raises InvalidInputError naming the file, the line and what is wrong there."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = checked_path("problem", path, InvalidInputError).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InvalidInputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -9,12 +9,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..dialects.arguments import checked_seconds
 from ..dialects.whole_file import whole_file
 from ..runtime.config import EngineConfig
 from ..runtime.kept.cpus import host_cpu
 from ..runtime.machine_limits import cpu_title
 from ..runtime.tuning import TuningReport, tune
-from ..runtime.tuning_store import TuningStore, check_seconds
+from ..runtime.tuning_store import TuningStore
 from .progress import working
 
 
@@ -22,7 +23,7 @@ def show_tuning(
     model: str, options: Mapping[str, Any], seconds: float, again: bool, file: str | None, console: Console
 ) -> None:
     """Tunes a model and prints what was measured, now or before; writes it to a file of JSON, or - instead."""
-    check_seconds(seconds, "--seconds")
+    checked_seconds("--seconds", seconds)
     store = TuningStore.of(host_cpu().model)
     with working(console, "tuning") as now:
         report = tune(model, EngineConfig.of(**options), seconds, again=again, store=store, now=now)

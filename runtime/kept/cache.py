@@ -69,11 +69,18 @@ class KeptModels:
         return None if told is None else self._with_files(digest, path, *json.loads(told))
 
     def _digest(self, model: object) -> bytes | None:
-        """Of a model that is in memory: its bytes, or a message."""
+        """Of a model that is in memory: its bytes, or a message. None for what has no bytes."""
         if isinstance(model, bytes | bytearray | memoryview):
             return bytes.fromhex(key_of(bytes(cast("bytes", model))))
         serialize = getattr(model, "SerializeToString", None)
-        return bytes.fromhex(key_of(cast("bytes", serialize(deterministic=True)))) if callable(serialize) else None
+        if not callable(serialize):
+            return None
+        from google.protobuf.message import EncodeError
+
+        try:
+            return bytes.fromhex(key_of(cast("bytes", serialize(deterministic=True))))
+        except EncodeError:  # no message has more than 2 GB
+            return None
 
     def _with_files(self, digest: bytes, path: Path | None, files: list[str], inputs: list[str]) -> Identity | None:
         try:

@@ -7,7 +7,7 @@ import resource
 import signal
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from isolated import isolated
@@ -39,13 +39,13 @@ def limited(function: Callable[[], T], seconds: int = SECONDS) -> T:
     return isolated(within_limits, PATIENCE * seconds)
 
 
-def outcome(model: ModelProto | bytes | str) -> str:
+def outcome(model: ModelProto | bytes | str, **options: Any) -> str:
     """How compiling and running a model ends: "answered", "compiled" (too large to be run here), or the refusal.
 
     Anything else than a MiniInferError is raised.
     """
     try:
-        engine = mi.compile(model, threads=1)
+        engine = mi.compile(model, threads=1, **options)
         plan = engine.plan
         if plan.arena_bytes + sum(spec.nbytes for spec in (*plan.inputs, *plan.outputs)) > RUN_BYTES:
             return "compiled"

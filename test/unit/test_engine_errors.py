@@ -89,7 +89,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
     ("options", "message"),
     [
         ({"device": "tpu"}, "device 'tpu' is not supported; there is 'cpu', 'cuda'"),
-        ({"device": None}, "device is None; it must be a device's name"),
+        ({"device": None}, "device is None; it must be a string"),
         ({"device": "cuda-emulated", "gpu": ["sm_80"]}, r"gpu is \['sm_80'\]; it must be one of sm_80"),
         ({"device_id": 1}, "there is no cpu device 1, only 0"),
         ({"threads": 0}, "threads is 0; it must be an integer of at least 1"),
@@ -143,7 +143,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ),
         (
             {"treads": 2},
-            "there is no option treads; there are beam_width, cache_kernels, caches, check_memory, ",
+            "there is no option treads (did you mean threads?); there are beam_width, cache_kernels, caches, ",
         ),
     ],
 )
