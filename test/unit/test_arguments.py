@@ -33,6 +33,7 @@ LEFT_OUT: Any = object()
 """Stands for an argument that is not given unless it is its turn."""
 
 MODEL = mlp()
+PUBLIC: Any = mi  # as it is for who doesn't check types
 MEMORY = np.zeros(64, np.uint8)
 
 
@@ -65,8 +66,8 @@ def calls(folder: Path) -> dict[str, Call]:
     def tensor() -> mi.Tensor:
         return mi.Tensor(mi.Storage.allocate(64), (2, 3), "float32")
 
-    def prepared() -> Any:
-        return MiniInferBackend.prepare(MODEL)
+    def planned(shape: Any) -> Any:
+        return engine.plan_for({name: shape})
 
     return {
         "EngineConfig": call(mi.EngineConfig, **options),
@@ -110,11 +111,11 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tensor.to": call(lambda device: tensor().to(device), device="cpu"),
         "Tensor.copy_from": call(lambda source: tensor().copy_from(source), source=np.zeros((2, 3), np.float32)),
         "Engine": call(lambda inputs: engine(inputs), inputs=given),
-        "Engine, by position": call(lambda *all, x: engine(x, x), x=array),
+        "Engine, by position": call(lambda x: engine(x, x), x=array),
         "Engine, by name": call(lambda **named: engine(**named), **given, **left_out("foo")),
-        "Engine.plan_for": call(lambda shapes: engine.plan_for(shapes), shapes=shapes),
-        "Engine.plan_for, a shape": call(lambda shape: engine.plan_for({name: shape}), shape=array.shape),
-        "Engine.warmup": call(lambda shapes: engine.warmup(shapes), shapes=[shapes]),
+        "Engine.plan_for": call(engine.plan_for, shapes=shapes),
+        "Engine.plan_for, a shape": call(planned, shape=array.shape),
+        "Engine.warmup": call(engine.warmup, shapes=[shapes]),
         "InferencePlan": call(plan.create_execution_context, **left_out("arena")),
         "InferencePlan.room": call(plan.room, name="x"),
         "ExecutionContext.bind_input": call(context.bind_input, name=name, memory=array),
@@ -127,7 +128,7 @@ def calls(folder: Path) -> dict[str, Call]:
         "ExecutionContext.output_shape": call(context.output_shape, name=plan.outputs[0].name),
         "ExecutionContext.tensor": call(context.tensor, name="none"),
         "MiniInferBackend.prepare": call(MiniInferBackend.prepare, model=MODEL, **left_out("device")),
-        "MiniInferBackend.run": call(lambda inputs: prepared().run(inputs), inputs=[array]),
+        "MiniInferBackend.run": call(MiniInferBackend.prepare(MODEL).run, inputs=[array]),
         "MiniInferBackend.supports_device": call(MiniInferBackend.supports_device, device="CPU"),
     }
 
@@ -185,20 +186,44 @@ def test_whatever_is_given(number: int, cases: dict[str, Call]) -> None:
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: mi.EngineConfig(foo=1), mi.ConfigError, "there is no option foo; there are beam_width, "),
-        (lambda: mi.EngineConfig(thread=1), mi.ConfigError, r"there is no option thread \(did you mean threads\?\)"),
-        (lambda: mi.compile(MODEL, winogrand="off"), mi.ConfigError, r"option winogrand \(did you mean winograd\?\)"),
-        (lambda: mi.EngineConfig(winograd="compct"), mi.ConfigError, r"auto, compact, off \(did you mean compact\?\)"),
-        (lambda: mi.OptimizationProfile(dim={}), mi.ConfigError, r"no option dim \(did you mean dims\?\); there are"),
-        (lambda: mi.Buffer("a", 10, 3, 0), mi.PlanError, r"a: lifetime \[3, 0\) is empty"),
-        (lambda: mi.Buffer("a", "10", 0, 3), mi.PlanError, "a: size is '10'; it must be an integer"),
-        (lambda: mi.allocate([mi.Buffer("a", 2**63, 0, 3)]), mi.PlanError, "too large for 64-bit addresses"),
-        (lambda: mi.allocate([3]), mi.PlanError, "one of the buffers is 3; it must be a Buffer"),
-        (lambda: mi.Tensor.empty((2,), "float33"), mi.InvalidInputError, "dtype is 'float33'; it must be an element"),
-        (lambda: mi.Tensor.empty((2,), object), mi.InvalidInputError, "it must be a type of numbers, not of Python's"),
-        (lambda: mi.Storage.allocate(2**63), mi.OutOfMemoryError, "there is no memory for a storage of"),
-        (lambda: mi.compile(MODEL, progress=3), mi.ConfigError, "progress is 3; it must be a function"),
-        (lambda: mi.plan_table(3), mi.ConfigError, "plan is 3; it must be a MemoryPlan"),
+        (lambda: PUBLIC.EngineConfig(foo=1), mi.ConfigError, "there is no option foo; there are beam_width, "),
+        (
+            lambda: PUBLIC.EngineConfig(thread=1),
+            mi.ConfigError,
+            r"there is no option thread \(did you mean threads\?\)",
+        ),
+        (
+            lambda: PUBLIC.compile(MODEL, winogrand="off"),
+            mi.ConfigError,
+            r"option winogrand \(did you mean winograd\?\)",
+        ),
+        (
+            lambda: PUBLIC.EngineConfig(winograd="compct"),
+            mi.ConfigError,
+            r"auto, compact, off \(did you mean compact\?\)",
+        ),
+        (
+            lambda: PUBLIC.OptimizationProfile(dim={}),
+            mi.ConfigError,
+            r"no option dim \(did you mean dims\?\); there are",
+        ),
+        (lambda: PUBLIC.Buffer("a", 10, 3, 0), mi.PlanError, r"a: lifetime \[3, 0\) is empty"),
+        (lambda: PUBLIC.Buffer("a", "10", 0, 3), mi.PlanError, "a: size is '10'; it must be an integer"),
+        (lambda: PUBLIC.allocate([PUBLIC.Buffer("a", 2**63, 0, 3)]), mi.PlanError, "too large for 64-bit addresses"),
+        (lambda: PUBLIC.allocate([3]), mi.PlanError, "one of the buffers is 3; it must be a Buffer"),
+        (
+            lambda: PUBLIC.Tensor.empty((2,), "float33"),
+            mi.InvalidInputError,
+            "dtype is 'float33'; it must be an element",
+        ),
+        (
+            lambda: PUBLIC.Tensor.empty((2,), object),
+            mi.InvalidInputError,
+            "it must be a type of numbers, not of Python's",
+        ),
+        (lambda: PUBLIC.Storage.allocate(2**63), mi.OutOfMemoryError, "there is no memory for a storage of"),
+        (lambda: PUBLIC.compile(MODEL, progress=3), mi.ConfigError, "progress is 3; it must be a function"),
+        (lambda: PUBLIC.plan_table(3), mi.ConfigError, "plan is 3; it must be a MemoryPlan"),
     ],
 )
 def test_messages(make: Callable[[], object], kind: type[Exception], message: str) -> None:

@@ -35,7 +35,10 @@ WRONG_INPUTS: dict[str, tuple[dict[str, Any], str]] = {
         {"ids": IDS, "scale": SCALE, "mask": SCALE},
         "there is no input 'mask'; the model has 'ids', 'scale'",
     ),
-    "misspelt": ({"ids": IDS, "scales": SCALE}, "there is no input 'scales'; the model has 'ids', 'scale'"),
+    "misspelt": (
+        {"ids": IDS, "scales": SCALE},
+        r"there is no input 'scales' \(did you mean scale\?\); the model has 'ids', 'scale'",
+    ),
     "shape": ({"ids": IDS, "scale": SCALE[:4]}, r"input 'scale' has shape \[4, 1\] instead of \[5, 1\]"),
     "rank": ({"ids": IDS, "scale": SCALE[:, 0]}, r"input 'scale' has shape \[5\] instead of \[5, 1\]"),
     "type": ({"ids": IDS.astype(np.int32), "scale": SCALE}, "input 'ids' has type int32 instead of int64"),
@@ -143,7 +146,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ),
         (
             {"treads": 2},
-            "there is no option treads (did you mean threads?); there are beam_width, cache_kernels, caches, ",
+            r"there is no option treads \(did you mean threads\?\); there are beam_width, cache_kernels, caches, ",
         ),
     ],
 )
