@@ -37,7 +37,7 @@ def nearest(name: object, names: Iterable[str]) -> str:
 
 def is_integer(value: object) -> bool:
     """Whether it is an integer, numpy's included, and no truth value."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return not isinstance(value, bool) and isinstance(value, Integral)
 
 
 def check_integer(what: str, value: object, least: int, kind: Kind = ConfigError) -> None:
@@ -95,11 +95,11 @@ def checked_mapping(what: str, value: object, kind: str) -> Mapping[str, Any]:
 def checked_sequence(what: str, value: object, wanted: str, kind: Kind = ConfigError) -> list[Any]:
     """What an iterable that is no text gives."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise wrong(what, value, wanted, kind)
+        raise wrong(what, cast("object", value), wanted, kind)
     try:
         return list(cast("Iterable[Any]", value))
     except TypeError:  # an array without dimensions
-        raise wrong(what, value, wanted, kind) from None
+        raise wrong(what, cast("object", value), wanted, kind) from None
 
 
 def checked_sizes(what: str, value: object, least: int = 0, kind: Kind = InvalidInputError) -> tuple[int, ...]:
@@ -123,8 +123,7 @@ def checked_dtype(what: str, value: object, kind: Kind = InvalidInputError) -> n
 
 def checked_path(what: str, value: object, kind: Kind = ConfigError) -> Path:
     """The path of a file."""
-    if not isinstance(value, str | os.PathLike) or not (path := os.fspath(cast("str | os.PathLike[str]", value))):
-        raise wrong(what, value, "the path of a file", kind)
-    if not isinstance(cast("object", path), str) or "\0" in path:
-        raise wrong(what, value, "text without zero bytes", kind)
+    path = cast("object", os.fspath(cast("Any", value)) if isinstance(value, str | os.PathLike) else "")
+    if not isinstance(path, str) or not path or "\0" in path:
+        raise wrong(what, cast("object", value), "the path of a file", kind)
     return Path(path)

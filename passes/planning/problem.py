@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from ...dialects.arguments import check_kind, checked_sequence, is_integer, wrong
 from ...dialects.errors import PlanError
@@ -68,7 +68,8 @@ class Buffer:
             if not is_integer(value) and not (what == "offset" and value is None):
                 raise wrong(f"{self.name}: {what}", value, "an integer", PlanError)
         for gap in checked_sequence(f"{self.name}: gaps", self.gaps, "pairs of steps", PlanError):
-            if not isinstance(gap, tuple | list) or [*map(is_integer, cast("Any", gap))] != [True, True]:
+            steps = checked_sequence(f"{self.name}: a gap", gap, "two steps", PlanError)
+            if [*map(is_integer, steps)] != [True, True]:
                 raise wrong(f"{self.name}: a gap", gap, "two steps", PlanError)
 
     @property

@@ -66,6 +66,26 @@ def calls(folder: Path) -> dict[str, Call]:
     def tensor() -> mi.Tensor:
         return mi.Tensor(mi.Storage.allocate(64), (2, 3), "float32")
 
+    def of_tensor(method: str) -> Callable[..., Any]:
+        """A method of a new tensor."""
+
+        def called(**given: Any) -> Any:
+            return getattr(tensor(), method)(**given)
+
+        return called
+
+    def set_external(memory: Any) -> None:
+        mi.Storage.allocate(8).set_external(memory)
+
+    def allocated(**each: Any) -> Any:
+        return mi.allocate([mi.Buffer(**each)])
+
+    def run(inputs: Any) -> Any:
+        return engine(inputs)
+
+    def run_two(x: Any) -> Any:
+        return engine(x, x)
+
     def planned(shape: Any) -> Any:
         return engine.plan_for({name: shape})
 
@@ -85,14 +105,14 @@ def calls(folder: Path) -> dict[str, Call]:
             problem=[mi.Buffer("a", 10, 0, 3)],
             **left_out("strategy", "capacity", "alignment", "time_limit"),
         ),
-        "allocate.Buffer": call(lambda **each: mi.allocate([mi.Buffer(**each)]), **made),
+        "allocate.Buffer": call(allocated, **made),
         "plan_table": call(mi.plan_table, plan=plan.memory),
         "pool_table": call(mi.pool_table, plan=plan.memory),
         "write_report": call(mi.write_report, plan=plan.memory, path=folder / "r.txt", **left_out("title")),
         "Storage": call(mi.Storage, memory=storage.memory, **left_out("device")),
         "Storage.allocate": call(mi.Storage.allocate, capacity=64, **left_out("alignment", "device")),
         "Storage.borrow": call(mi.Storage.borrow, memory=MEMORY, **left_out("device")),
-        "Storage.set_external": call(lambda memory: mi.Storage.allocate(8).set_external(memory), memory=MEMORY),
+        "Storage.set_external": call(set_external, memory=MEMORY),
         "Storage.copy_in": call(storage.copy_in, array=MEMORY, **left_out("offset")),
         "Storage.copy_out": call(storage.copy_out, **left_out("offset", "nbytes")),
         "Storage.overlaps": call(storage.overlaps, other=storage),
@@ -100,19 +120,17 @@ def calls(folder: Path) -> dict[str, Call]:
         "Tensor.empty": call(mi.Tensor.empty, shape=(2,), dtype="float32", **left_out("alignment", "device")),
         "Tensor.from_array": call(mi.Tensor.from_array, array=MEMORY),
         "Tensor.from_dlpack": call(mi.Tensor.from_dlpack, memory=MEMORY),
-        "Tensor.view": call(lambda shape: tensor().view(shape), shape=(6,)),
-        "Tensor.reshape": call(lambda shape: tensor().reshape(shape), shape=(6,)),
-        "Tensor.resize": call(lambda shape: tensor().resize(shape), shape=(6,)),
-        "Tensor.set_shape_metadata": call(lambda shape: tensor().set_shape_metadata(shape), shape=(6,)),
-        "Tensor.set_dtype": call(lambda dtype: tensor().set_dtype(dtype), dtype="int32"),
-        "Tensor.bind_external": call(
-            lambda memory, **at: tensor().bind_external(memory, **at), memory=storage, **left_out("offset")
-        ),
-        "Tensor.to": call(lambda device: tensor().to(device), device="cpu"),
-        "Tensor.copy_from": call(lambda source: tensor().copy_from(source), source=np.zeros((2, 3), np.float32)),
-        "Engine": call(lambda inputs: engine(inputs), inputs=given),
-        "Engine, by position": call(lambda x: engine(x, x), x=array),
-        "Engine, by name": call(lambda **named: engine(**named), **given, **left_out("foo")),
+        "Tensor.view": call(of_tensor("view"), shape=(6,)),
+        "Tensor.reshape": call(of_tensor("reshape"), shape=(6,)),
+        "Tensor.resize": call(of_tensor("resize"), shape=(6,)),
+        "Tensor.set_shape_metadata": call(of_tensor("set_shape_metadata"), shape=(6,)),
+        "Tensor.set_dtype": call(of_tensor("set_dtype"), dtype="int32"),
+        "Tensor.bind_external": call(of_tensor("bind_external"), memory=storage, **left_out("offset")),
+        "Tensor.to": call(of_tensor("to"), device="cpu"),
+        "Tensor.copy_from": call(of_tensor("copy_from"), source=np.zeros((2, 3), np.float32)),
+        "Engine": call(run, inputs=given),
+        "Engine, by position": call(run_two, x=array),
+        "Engine, by name": call(engine, **given, **left_out("foo")),
         "Engine.plan_for": call(engine.plan_for, shapes=shapes),
         "Engine.plan_for, a shape": call(planned, shape=array.shape),
         "Engine.warmup": call(engine.warmup, shapes=[shapes]),

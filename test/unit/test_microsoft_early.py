@@ -55,7 +55,7 @@ CASES = [
     Case("Pad", [floats(3, 4), integers(0, 1, 2, 0), np.array(0.5, np.float32)], known=(1, 2)),
     Case("Pad", [floats(3, 4), integers(1, 1, 0, -1)], {"mode": "edge"}, known=(1,), note="edge"),
     Case("Range", [integers(3)[0], integers(9)[0]], known=(0, 1)),
-    Case("Range", [np.float32(1), np.float32(-2), np.float32(-0.5)], known=(0, 1, 2), note="downwards"),
+    Case("Range", [np.array(each, np.float32) for each in (1, -2, -0.5)], known=(0, 1, 2), note="downwards"),
     Case("Trilu", [X, integers(1)[0]], {"upper": 0}, known=(1,)),
     Case("Unique", [np.array([3, 1, 1, 2, 3, 3], np.float32)], results=(0, 1, 2)),
     Case("UnfoldTensor", [X], {"size": 3, "step": 2}),
