@@ -64,7 +64,15 @@ class ConfigError(MiniInferError):
 
 
 class PlanError(MiniInferError):
-    """A memory plan is impossible or wrong."""
+    """A memory plan is impossible or wrong: a problem that is malformed or can't be met, or a plan with a mistake.
+
+    `buffers` are the names it speaks of. `proven` says that no plan exists, as against none having been found.
+    """
+
+    def __init__(self, message: str, buffers: Sequence[str] = (), *, proven: bool = True) -> None:
+        super().__init__(message)
+        self.buffers = tuple(buffers)
+        self.proven = proven
 
 
 class OutOfMemoryError(MiniInferError):

@@ -20,7 +20,8 @@ from onnx import ModelProto, NodeProto, defs, helper
 from onnx.backend.base import Backend, BackendRep
 from typing_extensions import override
 
-from ..dialects.errors import ConfigError, DeviceError, InvalidInputError, UnknownValueError
+from ..dialects.arguments import check_kind, checked_sequence
+from ..dialects.errors import ConfigError, DeviceError, InvalidInputError, InvalidModelError, UnknownValueError
 from .device import Array, device_named
 from .engine import Engine
 from .opening import compile
@@ -71,6 +72,7 @@ class PreparedModel(BackendRep):
 
     def _by_name(self, inputs: Any) -> dict[str, Array]:
         if not isinstance(inputs, Mapping):
+            inputs = checked_sequence("inputs", inputs, "arrays, in order or by name", InvalidInputError)
             inputs = dict(zip(self._names, inputs, strict=False)) if len(inputs) <= len(self._names) else {}
         given = cast("Mapping[str, Any]", inputs)
         if set(given) != set(self._names):
@@ -103,6 +105,8 @@ class MiniInferBackend(Backend):
     @override
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
         """The model, ready to run. Raises MiniInferError, as `compile` does."""
+        check_kind("model", model, ModelProto, InvalidModelError)
+        check_kind("device", device, str)
         return PreparedModel(model, {"device": device.lower(), **kwargs})
 
     @classmethod
@@ -142,6 +146,7 @@ class MiniInferBackend(Backend):
     @override
     def supports_device(cls, device: str) -> bool:
         """Whether models can run there."""
+        check_kind("device", device, str)
         try:
             device_named(device.lower()).open()
         except (ConfigError, DeviceError):

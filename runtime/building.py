@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from typing_extensions import Unpack
 
+from ..dialects.arguments import check_function, checked_path, checked_sequence, wrong
 from ..dialects.errors import ConfigError
 from ..lowering.pipelines import collection_paused
 from ..passes.statistics import pass_statistics
@@ -51,10 +52,11 @@ def build(
     can't be written, and what `compile` raises.
     """
     config = EngineConfig.of(threads=threads, **options)
-    if not isinstance(cast("object", path), str | os.PathLike):
-        raise ConfigError(f"path is {path!r}; it must be that of a file")
+    checked_path("path", path)
+    check_function("tell", tell)
     if isinstance(cpus, str) or not isinstance(cast("object", cpus), Sequence):
-        raise ConfigError(f"cpus is {cpus!r}; it must be a list of names")
+        raise wrong("cpus", cpus, "a list of names")
+    at = checked_sequence("at", at, "a list of mappings from inputs to shapes")
     if at and not config.is_dynamic:
         raise ConfigError("at does nothing without a profile or dynamic shapes")
     if config.device != "cpu" or config.check_memory:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from typing_extensions import Unpack, override
 
+from ..dialects.arguments import (
+    check_choice,
+    check_integer,
+    check_kind,
+    check_options,
+    checked_mapping,
+    checked_sequence,
+    wrong,
+)
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
@@ -119,43 +127,41 @@ class EngineConfig:
     cache_kernels: bool = True
     emulator: str | None = None
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """Looks at the options' names before the initialiser does, whose error would be Python's own."""
+        check_options(options, [each.name for each in fields(cls)])
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
-        _check_integer("device_id", self.device_id, 0)
-        if not isinstance(cast("object", self.device), str):
-            raise ConfigError(f"device is {self.device!r}; it must be a device's name")
+        check_integer("device_id", self.device_id, 0)
+        check_kind("device", self.device, str)
+        for each in fields(self):
+            if isinstance(each.default, bool) and not isinstance(getattr(self, each.name), bool):
+                raise wrong(each.name, getattr(self, each.name), "True or False")
         self._check_device(device_named(self.place).kind)
         for name in ("threads", "compile_threads"):
             if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), 1)
-        _check_integer("memory_alignment", self.memory_alignment, 8)
+                check_integer(name, getattr(self, name), 1)
+        check_integer("memory_alignment", self.memory_alignment, 8)
         if self.memory_alignment & (self.memory_alignment - 1) or self.memory_alignment > MOST_ALIGNMENT:
             raise ConfigError(
                 f"memory_alignment is {self.memory_alignment}; it must be a power of two of at most {MOST_ALIGNMENT}"
             )
         if self.max_workspace_size is not None:
-            _check_integer("max_workspace_size", self.max_workspace_size, 0)
-        if self.vector_bits not in (None, *VECTOR_BITS):
-            raise ConfigError(
-                f"vector_bits is {self.vector_bits!r}; it must be one of {', '.join(map(str, VECTOR_BITS))}"
-            )
-        for each in fields(self):
-            if isinstance(each.default, bool) and not isinstance(getattr(self, each.name), bool):
-                raise ConfigError(f"{each.name} is {getattr(self, each.name)!r}; it must be True or False")
+            check_integer("max_workspace_size", self.max_workspace_size, 0)
+        check_choice("vector_bits", self.vector_bits, (None, *VECTOR_BITS))
         self._check_planning()
-        for name, size in _mapping("dims", self.dims, "dimensions to sizes").items():
-            _check_integer(f"dims: '{name}'", size, 0)
-        for name, shape in _mapping("shapes", self.shapes, "inputs to shapes").items():
-            if isinstance(shape, (str, bytes)) or not isinstance(cast("object", shape), Iterable):
-                raise ConfigError(f"shapes: '{name}' is {shape!r}; it must be a sequence of sizes")
-            for size in shape:
-                _check_integer(f"shapes: a dimension of '{name}'", size, 0)
-
-        _mapping("specialize", self.specialize, "inputs to values")
-        for past, present in _mapping("caches", self.caches, "inputs to outputs").items():
+        for name, size in checked_mapping("dims", self.dims, "dimensions to sizes").items():
+            check_integer(f"dims: '{name}'", size, 0)
+        for name, shape in checked_mapping("shapes", self.shapes, "inputs to shapes").items():
+            for size in checked_sequence(f"shapes: '{name}'", shape, "a sequence of sizes"):
+                check_integer(f"shapes: a dimension of '{name}'", size, 0)
+        checked_mapping("specialize", self.specialize, "inputs to values")
+        for past, present in checked_mapping("caches", self.caches, "inputs to outputs").items():
             if not isinstance(cast("object", present), str):
-                raise ConfigError(f"caches: '{past}' is {present!r}; it must be an output's name")
-        if self.profile is not None and not isinstance(cast("object", self.profile), OptimizationProfile):
-            raise ConfigError(f"profile is {self.profile!r}; it must be an OptimizationProfile")
+                raise wrong(f"caches: '{past}'", present, "an output's name")
+        if self.profile is not None:
+            check_kind("profile", self.profile, OptimizationProfile)
         if self.profile is not None and self.enable_dynamic_shapes:
             raise ConfigError(
                 "enable_dynamic_shapes leaves open what a profile gives ranges to; only one of them is taken"
@@ -165,14 +171,10 @@ class EngineConfig:
 
     def _check_device(self, kind: str) -> None:
         """Raises ConfigError for an option that the device hasn't got."""
-        if self.precision not in PRECISIONS:
-            raise ConfigError(f"precision is {self.precision!r}; it must be one of {', '.join(PRECISIONS)}")
-        if self.gpu not in (None, *GPUS):
-            raise ConfigError(f"gpu is {self.gpu!r}; it must be one of {', '.join(GPUS)}")
-        if self.emulator not in (None, *EMULATORS):
-            raise ConfigError(f"emulator is {self.emulator!r}; it must be one of {', '.join(EMULATORS)}")
-        if self.winograd not in WINOGRAD:
-            raise ConfigError(f"winograd is {self.winograd!r}; it must be one of {', '.join(WINOGRAD)}")
+        check_choice("precision", self.precision, PRECISIONS)
+        check_choice("gpu", self.gpu, (None, *GPUS))
+        check_choice("emulator", self.emulator, (None, *EMULATORS))
+        check_choice("winograd", self.winograd, WINOGRAD)
         foreign = GPU_OPTIONS if kind == "cpu" else CPU_OPTIONS
         if not self.device.startswith("cuda-emulated"):
             foreign = (*foreign, "emulator")
@@ -181,17 +183,18 @@ class EngineConfig:
                 raise ConfigError(f"{name} does nothing on the device '{self.device}'")
 
     def _check_planning(self) -> None:
-        if self.planner != "auto":  # who only loads what was compiled needs no planner
+        if (
+            not isinstance(cast("object", self.planner), str) or self.planner != "auto"
+        ):  # who only loads what was compiled needs no planner
             from ..passes.planning import STRATEGIES
 
-            if self.planner not in STRATEGIES:
-                raise ConfigError(f"planner is {self.planner!r}; it must be one of {', '.join(STRATEGIES)}")
+            check_choice("planner", self.planner, STRATEGIES)
         if self.beam_width is not None:
-            _check_integer("beam_width", self.beam_width, 1)
+            check_integer("beam_width", self.beam_width, 1)
         named = cast("object", self.disable_inplace)
         listed = isinstance(named, Iterable) and not isinstance(named, str)
         if not listed or not all(isinstance(op, str) for op in cast("Iterable[object]", named)):
-            raise ConfigError(f"disable_inplace is {self.disable_inplace!r}; it must be a sequence of graph ops")
+            raise wrong("disable_inplace", self.disable_inplace, "a sequence of graph ops")
         if pair := useless(vars(self)):
             option, beside = pair
             raise ConfigError(f"{option} does nothing with {beside}={getattr(self, beside)!r}")
@@ -199,9 +202,6 @@ class EngineConfig:
     @classmethod
     def of(cls, *, threads: int | None = None, **options: Unpack[CompileOptions]) -> EngineConfig:
         """A configuration from keyword arguments; raises ConfigError naming an option that does not exist."""
-        known = {each.name for each in fields(cls)}
-        if unknown := sorted(set(options) - known):
-            raise ConfigError(f"there is no option {', '.join(unknown)}; there are {', '.join(sorted(known))}")
         return cls(threads=threads, **options)
 
     @override
@@ -248,14 +248,3 @@ def useless(options: Mapping[str, Any]) -> tuple[str, str] | None:
     if not options["enable_memory_planning"]:
         return next(((name, "enable_memory_planning") for name, given in chosen.items() if given), None)
     return ("beam_width", "planner") if chosen["beam_width"] and options["planner"] != "beam" else None
-
-
-def _mapping(what: str, value: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    if not isinstance(cast("object", value), Mapping):
-        raise ConfigError(f"{what} is {value!r}; it must be a mapping from names of {kind}")
-    return value
-
-
-def _check_integer(what: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ConfigError(f"{what} is {value!r}; it must be an integer of at least {least}")

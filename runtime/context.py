@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 import numpy as np
 from typing_extensions import override
 
+from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.cuts import cut_shape, trimmed
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from .device import Array, Wrong, device_named
@@ -138,6 +139,7 @@ class ExecutionContext(Stationary):
         self._check_open()
         if plan is self.plan:
             return
+        check_kind("plan", plan, type(self.plan), InvalidInputError)
         kept = self._bound
         if plan.arena_bytes > self._memory.nbytes:  # there is no profile that told
             if self._is_lent:
@@ -247,6 +249,7 @@ class ExecutionContext(Stationary):
         """`run` on one array for each input, in the model's order, to arrays in the model's order."""
         self._check_open()
         plan = self.plan
+        check_kind("inputs", inputs, Sequence, InvalidInputError)
         if len(inputs) != len(plan.inputs):
             raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(plan.inputs)}")
         arrays: list[Array] = []
@@ -327,6 +330,7 @@ class ExecutionContext(Stationary):
         Raises InvalidInputError where the arena holds no tensor of that name.
         """
         self._check_open()
+        check_kind("name", name, str, InvalidInputError)
         for record in self.plan.memory.tensors:
             if record.name == name and record.offset is not None:
                 return Tensor(self._arena, record.shape, record.dtype, record.offset, record.strides)
@@ -387,8 +391,9 @@ def _converted(spec: TensorSpec, value: Any) -> Array:
 
 
 def _index(names: tuple[str, ...], name: str, kind: str) -> int:
-    if name not in names:
-        raise InvalidInputError(f"there is no {kind} '{name}'; the model has {', '.join(map(repr, names))}")
+    if not isinstance(cast("object", name), str) or name not in names:
+        known = ", ".join(map(repr, names))
+        raise InvalidInputError(f"there is no {kind} {shown(name)}{nearest(name, names)}; the model has {known}")
     return names.index(name)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from ..dialects.arguments import check_kind
 from ..dialects.errors import ConfigError, InvalidInputError, UnsupportedError
 from .limits import memory_bytes
 
@@ -210,6 +211,7 @@ def device_named(name: str) -> Device:
 
     Raises ConfigError for one that is not there.
     """
+    check_kind("device", name, str)
     kind, colon, number = name.partition(":")
     if kind not in [*_HOMES] or (colon and not (number.isascii() and number.isdecimal())):
         raise ConfigError(f"device '{name}' is not supported; there is {', '.join(map(repr, _HOMES))}")

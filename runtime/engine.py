@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from typing_extensions import override
 
+from ..dialects.arguments import checked_sequence
 from ..dialects.errors import InvalidInputError
 from .config import EngineConfig
 from .context import ExecutionContext
@@ -92,7 +93,7 @@ class Engine(Stationary):
 
     def warmup(self, shapes: Iterable[Mapping[str, Sequence[int]]]) -> None:
         """Does ahead what the first calls with these shapes would have to do."""
-        for each in shapes:
+        for each in checked_sequence("shapes", shapes, "a list of mappings from inputs to shapes", InvalidInputError):
             self.plan_for(each)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:

@@ -10,6 +10,8 @@ from typing_extensions import override
 from ..dialects.errors import InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, Memory
 
+MOST_BYTES = 2**62
+
 
 class HostMemory(Memory):
     """The bytes of a contiguous uint8 array, which it keeps alive."""
@@ -48,6 +50,8 @@ class HostMemory(Memory):
 
 def aligned_bytes(nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Array:
     """A zeroed uint8 array of `nbytes` whose first byte is at a multiple of `alignment`."""
+    if nbytes + alignment >= MOST_BYTES:  # for numpy, a wrong value
+        raise MemoryError
     raw = np.zeros(nbytes + alignment, np.uint8)
     start = -raw.ctypes.data % alignment
     return raw[start : start + nbytes]

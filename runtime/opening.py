@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
+from ..dialects.arguments import check_function, checked_seconds
 from ..dialects.errors import InvalidModelError
 from .config import EngineConfig
 from .device import device_named
@@ -20,7 +21,6 @@ from .kept.plans import KeptPlan
 from .limits import check_fits
 from .options import CompileOptions
 from .steps import LOG, Progress, Steps
-from .tuning_store import check_seconds
 
 if TYPE_CHECKING:
     from ..lowering.onnx_to_graph import ModelSource
@@ -52,6 +52,8 @@ def compile(
     MiniInferError.
     """
     config = EngineConfig.of(threads=threads, **options)
+    if progress is not None:
+        check_function("progress", progress)
     if callable(read := getattr(model, "read", None)):  # a file is read once, and needed perhaps more often
         content = read()
         if not isinstance(content, bytes):
@@ -60,7 +62,7 @@ def compile(
     if tune is not None:
         from .tuning import tune as measure_kernels
 
-        measure_kernels(model, config, check_seconds(tune), now=lambda what: LOG.info("tuning: %s", what))
+        measure_kernels(model, config, checked_seconds("tune", tune), now=lambda what: LOG.info("tuning: %s", what))
     folder = cache_folder(cache)
     if folder is None or device_named(config.place).kind != "cpu" or config.check_memory:
         return _built(model, config, progress, None)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
+from ..dialects.arguments import check_kind
 from ..dialects.cuts import Cut
 from ..dialects.errors import InvalidInputError
 from ..passes.memory.report.memory_plan import MemoryPlan
@@ -95,6 +96,7 @@ class InferencePlan(Stationary):
 
     def room(self, name: str) -> TensorSpec:
         """The memory that a cache takes, by its input's name; raises InvalidInputError where that is none."""
+        check_kind("name", name, str, InvalidInputError)
         for cache in self.caches:
             if cache.room.name == name:
                 return cache.room

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from numbers import Integral
-from typing import Any, cast
+from dataclasses import dataclass, field, fields
+from typing import Any, Self, cast
 
 from typing_extensions import override
 
+from ..dialects.arguments import check_options, checked_mapping, is_integer, shown
 from ..dialects.errors import ConfigError
 from .summary import chosen_fields
 
@@ -36,12 +36,17 @@ class OptimizationProfile:
     def __repr__(self) -> str:
         return chosen_fields(self)
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """As EngineConfig's."""
+        check_options(options, [each.name for each in fields(cls)])
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
-        for name, span in _mapping("dims", self.dims).items():
+        for name, span in checked_mapping("profile: dims", self.dims, "dimensions").items():
             _check_span(f"dimension '{name}'", span)
-        for name, shapes in _mapping("shapes", self.shapes).items():
+        for name, shapes in checked_mapping("profile: shapes", self.shapes, "inputs").items():
             if not _is_three(shapes) or not all(isinstance(each, Sequence) for each in shapes):
-                raise ConfigError(f"profile: input '{name}' needs three shapes (min, opt, max), got {shapes!r}")
+                raise ConfigError(f"profile: input '{name}' needs three shapes (min, opt, max), got {shown(shapes)}")
             low, best, high = shapes
             if not len(low) == len(best) == len(high):
                 raise ConfigError(
@@ -51,20 +56,14 @@ class OptimizationProfile:
                 _check_span(f"dimension {axis} of input '{name}'", span)
 
 
-def _mapping(what: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"profile: {what} is {value!r}; it must be a mapping from names")
-    return cast("Mapping[str, Any]", value)
-
-
 def _is_three(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and len(cast("Sequence[Any]", value)) == 3
 
 
 def _check_span(what: str, span: object) -> None:
     numbers = cast("Sequence[Any]", span) if _is_three(span) else ()
-    if not numbers or any(isinstance(each, bool) or not isinstance(each, Integral) for each in numbers):
-        raise ConfigError(f"profile: {what} needs three sizes (min, opt, max), got {span!r}")
+    if not numbers or not all(map(is_integer, numbers)):
+        raise ConfigError(f"profile: {what} needs three sizes (min, opt, max), got {shown(span)}")
     low, best, high = numbers
     if not 0 <= low <= best <= high:
         raise ConfigError(f"profile: {what} is from {low} over {best} to {high}; it must be 0 <= min <= opt <= max")

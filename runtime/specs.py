@@ -11,6 +11,7 @@ from typing import Any, NoReturn, SupportsIndex, cast
 import numpy as np
 from typing_extensions import override
 
+from ..dialects.arguments import nearest, shown
 from ..dialects.errors import InvalidInputError, UnsupportedError, out_of_range
 
 
@@ -108,7 +109,8 @@ def ordered(names: tuple[str, ...], inputs: Mapping[str, Any]) -> list[Any]:
     missing = [name for name in names if name not in inputs]
     if missing or len(inputs) > len(names):
         if unknown := [name for name in inputs if name not in names]:
-            raise InvalidInputError(f"there is no input {_quoted(unknown)}; the model has {_quoted(names)}")
+            hint = nearest(unknown[0], names)
+            raise InvalidInputError(f"there is no input {_quoted(unknown)}{hint}; the model has {_quoted(names)}")
         raise InvalidInputError(f"input {_quoted(missing)} is missing")
     return [inputs[name] for name in names]
 
@@ -125,7 +127,7 @@ def ordered_shapes(names: tuple[str, ...], shapes: Mapping[str, Sequence[int]]) 
             found.append(tuple(map(index, shape)))
         except TypeError:
             raise InvalidInputError(
-                f"the shape of input '{name}' is {shape!r}; it must be a sequence of sizes"
+                f"the shape of input '{name}' is {shown(shape)}; it must be a sequence of sizes"
             ) from None
     return tuple(found)
 

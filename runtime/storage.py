@@ -15,6 +15,16 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import override
 
+from ..dialects.arguments import (
+    check_integer,
+    check_kind,
+    checked_dtype,
+    checked_sequence,
+    checked_sizes,
+    is_integer,
+    shown,
+    wrong,
+)
 from ..dialects.errors import ConfigError, InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, Memory, Placed, device_named
 from .host_memory import HostMemory, as_array, bytes_of, spanned_bytes
@@ -36,16 +46,18 @@ class Storage:
     owned: bool = True
 
     def __post_init__(self) -> None:
+        check_kind("device", self.device, str)
+        if not hasattr(self.memory, "host"):
+            raise wrong("memory", self.memory, "a device's: see allocate and borrow", InvalidInputError)
         self.device = self.device.removesuffix(":0")
 
     @classmethod
     def allocate(cls, capacity: int, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu") -> Storage:
         """New zeroed memory of `capacity` bytes; raises ConfigError for an alignment that is no power of two, and for a
         device that is not there."""
-        if alignment <= 0 or alignment & (alignment - 1):
-            raise ConfigError(f"alignment {alignment} is not a power of two")
-        if capacity < 0:
-            raise ConfigError(f"a capacity of {capacity} bytes is impossible")
+        if not is_integer(alignment) or alignment <= 0 or alignment & (alignment - 1):
+            raise ConfigError(f"alignment {shown(alignment)} is not a power of two")
+        check_integer("capacity", capacity, 0)
         with memory_for(f"a storage of {capacity} bytes"):
             return cls(device_named(device).allocate(capacity, alignment), device)
 
@@ -83,11 +95,13 @@ class Storage:
 
     def copy_in(self, array: Array, offset: int = 0) -> None:
         """Copy an array's elements, row-major, to byte `offset`; raises InvalidInputError where they don't fit."""
+        check_kind("array", array, np.ndarray, InvalidInputError)
         self._check_inside(offset, array.nbytes)
         self.memory.write(offset, bytes_of(array))
 
     def copy_out(self, offset: int = 0, nbytes: int | None = None) -> Array:
         """A copy of so many bytes from byte `offset` on, or all from there; raises as `copy_in`."""
+        check_integer("offset", offset, 0, InvalidInputError)
         count = self.capacity - offset if nbytes is None else nbytes
         self._check_inside(offset, count)
         found = np.empty(count, np.uint8)
@@ -95,7 +109,9 @@ class Storage:
         return found
 
     def _check_inside(self, offset: int, nbytes: int) -> None:
-        if offset < 0 or nbytes < 0 or offset + nbytes > self.capacity:
+        check_integer("offset", offset, 0, InvalidInputError)
+        check_integer("nbytes", nbytes, 0, InvalidInputError)
+        if offset + nbytes > self.capacity:
             raise InvalidInputError(f"{nbytes} bytes at byte {offset}: the storage has {self.capacity} bytes")
 
     @property
@@ -125,6 +141,7 @@ class Storage:
 
     def overlaps(self, other: Storage) -> bool:
         """Whether any byte belongs to both."""
+        check_kind("the other memory", other, Storage, InvalidInputError)
         start, end = self.address, self.address + self.capacity
         return self.device == other.device and start < other.address + other.capacity and other.address < end
 
@@ -150,7 +167,8 @@ class Tensor:
         offset: int = 0,
         strides: Sequence[int] | None = None,
     ) -> None:
-        self._place(storage, offset, shape, np.dtype(dtype), strides)
+        check_kind("storage", storage, Storage, InvalidInputError)
+        self._place(storage, offset, shape, checked_dtype("dtype", dtype), strides)
 
     def _place(
         self,
@@ -161,10 +179,10 @@ class Tensor:
         strides: Sequence[int] | None = None,
     ) -> None:
         """Takes a place that lies within the storage; changes nothing where it doesn't."""
-        shape = tuple(shape)
-        if any(size < 0 for size in shape):
-            raise InvalidInputError(f"{list(shape)} is no shape")
-        steps = _row_major(shape, dtype.itemsize) if strides is None else tuple(strides)
+        shape = checked_sizes("shape", shape)
+        steps = _row_major(shape, dtype.itemsize) if strides is None else _checked_strides(strides)
+        if not is_integer(offset):
+            raise wrong("offset", offset, "an integer", InvalidInputError)
         _check_bounds(storage, offset, shape, dtype, steps)
         self.storage, self.offset, self.shape, self.dtype, self.strides = storage, offset, shape, dtype, steps
 
@@ -173,8 +191,8 @@ class Tensor:
         cls, shape: Sequence[int], dtype: npt.DTypeLike, alignment: int = DEFAULT_ALIGNMENT, device: str = "cpu"
     ) -> Tensor:
         """A row-major tensor in zeroed storage of its own."""
-        kind: np.dtype[Any] = np.dtype(dtype)
-        return cls(Storage.allocate(prod(shape) * kind.itemsize, alignment, device), tuple(shape), kind)
+        shape, kind = checked_sizes("shape", shape), checked_dtype("dtype", dtype)
+        return cls(Storage.allocate(prod(shape) * kind.itemsize, alignment, device), shape, kind)
 
     @classmethod
     def from_array(cls, array: object) -> Tensor:
@@ -236,6 +254,7 @@ class Tensor:
 
     def view(self, shape: Sequence[int]) -> Tensor:
         """The same elements under another shape, sharing storage."""
+        shape = checked_sizes("shape", shape)
         if prod(shape) != prod(self.shape):
             raise InvalidInputError(f"{list(self.shape)} can't be viewed as {list(shape)}: other number of elements")
         if not self.is_contiguous:
@@ -245,6 +264,7 @@ class Tensor:
     def reshape(self, shape: Sequence[int]) -> Tensor:
         """The same elements under another shape, of which one size may be -1: a view where they lie without gaps,
         otherwise a row-major copy in storage of its own."""
+        shape = checked_sizes("shape", shape, -1)
         unknown = [axis for axis, size in enumerate(shape) if size == -1]
         known = prod(size for size in shape if size != -1)
         count = prod(self.shape)
@@ -263,11 +283,12 @@ class Tensor:
 
     def set_dtype(self, dtype: npt.DTypeLike) -> None:
         """Another element type for the same shape, row-major, at the same place; no element is converted."""
-        self._place(self.storage, self.offset, self.shape, np.dtype(dtype))
+        self._place(self.storage, self.offset, self.shape, checked_dtype("dtype", dtype))
 
     def resize(self, shape: Sequence[int]) -> None:
         """Another shape, row-major; in new zeroed storage of its own where the present one is too small."""
-        if any(size < 0 for size in shape) or prod(shape) * self.dtype.itemsize <= self.capacity:
+        shape = checked_sizes("shape", shape)
+        if prod(shape) * self.dtype.itemsize <= self.capacity:
             self.set_shape_metadata(shape)
         else:
             storage = Storage.allocate(prod(shape) * self.dtype.itemsize, device=self.device)
@@ -283,6 +304,7 @@ class Tensor:
 
         Raises ConfigError for a device that is not there.
         """
+        check_kind("device", device, str)
         if device.removesuffix(":0") == self.device:
             return self
         low, high = self._check_bounds()
@@ -371,6 +393,13 @@ def _check_bounds(
             f"but the storage has {storage.capacity} bytes"
         )
     return first, last
+
+
+def _checked_strides(strides: object) -> tuple[int, ...]:
+    steps = checked_sequence("strides", strides, "a sequence of bytes", InvalidInputError)
+    if not all(map(is_integer, steps)):
+        raise wrong("strides", strides, "a sequence of integers", InvalidInputError)
+    return tuple(steps)
 
 
 def _row_major(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:

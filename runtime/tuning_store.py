@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.errors import MiniInferError
 from ..dialects.plain_file import open_plain, read_plain
 from ..dialects.whole_file import whole_file
 from .file_cache import make_private, user_cache
@@ -148,10 +148,3 @@ def _decision(told: Any) -> Decision:
     if not 0 <= taken < len(tried):
         raise ValueError(f"kernel {told['kernel']} takes candidate {taken} of {len(tried)}")
     return Decision(str(told["kernel"]), taken, tried)
-
-
-def check_seconds(seconds: object, option: str = "tune") -> float:
-    """How long to tune; raises ConfigError, naming the option, for what is no number of seconds."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
-        raise ConfigError(f"{option} is {seconds!r}; it must be a number of seconds")
-    return float(seconds)

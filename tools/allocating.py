@@ -8,9 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ..dialects import errors
+from ..dialects.arguments import check_choice, checked_seconds, checked_sequence
+from ..dialects.errors import ConfigError
 from ..dialects.whole_file import whole_file
-from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
+from ..passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
 from .facts import Facts
 from .problem_csv import ProblemTable, read_problem, with_offsets
 from .progress import working
@@ -36,17 +37,18 @@ def allocate(
     returned. Raises PlanError when none is found that fits, naming the buffers that are too large together where that
     is why; InvalidInputError for a malformed file; ConfigError for an unknown strategy.
     """
-    if strategy not in STRATEGIES:
-        raise errors.ConfigError(f"strategy is {strategy!r}; it must be one of {', '.join(STRATEGIES)}")
-    if time_limit is not None and strategy not in BUDGETS:
-        raise errors.ConfigError(f"time_limit does nothing with the strategy '{strategy}', which does not search")
-    buffers = read_problem(problem).buffers if isinstance(problem, str | Path) else tuple(problem)
-    try:
-        posed = Problem(buffers, capacity, alignment)
-        plan = solve(posed, strategy, time_limit=time_limit, target=capacity)
-        check(posed, plan)
-    except PlanError as error:
-        raise errors.PlanError(str(error)) from error
+    check_choice("strategy", strategy, STRATEGIES)
+    if time_limit is not None:
+        checked_seconds("time_limit", time_limit)
+        if strategy not in BUDGETS:
+            raise ConfigError(f"time_limit does nothing with the strategy '{strategy}', which does not search")
+    if isinstance(problem, str | Path):
+        buffers = read_problem(problem).buffers
+    else:
+        buffers = tuple(checked_sequence("problem", problem, "a file's path or buffers"))
+    posed = Problem(buffers, capacity, alignment)
+    plan = solve(posed, strategy, time_limit=time_limit, target=capacity)
+    check(posed, plan)
     return plan
 
 

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..dialects.errors import InvalidInputError
+from ..dialects.arguments import checked_path
+from ..dialects.errors import InvalidInputError, PlanError
 from ..dialects.plain_file import read_plain
-from ..passes.planning import Buffer, Id, PlanError
+from ..passes.planning import Buffer, Id
 
 REQUIRED = ("id", "lower", "upper", "size")
 OPTIONAL = ("alignment", "offset", "gaps")
@@ -39,7 +40,7 @@ class ProblemTable:
 def read_problem(path: str | Path) -> ProblemTable:
     """Reads a problem; raises InvalidInputError naming the file, the line and what is wrong there."""
     try:
-        text = read_plain(path).decode("utf-8-sig")
+        text = read_plain(checked_path("problem", path, InvalidInputError)).decode("utf-8-sig")
     except OSError as error:
         raise InvalidInputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

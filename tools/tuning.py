@@ -8,11 +8,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from ..dialects.arguments import checked_seconds
 from ..runtime.config import EngineConfig
 from ..runtime.kept.cpus import host_cpu
 from ..runtime.machine_limits import cpu_title
 from ..runtime.tuning import TuningReport, tune
-from ..runtime.tuning_store import TuningStore, check_seconds
+from ..runtime.tuning_store import TuningStore
 from . import facts
 from .facts import Facts
 from .progress import working
@@ -20,7 +21,7 @@ from .progress import working
 
 def show_tuning(model: str, options: Mapping[str, Any], seconds: float, again: bool, console: Console) -> Facts:
     """Tunes a model and prints what was measured, now or before; the same for programs."""
-    check_seconds(seconds, "--seconds")
+    checked_seconds("--seconds", seconds)
     config = EngineConfig.of(**options)
     store = TuningStore.of(host_cpu().model)
     with working(console, "tuning") as now:

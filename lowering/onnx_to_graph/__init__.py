@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
+
+from ...dialects.arguments import check_kind, checked_mapping, checked_sizes, is_integer, wrong
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -47,10 +49,28 @@ def import_onnx(
     InvalidInputError for dimensions that are not bound, and for shapes and values that don't fit. Nodes connected to
     nothing are ignored with a warning.
     """
+    from xdsl.context import Context
+
     from ...dialects.graph.blobs import MiniContext
+    from .inputs import Ranges
     from .module import import_module
 
-    return import_module(model, dims or {}, shapes or {}, specialize or {}, ctx or MiniContext(), ranges, caches)
+    ctx = MiniContext() if ctx is None else ctx
+    check_kind("ctx", ctx, Context)
+    if ranges is not None:
+        check_kind("ranges", ranges, Ranges)
+    dims = checked_mapping("dims", {} if dims is None else dims, "dimensions to sizes")
+    for name, size in dims.items():
+        if not is_integer(size):
+            raise wrong(f"dims: '{name}'", size, "an integer")
+    shapes = checked_mapping("shapes", {} if shapes is None else shapes, "inputs to shapes")
+    shapes = {name: checked_sizes(f"shapes: '{name}'", shape) for name, shape in shapes.items()}
+    specialize = checked_mapping("specialize", {} if specialize is None else specialize, "inputs to values")
+    caches = checked_mapping("caches", {} if caches is None else caches, "inputs to outputs")
+    for name, output in caches.items():
+        if not isinstance(cast("object", output), str):
+            raise wrong(f"caches: '{name}'", output, "an output's name")
+    return import_module(model, dims, shapes, specialize, ctx, ranges, caches)
 
 
 __all__ = ["ModelSource", "import_onnx"]

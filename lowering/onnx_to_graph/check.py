@@ -11,7 +11,7 @@ import heapq
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, defs
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
 
@@ -19,6 +19,8 @@ from ...dialects.errors import InvalidModelError, UnsupportedError
 OLDEST_OPSET = 6
 # Characters of a node's name that are kept: ops, kernels and errors carry it.
 MAX_NAME = 1000
+# Graphs within each other, below the model's own: more are in no file, as protobuf reads 100 messages in each other.
+MAX_GRAPHS = 32
 
 
 def opset_versions(model: ModelProto) -> dict[str, int]:
@@ -67,6 +69,16 @@ def ordered_nodes(graph: GraphProto) -> list[tuple[str, NodeProto]]:
     return [(names[index], graph.node[index]) for index in _producers_first(graph, names, makers) if index in needed]
 
 
+def check_nesting(model: ModelProto) -> None:
+    """Refuses graphs that lie deeper within each other than any file's: what walks them may call itself for each."""
+    level = [model.graph.node, *(function.node for function in model.functions)]
+    for _ in range(MAX_GRAPHS + 1):
+        attributes = (each for nodes in level for node in nodes for each in node.attribute)
+        level = [graph.node for attribute in attributes for graph in subgraphs(attribute)]
+    if level:
+        raise UnsupportedError(f"the model: graphs lie more than {MAX_GRAPHS} deep within each other")
+
+
 def check_text(model: ModelProto) -> None:
     """Refuses names that are no UTF-8, which protobuf hands over as bytes: of the graph, inner ones, and functions."""
     _check_names(_graph_names(model.graph))
@@ -83,7 +95,11 @@ def _check_names(names: Iterable[object]) -> None:
 
 
 def _graph_names(graph: GraphProto) -> Iterator[object]:
-    yield from (entry.name for entry in (*graph.input, *graph.output, *graph.initializer))
+    for value in (*graph.input, *graph.output):
+        yield value.name
+        yield from (dimension.dim_param for dimension in value.type.tensor_type.shape.dim)
+    for tensor in graph.initializer:
+        yield from _tensor_names(tensor)
     for node in graph.node:
         yield from _node_names(node)
 
@@ -91,9 +107,17 @@ def _graph_names(graph: GraphProto) -> Iterator[object]:
 def _node_names(node: NodeProto) -> Iterator[object]:
     yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
     for attribute in node.attribute:
-        yield attribute.name
+        yield from (attribute.name, attribute.ref_attr_name)
+        for tensor in (attribute.t, *attribute.tensors):
+            yield from _tensor_names(tensor)
         for inner in subgraphs(attribute):
             yield from _graph_names(inner)
+
+
+def _tensor_names(tensor: TensorProto) -> Iterator[object]:
+    yield tensor.name
+    for entry in tensor.external_data:
+        yield from (entry.key, entry.value)
 
 
 def subgraphs(attribute: AttributeProto) -> Iterable[GraphProto]:

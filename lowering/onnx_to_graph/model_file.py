@@ -18,8 +18,9 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
-from ...dialects.errors import InvalidModelError
+from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.plain_file import OutsideError, open_inside, open_plain, place_inside
+from .check import check_nesting, check_text
 from .types import element_name, tensor_bytes
 from .wire import ByteRange, split_model
 
@@ -98,8 +99,9 @@ class ModelFile:
 
 
 def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) -> ModelFile:
-    """Reads a model; raises InvalidModelError when there is none or it is broken."""
+    """Reads a model; raises InvalidModelError for none and a broken one, UnsupportedError where graphs lie too deep."""
     if isinstance(model, ModelProto):
+        check_nesting(model)
         loaded = ModelFile(model, "the model")
     elif isinstance(model, (str, os.PathLike)):
         loaded = _from_path(Path(model))
@@ -107,6 +109,7 @@ def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) ->
         loaded = ModelFile(_parse(_content(model), "the model"), "the model")
     if not loaded.proto.HasField("graph"):
         raise InvalidModelError(f"{loaded.label}: not an ONNX model: it has no graph")
+    check_text(loaded.proto)
     return loaded
 
 
@@ -197,6 +200,8 @@ def _parse(data: bytes, label: str) -> ModelProto:
     try:
         proto.ParseFromString(data)
     except DecodeError as error:
+        if "depth" in str(error).lower():
+            raise UnsupportedError(f"{label}: graphs or types lie too deep within each other: {error}") from None
         raise InvalidModelError(f"{label}: not an ONNX model, or cut short: {error}") from None
     return proto
 

@@ -26,7 +26,7 @@ from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.symbolic.sizes import is_fixed, symbols_of
 from .bounded import Bounds
 from .caches import cache_attributes
-from .check import check_text, opset_versions, ordered_nodes
+from .check import opset_versions, ordered_nodes
 from .emitter import Emitter
 from .functions import model_functions
 from .importer import Importer
@@ -49,7 +49,6 @@ def import_module(
 ) -> ModuleOp:
     """See `import_onnx`."""
     file = load_model(model)
-    check_text(file.proto)
     graph = file.proto.graph
     opsets = opset_versions(file.proto)
     functions = model_functions(file.proto)

@@ -19,6 +19,7 @@ from .handlers import (
     determinant,
     einsum,
     elementwise,
+    experimental,
     fourier,
     indexing,
     loops,
@@ -37,11 +38,12 @@ from .handlers import (
     suppression,
 )
 from .microsoft import attention as microsoft_attention
-from .microsoft import block_weights, fused, quantized
+from .microsoft import block_weights, early, fused, quantized
 from .node import Handler
 from .refusals import reason
 
-_EARLY = ("LayerNormalization",)  # operators that ONNX Runtime writes into models of opsets that don't have them yet
+# Operators that ONNX Runtime has in opsets in which ONNX has none of that name yet.
+_EARLY = ("LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu")
 _Nodes: TypeAlias = Iterable[tuple[str, NodeProto]]
 
 HANDLERS: dict[str, Handler] = {
@@ -55,6 +57,7 @@ HANDLERS: dict[str, Handler] = {
         determinant,
         einsum,
         elementwise,
+        experimental,
         fourier,
         indexing,
         loops,
@@ -72,6 +75,7 @@ HANDLERS: dict[str, Handler] = {
         states,
         microsoft_attention,
         block_weights,
+        early,
         fused,
         quantized,
         suppression,

@@ -45,12 +45,12 @@ from xdsl.parser import AttrParser
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
-from ...dialects import errors
+from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import main_of, state_level
 from ...dialects.graph.sizes import SIZES, SYMBOLS, SymbolsAttr, symbols_of_module
 from ...dialects.graph.values import int_attr
 from ...dialects.symbolic.sizes import now, size_of, symbols_of
-from ..planning import Buffer, Plan, PlanError, Problem, lower_bound, solve
+from ..planning import Buffer, Plan, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (
     ALIGNMENT,
@@ -125,7 +125,7 @@ class PlanArena(ModulePass):
             given = {key: value for key, value in options.items() if value is not None}
             return problem, solve(problem, self.strategy, **given)
         except PlanError as error:
-            raise errors.PlanError(f"plan-arena: {error}") from error
+            raise PlanError(f"plan-arena: {error}", error.buffers, proven=error.proven) from error
 
 
 def problem_of(

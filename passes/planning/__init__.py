@@ -9,7 +9,7 @@
 
 from .bound import live_at, lower_bound
 from .checker import check
-from .problem import Bound, Buffer, Id, Interval, Plan, PlanError, Pool, Problem, Role
+from .problem import Bound, Buffer, Id, Interval, Plan, Pool, Problem, Role
 from .solve import BUDGETS, STRATEGIES, Strategy, solve
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Id",
     "Interval",
     "Plan",
-    "PlanError",
     "Pool",
     "Problem",
     "Role",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .problem import Bound, Buffer, PlanError, Problem
+from ...dialects.errors import PlanError
+from .problem import Bound, Buffer, Problem
 
 
 def lower_bound(problem: Problem) -> Bound:
@@ -26,16 +27,22 @@ def lower_bound(problem: Problem) -> Bound:
     return Bound(best, best_step, tuple(b.id for b in live_at(problem.buffers, best_step)))
 
 
+MOST_BYTES = 2**62
+
+
 def live_at(buffers: Sequence[Buffer], step: int) -> list[Buffer]:
     """The buffers that are live at the step, in the given order."""
     return [b for b in buffers if any(low <= step < high for low, high in b.live)]
 
 
 def refuse_hopeless(problem: Problem) -> None:
-    """Raise PlanError when pinned buffers collide or the buffers of one step exceed the capacity.
+    """Raise PlanError when pinned buffers collide, or buffers exceed the capacity at one step, or 64-bit addresses.
 
     The error names the fewest buffers that can't be met together.
     """
+    end = sum(map(problem.padded, problem.buffers)) + max((b.offset or 0 for b in problem.buffers), default=0)
+    if end > MOST_BYTES:
+        raise PlanError(f"buffers of {end} bytes in all are too large for 64-bit addresses")
     _refuse_pinned(problem)
     capacity = problem.capacity
     if capacity is None:

@@ -9,7 +9,8 @@ from bisect import bisect_left
 
 import numpy as np
 
-from .problem import Buffer, Plan, PlanError, Problem
+from ...dialects.errors import PlanError
+from .problem import Buffer, Plan, Problem
 
 
 def check(problem: Problem, plan: Plan) -> None:

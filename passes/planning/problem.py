@@ -6,25 +6,16 @@ A buffer occupies whole units of the problem's alignment, so every offset and ev
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
+
+from ...dialects.arguments import check_kind, checked_sequence, is_integer, wrong
+from ...dialects.errors import PlanError
 
 Id = int | str
 Role = Literal["intermediate", "scratch"]
 Interval = tuple[int, int]
-
-
-class PlanError(Exception):
-    """A problem that is malformed or can't be met, or a plan that is wrong.
-
-    `buffers` are the names it speaks of. `proven` says that no plan exists, as against none having been found.
-    """
-
-    def __init__(self, message: str, buffers: Sequence[str] = (), *, proven: bool = True) -> None:
-        super().__init__(message)
-        self.buffers = tuple(buffers)
-        self.proven = proven
 
 
 @dataclass(frozen=True)
@@ -42,8 +33,13 @@ class Buffer:
     role: Role = "intermediate"
 
     def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.id), str) and not is_integer(self.id):
+            raise wrong("a buffer's id", self.id, "a string or an integer", PlanError)
+        if not isinstance(cast("object", self.name), str):
+            raise wrong(f"the name of buffer {self.id}", self.name, "a string", PlanError)
         if not self.name:
             object.__setattr__(self, "name", str(self.id))
+        self._check_numbers()
         if self.size < 0:
             raise PlanError(f"{self.name}: size {self.size} is negative", [self.name])
         if self.birth >= self.death:
@@ -66,6 +62,16 @@ class Buffer:
                 )
             end = high
 
+    def _check_numbers(self) -> None:
+        for what in ("size", "birth", "death", "alignment", "offset"):
+            value = getattr(self, what)
+            if not is_integer(value) and not (what == "offset" and value is None):
+                raise wrong(f"{self.name}: {what}", value, "an integer", PlanError)
+        for gap in checked_sequence(f"{self.name}: gaps", self.gaps, "pairs of steps", PlanError):
+            steps = checked_sequence(f"{self.name}: a gap", gap, "two steps", PlanError)
+            if [*map(is_integer, steps)] != [True, True]:
+                raise wrong(f"{self.name}: a gap", gap, "two steps", PlanError)
+
     @property
     def live(self) -> tuple[Interval, ...]:
         """The lifetime without its gaps: disjoint intervals in order."""
@@ -84,12 +90,17 @@ class Problem:
     alignment: int = 256  # bytes, a power of two, of every offset; sizes count as rounded up to it
 
     def __post_init__(self) -> None:
+        if not is_integer(self.alignment):
+            raise wrong("alignment", self.alignment, "an integer", PlanError)
         if not _is_power_of_two(self.alignment):
             raise PlanError(f"alignment {self.alignment} is not a power of two")
+        if self.capacity is not None and not is_integer(self.capacity):
+            raise wrong("capacity", self.capacity, "an integer", PlanError)
         if self.capacity is not None and self.capacity < 0:
             raise PlanError(f"capacity {self.capacity} is negative")
         seen: set[Id] = set()
         for buffer in self.buffers:
+            check_kind("one of the buffers", buffer, Buffer, PlanError)
             if buffer.id in seen:
                 raise PlanError(f"{buffer.name}: another buffer has the same id {buffer.id!r}", [buffer.name])
             seen.add(buffer.id)

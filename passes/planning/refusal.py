@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...dialects.errors import PlanError
 from .budget import Budget
 from .instance import Instance, components, instance_of, part
-from .problem import Plan, PlanError, Problem
+from .problem import Plan, Problem
 
 STEPS = 2_000  # for one question while buffers are left out one by one
 LARGEST = 500  # buffers of a problem for which that is done

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, get_args
 
+from ...dialects.errors import PlanError
 from . import greedy, pools
 from .beam import beam
 from .bound import lower_bound, refuse_hopeless
 from .budget import Budget, Goal
 from .instance import Instance, instance_of
 from .portfolio import Outcome, auto, exact, plan_parts
-from .problem import Bound, Plan, PlanError, Pool, Problem
+from .problem import Bound, Plan, Pool, Problem
 from .refusal import does_not_fit
 
 Strategy = Literal[

@@ -91,7 +91,12 @@ class KeptModels:
         serialize = getattr(model, "SerializeToString", None)
         if not callable(serialize):
             return None
-        return _Content(self._digests.of_bytes(cast("bytes", serialize(deterministic=True))))
+        from google.protobuf.message import EncodeError
+
+        try:
+            return _Content(self._digests.of_bytes(cast("bytes", serialize(deterministic=True))))
+        except EncodeError:  # no message has more than 2 GB
+            return None
 
     def _read(self, file: BufferedReader, ranges: Sequence[tuple[int, int]] | None = None) -> _Content:
         with file:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
+from ...dialects.arguments import checked_path, wrong
 from ...dialects.errors import ConfigError
 from ...dialects.plain_file import read_plain
 from ..file_cache import FileCache, make_private, user_cache
@@ -75,8 +76,8 @@ def cache_folder(cache: Cache = None) -> CacheFolder | None:
             return None
         return CacheFolder(user_cache() if told in ("", "off") else _folder(told))
     if not isinstance(cast("object", cache), str | os.PathLike) or os.fspath(cache) == "":
-        raise ConfigError(f"cache is {cache!r}; it must be True, False or a folder")
-    return CacheFolder(_folder(cache))
+        raise wrong("cache", cache, "True, False or a folder")
+    return CacheFolder(_folder(checked_path("cache", cache)))
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:

@@ -12,6 +12,7 @@ from fuzz.caches import declare
 from fuzz.growth import Case, Growth, Maker, Misfit
 from fuzz.makers import (
     control,
+    early,
     elementwise,
     microsoft,
     microsoft_attention,
@@ -26,7 +27,7 @@ from fuzz.makers import (
 )
 from onnx import defs
 
-MICROSOFT = (microsoft, microsoft_attention, microsoft_quantised)
+MICROSOFT = (microsoft, microsoft_attention, microsoft_quantised, early)
 FAMILIES = (elementwise, movement, networks, control, numbers, space, tail, sequences, sizes, *MICROSOFT)
 MAKERS = {maker: weight for family in FAMILIES for maker, weight in family.MAKERS.items()}
 WEIGHTED = [maker for maker, weight in MAKERS.items() for _ in range(weight)]

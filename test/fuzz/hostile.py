@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from mini_infer.dialects.graph.values import Array
 
@@ -251,6 +252,56 @@ def bomb_in_branches() -> ModelProto:
     return model([call("F30", "x", "y")], functions=[function("F0", [node("Relu", ["a"], ["b"])]), *doubling])
 
 
+def nested(nodes: RepeatedCompositeFieldContainer[NodeProto], deep: int) -> None:
+    """Adds Ifs within each other, each with one branch of its own, whose result is y.
+
+    They are written in place: protobuf copies no message in which 100 others lie.
+    """
+    result = "y"
+    for level in range(deep):
+        outer = nodes.add(op_type="If", input=["yes"], output=[result])
+        result = f"t{level}"
+        for name in ("then_branch", "else_branch"):
+            branch = outer.attribute.add(name=name, type=AttributeProto.GRAPH).g
+            branch.name = name
+            branch.output.add(name=result)
+            nodes = branch.node
+            if name == "then_branch":
+                nodes.add(op_type="Neg", input=["x"], output=[result])
+    nodes.add(op_type="Relu", input=["x"], output=[result])
+
+
+def deepest_branches() -> ModelProto:
+    """As deep as a file can be."""
+    found = model([], yes=True)
+    nested(found.graph.node, 32)
+    return found
+
+
+def deep_branches() -> ModelProto:
+    found = model([], yes=True)
+    nested(found.graph.node, 33)
+    return found
+
+
+def deep_branches_of_a_function() -> ModelProto:
+    found = model([node("R", ["x", "yes"], ["y"], domain="own")], yes=True)
+    body = found.functions.add(name="R", domain="own", input=["x", "yes"], output=["y"])
+    body.opset_import.add(domain="", version=18)
+    nested(body.node, 3000)
+    return found
+
+
+def deep_type() -> ModelProto:
+    """A sequence of sequences of ..."""
+    found = model([node("Relu", ["x"], ["y"])])
+    inner = found.graph.input[0].type
+    for _ in range(200):
+        inner = inner.sequence_type.elem_type
+    inner.tensor_type.elem_type = TensorProto.FLOAT
+    return found
+
+
 def same_function_twice() -> ModelProto:
     twice = [function("R", [node(kind, ["a"], ["b"])]) for kind in ("Relu", "Neg")]
     return model([call("R", "x", "y")], functions=twice)
@@ -308,6 +359,26 @@ def lay_out(folder: Path) -> None:
     (folder / "elsewhere").symlink_to("/dev/zero")
 
 
+def not_text(model: ModelProto, name: str) -> bytes:
+    """A file in which a name is no UTF-8."""
+    return model.SerializeToString().replace(name.encode(), b"\xff" * len(name))
+
+
+def dimension_that_is_no_text() -> bytes:
+    found = model([node("Relu", ["x"], ["y"])])
+    found.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    return not_text(found, "batch")
+
+
+def location_that_is_no_text() -> bytes:
+    return not_text(external("weights"), "weights")
+
+
+def location_of_a_constant_that_is_no_text() -> bytes:
+    weight = external("weights").graph.initializer[0]
+    return not_text(model([node("Constant", [], ["w"], value=weight), node("Add", ["x", "w"], ["y"])]), "weights")
+
+
 def over_long_names() -> ModelProto:
     """A bomb of characters: each call's name stands before that of the nodes in it."""
     chain = [function(f"F{i}", [node(f"F{i - 1}", ["a"], ["b"], "n" * 50_000, domain="own")]) for i in range(1, 60)]
@@ -324,7 +395,10 @@ _MADE = "a constant of .* elements is too much: import makes 1073741824 bytes in
 _DEEP = "functions and branches lie more than 64 deep within each other"
 _NODES = "functions and branches hold more than 50000 nodes in all"
 
-CASES: Mapping[Callable[[], ModelProto], str] = {
+_NESTED = "UnsupportedError: .*: graphs (or types )?lie (more than 32|too) deep within each other.*"
+_NO_TEXT = r"InvalidModelError: a name in the model is not text: b'(.xff)+'"
+
+CASES: Mapping[Callable[[], ModelProto | bytes], str] = {
     input_too_large: _MEMORY,
     input_beyond_addresses: rf"InvalidModelError: input x: {_ADDRESSES}",
     empty_input_beyond_addresses: rf"InvalidModelError: input x: {_ADDRESSES}",
@@ -360,6 +434,10 @@ CASES: Mapping[Callable[[], ModelProto], str] = {
     deep_calls: rf"UnsupportedError: F2999_0 \(F2999\): {_DEEP}",
     bomb: rf"UnsupportedError: F30_0 \(F30\): {_NODES}",
     bomb_in_branches: rf"UnsupportedError: F30_0 \(F30\): {_NODES}",
+    deepest_branches: "answered",
+    deep_branches: _NESTED,
+    deep_branches_of_a_function: _NESTED,
+    deep_type: f"{_NESTED}|UnsupportedError: input x is no tensor: a sequence",
     same_function_twice: "InvalidModelError: function own.R is defined twice",
     too_many_operands: r"InvalidModelError: R_0 \(R\): 2 operands, but the function has 1",
     too_many_results: r"InvalidModelError: R_0 \(R\): 2 results, but the function has 1",
@@ -369,6 +447,9 @@ CASES: Mapping[Callable[[], ModelProto], str] = {
     data_in_a_pipe: "InvalidModelError: initialiser w: external data 'pipe' can't be read: it is a pipe, not a file",
     data_in_a_folder: "InvalidModelError: initialiser w: external data 'folder' can't be read: it is a folder, .*",
     data_elsewhere: "InvalidModelError: initialiser w: external data 'elsewhere' lies outside the model's folder",
+    dimension_that_is_no_text: _NO_TEXT,
+    location_that_is_no_text: _NO_TEXT,
+    location_of_a_constant_that_is_no_text: _NO_TEXT,
     over_long_names: "answered",
 }
 """How each ends, as a regular expression."""

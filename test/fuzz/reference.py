@@ -255,6 +255,8 @@ class BiasSoftmax(OpRun):
 class ByRuntime(OpRun):
     """An operator of ONNX Runtime's, of which there is no other definition; mostly it has no float64."""
 
+    of_opset = 17  # operators that it has are the same in later ones
+
     @override
     def _run(self, *operands: Array | None, **_: Any) -> tuple[Array, ...]:
         is_wide = any(each is not None and each.dtype == np.float64 for each in operands)
@@ -270,7 +272,7 @@ class ByRuntime(OpRun):
             [ValueInfoProto(name=name) for name in made],
             [numpy_helper.from_array(_single(array), name) for name, array in given.items()],
         )
-        opsets = {**self.run_params["opsets"], "": 17}  # operators that it has are the same in later ones
+        opsets = {**self.run_params["opsets"], "": self.of_opset}
         imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
         model = helper.make_model(graph, opset_imports=imports, ir_version=10)
         found: dict[str, Array] = dict(zip(made, runtime_of(model).run(made, {}), strict=True))
@@ -317,8 +319,19 @@ DEFINED: tuple[type[OpRun], ...] = (
     *(QLinearAdd, QLinearMul, QLinearLeakyRelu, QLinearSoftmax, BiasAdd, BiasSoftmax),
 )
 BY_RUNTIME = ("MaxRoiPool", "SimplifiedLayerNormalization", "TfIdfVectorizer")
+OF_TRIAL = ("Affine", "Crop", "DynamicSlice", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh")
 BY_RUNTIME_OF_MICROSOFT = (
-    *("Attention", "DequantizeLinear", "DynamicQuantizeMatMul", "EmbedLayerNormalization", "FastGelu", "FusedConv"),
+    *("CDist", "CausalConvWithState", "ExpandDims", "GatedAdd", "GatedRMSNorm", "GatherND", "GridSample"),
+    *("LinearAttention", "LinearAttentionGate", "NhwcMaxPool", "Pad", "Range", "ScaledSiLU", "Trilu", "UnfoldTensor"),
+    *(
+        "Unique",
+        "Attention",
+        "DequantizeLinear",
+        "DynamicQuantizeMatMul",
+        "EmbedLayerNormalization",
+        "FastGelu",
+        "FusedConv",
+    ),
     *("FusedGemm", "GatherBlockQuantized", "GroupQueryAttention", "MatMulIntegerToFloat", "MatMulNBits"),
     *("MultiHeadAttention", "QAttention", "QGemm", "QLinearAveragePool", "QLinearConcat", "QLinearConv"),
     *("QLinearGlobalAveragePool", "QLinearSigmoid", "QLinearWhere", "QuantizeLinear"),
@@ -328,6 +341,7 @@ MENDED = [
     *DEFINED,
     *(type(name, (ByRuntime,), {"op_domain": "com.microsoft"}) for name in BY_RUNTIME_OF_MICROSOFT),
     *(type(name, (ByRuntime,), {"op_domain": ""}) for name in BY_RUNTIME),
+    *(type(name, (ByRuntime,), {"op_domain": "", "of_opset": 7}) for name in OF_TRIAL),
 ]
 
 

@@ -17,9 +17,18 @@ MAKERS = [pytest.param(make, marks=[pytest.mark.slow] * (make in SLOW), id=make.
 
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("make", MAKERS)
-def test_hostile(make: Callable[[], ModelProto], tmp_path: Path) -> None:
-    path = tmp_path / "hostile.onnx"
-    path.write_bytes(make().SerializeToString())
+def test_hostile(make: Callable[[], ModelProto | bytes], tmp_path: Path) -> None:
+    """From a file, with a cache: what identifies a model reads it before the import does."""
+    model, path = make(), tmp_path / "hostile.onnx"
+    path.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
     lay_out(tmp_path)
     found = limited(lambda: outcome(str(path)))
     assert re.fullmatch(CASES[make], found), found
+
+
+@pytest.mark.thinned(9)
+@pytest.mark.parametrize("make", MAKERS)
+def test_hostile_in_memory(make: Callable[[], ModelProto | bytes]) -> None:
+    """Without a file to lie beside, external data is refused whatever its name."""
+    found = limited(lambda: outcome(make()))
+    assert re.fullmatch(CASES[make], found) or "import the model from its path" in found, found

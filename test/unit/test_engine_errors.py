@@ -37,7 +37,10 @@ WRONG_INPUTS: dict[str, tuple[dict[str, Any], str]] = {
         {"ids": IDS, "scale": SCALE, "mask": SCALE},
         "there is no input 'mask'; the model has 'ids', 'scale'",
     ),
-    "misspelt": ({"ids": IDS, "scales": SCALE}, "there is no input 'scales'; the model has 'ids', 'scale'"),
+    "misspelt": (
+        {"ids": IDS, "scales": SCALE},
+        r"there is no input 'scales' \(did you mean scale\?\); the model has 'ids', 'scale'",
+    ),
     "shape": ({"ids": IDS, "scale": SCALE[:4]}, r"input 'scale' has shape \[4, 1\] instead of \[5, 1\]"),
     "rank": ({"ids": IDS, "scale": SCALE[:, 0]}, r"input 'scale' has shape \[5\] instead of \[5, 1\]"),
     "type": ({"ids": IDS.astype(np.int32), "scale": SCALE}, "input 'ids' has type int32 instead of int64"),
@@ -91,7 +94,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
     ("options", "message"),
     [
         ({"device": "tpu"}, "device 'tpu' is not supported; there is 'cpu', 'cuda'"),
-        ({"device": None}, "device is None; it must be a device's name"),
+        ({"device": None}, "device is None; it must be a string"),
         ({"device": "cuda-emulated", "gpu": ["sm_80"]}, r"gpu is \['sm_80'\]; it must be one of sm_80"),
         ({"device_id": 1}, "there is no cpu device 1, only 0"),
         ({"threads": 0}, "threads is 0; it must be an integer of at least 1"),
@@ -145,7 +148,7 @@ def test_an_engine_goes_on_after_an_error() -> None:
         ),
         (
             {"treads": 2},
-            "there is no option treads; there are beam_width, cache_kernels, caches, check_memory, ",
+            r"there is no option treads \(did you mean threads\?\); there are beam_width, cache_kernels, caches, ",
         ),
     ],
 )

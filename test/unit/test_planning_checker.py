@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from planning_problems import perfect_packing, problem_of, problems
 
-from mini_infer.passes.planning import Buffer, PlanError, Problem, check, solve
+from mini_infer.dialects.errors import PlanError
+from mini_infer.passes.planning import Buffer, Problem, check, solve
 
 PROBLEM = Problem((Buffer("a", 4, 0, 2), Buffer("b", 4, 1, 3, 4), Buffer("c", 4, 2, 4, offset=8)), alignment=1)
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planning_problems import least_height, perfect_packing, problems
 
-from mini_infer.passes.planning import STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
+from mini_infer.dialects.errors import PlanError
+from mini_infer.passes.planning import STRATEGIES, Buffer, Plan, Problem, check, solve
 
 HARD = perfect_packing(4, height=1000, steps=40, cuts=60)  # greedy planners need 1220 bytes
 

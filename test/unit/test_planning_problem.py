@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from planning_problems import GAP, problem_of
 
-from mini_infer.passes.planning import STRATEGIES, Buffer, PlanError, Problem, live_at, lower_bound, solve
+from mini_infer.dialects.errors import PlanError
+from mini_infer.passes.planning import STRATEGIES, Buffer, Problem, live_at, lower_bound, solve
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from planning_problems import GAP, problem_of, problems
 
-from mini_infer.passes.planning import STRATEGIES, Buffer, Plan, PlanError, Problem, check, solve
+from mini_infer.dialects.errors import PlanError
+from mini_infer.passes.planning import STRATEGIES, Buffer, Plan, Problem, check, solve
 from mini_infer.passes.planning.greedy import place_in_order
 from mini_infer.passes.planning.instance import instance_of
 from mini_infer.passes.planning.portfolio import QUICK

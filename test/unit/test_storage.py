@@ -58,7 +58,7 @@ def test_alignment_is_a_power_of_two(alignment: int) -> None:
 
 
 def test_capacity_is_not_negative() -> None:
-    with pytest.raises(mi.ConfigError, match="a capacity of -1 bytes is impossible"):
+    with pytest.raises(mi.ConfigError, match="capacity is -1; it must be an integer of at least 0"):
         mi.Storage.allocate(-1)
 
 
@@ -161,7 +161,10 @@ def test_tensor_stays_inside_its_storage(shape: tuple[int, ...], offset: int, st
 
 @pytest.mark.parametrize(
     ("shape", "strides", "message"),
-    [((-1, 2), None, r"\[-1, 2\] is no shape"), ((2, 2), (4,), "1 strides don't fit the 2 dimensions")],
+    [
+        ((-1, 2), None, r"shape is \(-1, 2\); it must be"),
+        ((2, 2), (4,), "1 strides don't fit the 2 dimensions"),
+    ],
 )
 def test_shape_and_strides_make_sense(shape: tuple[int, ...], strides: tuple[int, ...] | None, message: str) -> None:
     with pytest.raises(mi.InvalidInputError, match=message):
@@ -326,5 +329,5 @@ def test_reshape_is_a_view_where_it_can_be(turned: bool, shape: list[int], expec
 @pytest.mark.parametrize("shape", [[5, -1], [-1, -1], [0, -1], [13], [-2, -6]])
 @pytest.mark.parametrize("turned", [False, True])
 def test_reshape_keeps_the_number_of_elements(turned: bool, shape: list[int]) -> None:
-    with pytest.raises(mi.InvalidInputError, match=r"^\[\d, \d\] can't be (viewed as|reshaped to)|is no shape"):
+    with pytest.raises(mi.InvalidInputError, match=r"^\[\d, \d\] can't be (viewed as|reshaped to)|must be a sequence"):
         mi.Tensor.from_array(rows().T if turned else rows()).reshape(shape)

@@ -80,7 +80,9 @@ def compiled(model: str, config: EngineConfig, without: Sequence[str], forbid: S
     phases = remaining_phases(module, "arena", engine_phases(config))
     given = [each for phase in phases for each in parse_passes(phase.passes)]
     if unknown := set(without) - {each.name for each in given}:
-        raise ConfigError(f"--without {', '.join(sorted(unknown))}: no pass of the pipeline; see mini-opt --list-passes")
+        raise ConfigError(
+            f"--without {', '.join(sorted(unknown))}: no pass of the pipeline; see mini-opt --list-passes"
+        )
     run_passes(ctx, module, tuple(passes_of(given, without, forbid)))
     return build_plan(module, ctx, config).create_execution_context()
 

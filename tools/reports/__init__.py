@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ...dialects.arguments import check_kind, checked_path
 from ...dialects.errors import ConfigError
 from ...dialects.whole_file import whole_file
 from ...passes.memory.report.memory_plan import MemoryPlan
@@ -28,7 +29,9 @@ def write_report(plan: MemoryPlan, path: str | Path, title: str = "") -> None:
     name, say) heads picture and page. Raises ConfigError for another ending, MiniInferError where the file can't be
     written.
     """
-    kind = Path(path).suffix.removeprefix(".").lower()
+    check_kind("plan", plan, MemoryPlan)
+    check_kind("title", title, str)
+    kind = checked_path("path", path).suffix.removeprefix(".").lower()
     if kind not in (*PICTURES, "html", "csv", "txt"):
         raise ConfigError(f"{path}: there are reports as .png, .svg, .pdf, .html, .csv and .txt")
     with whole_file(path) as stream:

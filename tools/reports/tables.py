@@ -9,6 +9,7 @@ import csv
 import io
 from collections.abc import Sequence
 
+from ...dialects.arguments import check_kind
 from ...passes.memory.report.memory_plan import MemoryPlan, Role
 from .reuse import next_users, overwritten_by, reusers
 
@@ -96,6 +97,7 @@ def plan_table(plan: MemoryPlan) -> str:
     half-open: `end` is the first step at which the bytes are free again. What has an address lies in the arena. Marks
     are those of CANN GE: "(Reused)" are the bytes that another tensor had before, "(In-place)" those of an operand.
     """
+    check_kind("plan", plan, MemoryPlan)
     lines = [*certificate(plan), *outside(plan)]
     users, marks = next_users(plan), _marks(plan)
     rows: list[Sequence[str]] = [("tensor", "bytes", "MB", "start", "end", "address", "mark", "reused by")]
@@ -124,6 +126,7 @@ def _marks(plan: MemoryPlan) -> dict[str, str]:
 
 def pool_table(plan: MemoryPlan) -> str:
     """The pools with their tensors, and what sharing them saves; for plans without pools, that there are none."""
+    check_kind("plan", plan, MemoryPlan)
     lines: list[str] = []
     if plan.pools:
         rows = [("pool", "bytes", "address", "tensors")]

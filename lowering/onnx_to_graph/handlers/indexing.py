@@ -79,7 +79,7 @@ def _one_hot(node: Node) -> SSAValue:
     return node.emit(WhereOp(node.emit(EqualOp(index, places)), on, off))
 
 
-def _trilu(node: Node) -> SSAValue:
+def triangle(node: Node) -> SSAValue:
     """The upper or lower triangle: elements whose column is on the right side of row + k, zero elsewhere."""
     x = node.operand(0)
     if len(shape_of(x)) < 2:
@@ -92,8 +92,8 @@ def _trilu(node: Node) -> SSAValue:
     return node.emit(WhereOp(node.emit(compare(positions(node, columns), first)), x, node.scalar(0, x)))
 
 
-def _range(node: Node) -> SSAValue:
-    start, limit, delta = (node.scalar_operand(index, 0) for index in range(3))
+def number_range(node: Node) -> SSAValue:
+    start, limit, delta = (node.scalar_operand(index, default) for index, default in enumerate((0, 0, 1)))
     if not all(isinstance(each, int) or isfinite(each) for each in (start, limit, delta)) or not delta:
         raise node.invalid(f"there is no range from {start} to {limit} in steps of {delta}")
     # Integers are divided as such: the quotient of large ones is no exact float.
@@ -158,8 +158,8 @@ HANDLERS: dict[str, Handler] = {
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
     "OneHot": _one_hot,
-    "Trilu": _trilu,
-    "Range": _range,
+    "Trilu": triangle,
+    "Range": number_range,
     "EyeLike": _eye_like,
     "TopK": _top_k,
     "ReverseSequence": _reverse_sequence,

@@ -125,15 +125,23 @@ def _split(node: Node) -> list[SSAValue]:
 
 
 def _slice(node: Node) -> SSAValue:
+    if node.opset >= 10:
+        return slice_by_operands(node)
+    return _sliced(node, node.integers("starts") or [], node.integers("ends") or [], node.integers("axes"), None)
+
+
+def slice_by_operands(node: Node) -> SSAValue:
+    """Slice since opset 10, as ONNX Runtime's DynamicSlice was before."""
+    axes = node.ints_operand(3) if node.has_operand(3) else None
+    steps = node.ints_operand(4) if node.has_operand(4) else None
+    return _sliced(node, node.ints_operand(1), node.ints_operand(2), axes, steps)
+
+
+def _sliced(
+    node: Node, starts: Sequence[int], ends: Sequence[int], axes: Sequence[int] | None, steps: Sequence[int] | None
+) -> SSAValue:
     x = node.operand(0)
     shape = shape_of(x)
-    if node.opset < 10:
-        starts, ends, steps = node.integers("starts") or [], node.integers("ends") or [], None
-        axes = node.integers("axes")
-    else:
-        starts, ends = node.ints_operand(1), node.ints_operand(2)
-        axes = node.ints_operand(3) if node.has_operand(3) else None
-        steps = node.ints_operand(4) if node.has_operand(4) else None
     axes = list(range(len(starts))) if axes is None else [node.normal_axis(axis, len(shape)) for axis in axes]
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
@@ -202,14 +210,14 @@ def _tile(node: Node) -> SSAValue:
     return node.reshape(spread, [count * size for count, size in zip(repeats, shape, strict=True)])
 
 
-def _pad(node: Node) -> SSAValue:
+def padded(node: Node) -> SSAValue:
     x, mode = node.operand(0), node.text("mode", "constant")
     rank = len(shape_of(x))
-    if node.opset < 11:
-        pads, value, axes = node.integers("pads") or [], node.number("value", 0.0), None
-    else:
+    if node.has_operand(1):
         pads, value = node.ints_operand(1), _filling(node, mode)
         axes = node.ints_operand(3) if node.has_operand(3) else None
+    else:  # before opset 11
+        pads, value, axes = node.integers("pads") or [], node.number("value", 0.0), None
     axes = list(range(rank)) if axes is None else [node.normal_axis(axis, rank) for axis in axes]
     if len(pads) != 2 * len(axes):
         raise node.invalid(f"pads {pads} need two entries for each of {len(axes)} axes")
@@ -301,7 +309,7 @@ HANDLERS: dict[str, Handler] = {
     "Slice": _slice,
     "Expand": _expand,
     "Tile": _tile,
-    "Pad": _pad,
+    "Pad": padded,
     "DepthToSpace": _depth_to_space,
     "SpaceToDepth": _space_to_depth,
     "Dropout": _dropout,

@@ -165,8 +165,12 @@ def _lp_normalization(node: Node, x: SSAValue) -> SSAValue:
 def _mean_variance_normalization(node: Node, x: SSAValue) -> SSAValue:
     """(x - mean) / (deviation + 1e-9), of the differences themselves, which is more exact than ONNX's own body."""
     rank = len(shape_of(x))
-    axes = [node.normal_axis(axis, rank) for axis in node.integers("axes") or (0, 2, 3)]
+    early = node.opset < 9  # where it normalised images, as two flags say
+    chosen = (0, 1, 2, 3) if early and node.flag("across_channels") else node.integers("axes") or (0, 2, 3)
+    axes = [node.normal_axis(axis, rank) for axis in chosen]
     centred = node.emit(SubOp(x, node.emit(ReduceMeanOp(x, axes, keepdims=True))))
+    if early and not node.flag("normalize_variance", True):
+        return centred
     variance = node.emit(ReduceMeanOp(node.emit(MulOp(centred, centred)), axes, keepdims=True))
     deviation = node.emit(AddOp(node.emit(SqrtOp(variance)), node.scalar(1e-9, x)))
     return node.emit(DivOp(centred, deviation))

@@ -31,7 +31,11 @@ def _window(node: Node, x: SSAValue) -> Window:
 
 
 def _max_pool(node: Node) -> list[SSAValue]:
-    x = node.operand()
+    return max_pool(node, node.operand())
+
+
+def max_pool(node: Node, x: SSAValue) -> list[SSAValue]:
+    """The largest of each window of x, and where they stand if somebody reads that."""
     window, ceil_mode = _window(node, x), node.flag("ceil_mode")
     column_major = node.flag("storage_order")  # of Indices
     shape: dict[str, Any] = {

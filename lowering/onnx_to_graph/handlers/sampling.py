@@ -26,7 +26,7 @@ from .windows import Window, check_rank, read_kernel, read_window
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "cubic": "cubic", "bicubic": "cubic"}
 
 
-def _grid_sample(node: Node) -> SSAValue:
+def grid_sample(node: Node) -> SSAValue:
     """Positions come in [-1, 1]: from edge to edge, or with align_corners from the first centre to the last one."""
     x, grid = node.operand(0), node.widened(node.operand(1))
     require_float(grid, "the grid")
@@ -176,7 +176,7 @@ def _max_roi_pool(node: Node) -> SSAValue:
 
 
 HANDLERS: dict[str, Handler] = {
-    "GridSample": _grid_sample,
+    "GridSample": grid_sample,
     "AffineGrid": in_single(_affine_grid),
     "DeformConv": _deform_conv,
     "Col2Im": _col2im,

@@ -87,6 +87,10 @@ def _compress(node: Node) -> SSAValue:
 
 
 def _unique(node: Node) -> list[SSAValue | None]:
+    return different(node, sort=node.flag("sorted", True))
+
+
+def different(node: Node, *, sort: bool) -> list[SSAValue | None]:
     """The different elements, or slices along an axis; where each is first, which of them each is, and how often."""
     x, shape = node.operand(), shape_of(node.operand())
     if node.has("axis"):
@@ -109,7 +113,7 @@ def _unique(node: Node) -> list[SSAValue | None]:
     inverse = node.emit(ScatterElementsOp(everywhere, order, groups, 0))
     starts, count = marked(node, begins)
     first = node.emit(GatherOp(order, starts, 0))  # sorting is stable: the first of a group stands first
-    if not node.flag("sorted", True):
+    if not sort:
         is_first = node.emit(ScatterElementsOp(node.zeros(i1, (size,)), order, begins, 0))
         number = node.emit(SubOp(node.emit(CumsumOp(node.cast(is_first, i64), 0)), node.scalar(1, i64)))
         inverse = node.emit(GatherOp(node.emit(GatherOp(number, first, 0)), inverse, 0))

@@ -58,7 +58,7 @@ def written_from(
     return node.emit(ScatterNdOp(cache, node.emit(ConcatOp(parts, axis + 1)), update))
 
 
-def _causal_conv_with_state(node: Node) -> list[SSAValue]:
+def causal_conv_with_state(node: Node) -> list[SSAValue]:
     """Each channel convolved with what came before; the last elements are the state of the next call."""
     x, weight, past = node.operand(0), node.operand(1), node.optional(3)
     shape, kernel = shape_of(x), shape_of(weight)
@@ -67,7 +67,10 @@ def _causal_conv_with_state(node: Node) -> list[SSAValue]:
     activation = node.text("activation", "none")
     if activation not in ("none", "silu", "swish"):
         raise node.malformed(f"activation {activation} is unknown")
-    before = kernel[2] - 1
+    dilation = node.integer("dilation", 1)  # of com.microsoft
+    if dilation < 1:
+        raise node.malformed(f"dilation is {dilation}")
+    before = (kernel[2] - 1) * dilation
     state = (*shape[:2], before)
     if past is not None and not equal_shapes(shape_of(past), state):
         raise node.invalid(f"a past state of shape {list(shape_of(past))} instead of {list(state)}")
@@ -75,7 +78,7 @@ def _causal_conv_with_state(node: Node) -> list[SSAValue]:
         past = node.broadcast(node.scalar(0, x), state)
     pads = [0 if past is not None else before, 0]
     whole = x if past is None or not before else node.emit(ConcatOp([past, x], 2))
-    result = node.emit(ConvOp(whole, weight, node.optional(2), pads=pads, groups=shape[1]))
+    result = node.emit(ConvOp(whole, weight, node.optional(2), pads=pads, dilations=[dilation], groups=shape[1]))
     length = shape_of(whole)[2]
     return [
         result if activation == "none" else node.emit(SiluOp(result)),
@@ -86,7 +89,7 @@ def _causal_conv_with_state(node: Node) -> list[SSAValue]:
 _RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
 
 
-def _linear_attention(node: Node) -> list[SSAValue]:
+def linear_attention(node: Node) -> list[SSAValue]:
     """Attention by a state that each step changes; computed in float32, or wider."""
     query, past = node.operand(0), node.optional(3)
     batch, steps = shape_of(query)[:2]
@@ -118,6 +121,6 @@ def _linear_attention(node: Node) -> list[SSAValue]:
 
 HANDLERS: dict[str, Handler] = {
     "TensorScatter": _tensor_scatter,
-    "LinearAttention": _linear_attention,
-    "CausalConvWithState": _causal_conv_with_state,
+    "LinearAttention": linear_attention,
+    "CausalConvWithState": causal_conv_with_state,
 }
