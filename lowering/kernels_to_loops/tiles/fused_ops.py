@@ -125,9 +125,7 @@ class FusedOps:
         operands = arguments_of(k, form.epilogue)
         return cls(form.root.results[0], form.stored, form.epilogue, operands, inline, form.halves)
 
-    def emit(
-        self, b: LoopBuilder, sums: SSAValue | None, lanes: int, load: Callable[[SSAValue], SSAValue]
-    ) -> SSAValue:
+    def emit(self, b: LoopBuilder, sums: SSAValue | None, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
         """The vector to store for `sums`, the root's if there is one; `load` gives an operand's at the same place."""
         known: dict[SSAValue, SSAValue] = {}
         if self.root is not None and sums is not None:
