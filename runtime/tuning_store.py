@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..dialects.errors import ConfigError, MiniInferError
+from ..dialects.json_text import read_json
 from ..dialects.whole_file import whole_file
 from .file_cache import make_private, user_cache
 
@@ -83,7 +84,7 @@ class TuningStore:
             status = self.file.stat()
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise ValueError("others may write to it")
-            told = json.loads(self.file.read_bytes())
+            told = read_json(self.file.read_bytes())
             if told["format"] != FORMAT or told["made_by"] != self.made_by:
                 return {}
             return {str(key): _decision(each) for key, each in told["kernels"].items()}

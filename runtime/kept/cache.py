@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from ...dialects.json_text import read_json
 from ...dialects.symbolic.guards import Guards
 from ...passes.counts import PassStatistics
 from ..config import EngineConfig
@@ -66,7 +67,7 @@ class KeptModels:
             files, inputs = parts_of(model)
             told = json.dumps([files, inputs]).encode()
             self._folder.facts.put(key, told)
-        return None if told is None else self._with_files(digest, path, *json.loads(told))
+        return None if told is None else self._with_files(digest, path, *read_json(told))
 
     def _digest(self, model: object) -> bytes | None:
         """Of a model that is in memory: its bytes, or a message."""
