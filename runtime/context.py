@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
@@ -378,7 +379,8 @@ def _converted(spec: TensorSpec, value: Any) -> Array:
         if isinstance(value, Tensor):
             return value.to("cpu").numpy()
         if hasattr(value, "__array__"):
-            return np.asarray(value)
+            with suppress(TypeError):  # PyTorch's of bfloat16 have none, but DLPack
+                return np.asarray(value)
         if hasattr(value, "__dlpack__"):
             return as_array(value)
         natural: Array = np.asarray(value)

@@ -98,6 +98,19 @@ class FileCache:
             return True
         return False
 
+    def obstacle(self) -> str:
+        """Why nothing can be kept in the folder; empty where that can be done."""
+        try:
+            make_private(self.folder)
+            if not self._private():
+                return "others may write to it, or it is another user's"
+            with tempfile.TemporaryFile(dir=self.folder):
+                return ""
+        except FileExistsError:
+            return "a file lies there"
+        except OSError as error:
+            return error.strerror or str(error)
+
     def drop(self, key: str) -> None:
         """Forgets what was kept under a name."""
         with contextlib.suppress(OSError):

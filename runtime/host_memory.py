@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from typing_extensions import override
 
 from ..dialects.errors import InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, Memory
+from .dlpack import from_dlpack
 
 MOST_BYTES = 2**62
 
@@ -64,7 +65,7 @@ def as_array(memory: object) -> Array:
     if not hasattr(memory, "__dlpack__"):
         raise InvalidInputError(f"expected a numpy array or DLPack memory, got {type(memory).__name__}")
     try:
-        return cast("Array", np.from_dlpack(cast("Any", memory)))
+        return from_dlpack(memory)
     except (BufferError, RuntimeError, TypeError) as error:
         raise InvalidInputError(f"DLPack memory that numpy can't take: {error}") from None
 

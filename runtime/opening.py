@@ -41,7 +41,8 @@ def compile(
 
     What comes of it is kept on disk, and found there the next time: by the content of the model and its external data,
     the options, the CPU and the version. `cache` says where: True, among the user's caches; a folder; or False,
-    nowhere; None, as the environment variable MINI_INFER_CACHE says. Kept are models for the CPU, from ONNX, without
+    nowhere; None, as the environment variable MINI_INFER_CACHE says. Where nothing can be kept, the model is compiled
+    all the same, and for a folder that was given a warning says why. Kept are models for the CPU, from ONNX, without
     `check_memory`.
 
     With `tune`, about so many seconds go to measuring how kernels are best carried out on this machine; this compile
@@ -74,6 +75,7 @@ def compile(
         Steps(("load",), progress).next()
         return _engine(found, config)
     identity = identity or kept.identity(model, read=True)
+    folder.warn_where_unwritable()
     engine = _built(model, config, progress, folder)
     if identity is not None and identity == kept.identity(model):  # so this is what was compiled
         kept.keep(kept.key(identity), identity, engine.plan, None, engine.statistics)
@@ -123,6 +125,7 @@ def _dynamic(
             return ShapeFamily(found.plan, found.guards, bounded=not config.enable_dynamic_shapes), found.statistics
         from .compiling import family_builder
 
+        folder.warn_where_unwritable()
         before = kept.identity(model)
         family, statistics = family_builder(model, config, progress, objects=folder.objects)(best)
         if before is not None and before.digest == identity.digest and before == kept.identity(model):

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..dialects.errors import MiniInferError
+from ..dialects.json_text import read_json
 from ..dialects.plain_file import open_plain, read_plain
 from ..dialects.whole_file import whole_file
 from .file_cache import make_private, user_cache
@@ -85,7 +86,7 @@ class TuningStore:
                 status = os.fstat(file.fileno())
                 if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                     raise ValueError("others may write to it")
-                told = json.loads(file.read())
+                told = read_json(file.read())
             if told["format"] != FORMAT or told["made_by"] != self.made_by:
                 return {}
             return {str(key): _decision(each) for key, each in told["kernels"].items()}

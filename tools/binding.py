@@ -3,7 +3,6 @@ them, as `--range NAME=1,4,16`, values, as `--specialize NAME=[1,2]`, and what c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -11,6 +10,7 @@ import typer
 
 from ..dialects.errors import ConfigError
 from ..dialects.gpus import GPUS, PRECISIONS
+from ..dialects.json_text import read_json
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -96,7 +96,7 @@ def _value(text: str) -> ArrayLike:
         from .arrays import load_array
 
         return load_array(text)
-    value: Any = json.loads(text)  # JSONDecodeError is a ValueError
+    value: Any = read_json(text)  # raises ValueError
     if isinstance(value, dict | str | None):
         raise ValueError
     return value

@@ -15,7 +15,7 @@ from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.graph.base import named_location
 from ...dialects.graph.narrow import packed_bits, unpacked
 from ...dialects.graph.structure import WeightOp
-from ...dialects.graph.values import numpy_dtype, shape_of, tensor, type_of
+from ...dialects.graph.values import element_type_of, numpy_dtype, shape_of, tensor, type_of
 from .bounded import BoundError
 from .check import MAX_NAME, named_nodes
 from .emitter import BYTE, SMALL_ELEMENTS, UNPACKED_BITS, Emitter
@@ -139,7 +139,12 @@ class Importer:
         external = proto.data_location == TensorProto.EXTERNAL
         small = prod(proto.dims) <= SMALL_ELEMENTS
         if place is None or (small and not external):
-            return self._emitter.constant(self._file.array(proto), location)
+            array = self._file.array(proto)
+            if initializer:
+                tensor_of(
+                    element_type_of(array.dtype), array.shape, f"initialiser {proto.name}"
+                )  # refuses what is none
+            return self._emitter.constant(array, location)
         store = self._emitter.store
         blob = store.add_file(place.path, place.range.offset, place.range.nbytes, place.inside)
         subject = f"initialiser {proto.name}"

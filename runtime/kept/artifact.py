@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ...dialects.errors import ConfigError, InvalidInputError, InvalidModelError
+from ...dialects.json_text import read_json
 from ...dialects.plain_file import open_plain
 from ...dialects.symbolic.guards import Guards
 from ...dialects.whole_file import whole_file
@@ -141,7 +141,7 @@ def _engine(container: Container, cpu: HostCpu) -> Engine:
 
 
 def _config(text: str) -> EngineConfig:
-    options = {name: value for name, value in json.loads(text).items() if name not in _UNKNOWN_HERE}
+    options = {name: value for name, value in read_json(text).items() if name not in _UNKNOWN_HERE}
     if options.get("profile") is not None:
         options["profile"] = OptimizationProfile(**options["profile"])
     return EngineConfig.of(**options)

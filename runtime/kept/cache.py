@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ...dialects.errors import MiniInferError
+from ...dialects.json_text import read_json
 from ...dialects.plain_file import open_inside, open_plain
 from ...dialects.symbolic.guards import Guards
 from ...passes.counts import PassStatistics
@@ -116,7 +117,7 @@ class KeptModels:
             if self._content(model) != content:  # it was changed before it was read
                 return None
             self._folder.facts.put(key, told)
-        return None if told is None else json.loads(told)
+        return None if told is None else read_json(told)
 
     def key(self, identity: Identity, best: Mapping[str, Sequence[int]] | None = None) -> str:
         """The name under which a model is kept that was compiled for this configuration, this machine and `best`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,13 @@ class CacheFolder:
     """A folder with kept models, the object code of their parts, and digests of files that were read."""
 
     folder: Path
+    named: bool = False
+    """Whether the caller chose it, and is to know when nothing can be kept there."""
+
+    def warn_where_unwritable(self) -> None:
+        """A warning where nothing can be kept in a folder that the caller chose."""
+        if self.named and (why := self.models.obstacle()):
+            warnings.warn(f"compiled models can't be kept in {self.folder}: {why}", stacklevel=3)
 
     @cached_property
     def models(self) -> FileCache:
@@ -77,7 +85,7 @@ def cache_folder(cache: Cache = None) -> CacheFolder | None:
         return CacheFolder(user_cache() if told in ("", "off") else _folder(told))
     if not isinstance(cast("object", cache), str | os.PathLike) or os.fspath(cache) == "":
         raise wrong("cache", cache, "True, False or a folder")
-    return CacheFolder(_folder(checked_path("cache", cache)))
+    return CacheFolder(_folder(checked_path("cache", cache)), named=True)
 
 
 def _folder(path: str | os.PathLike[str]) -> Path:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.cuts import Cut
+from ...dialects.errors import InvalidModelError
+from ...dialects.json_text import read_json
 from ...dialects.symbolic.guards import Guard, Guards
 from ...dialects.threads import MOST_THREADS
 from ...passes.counts import PassStatistics
@@ -107,7 +108,7 @@ def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPla
         **own,
         config=config,
         arena=None if found["arena"] is None else _read_arena(reader, found["arena"]),
-        report=_later(lambda: reader.read(MemoryPlan, json.loads(report.tobytes()), "report")),
+        report=cache(lambda: _read_report(reader, report.tobytes())),
         weights=DEVICE.hold(weights),
         code=LoadedImage(image),
     )
@@ -136,8 +137,12 @@ def _read_arena(reader: Reader, found: Any) -> Arena:
     return arena
 
 
-def _later(made: Callable[[], MemoryPlan]) -> Callable[[], MemoryPlan]:
-    return cache(made)
+def _read_report(reader: Reader, text: bytes) -> MemoryPlan:
+    """What a plan says of memory: it is read when it is asked for, which is after the file was taken for whole."""
+    try:
+        return reader.read(MemoryPlan, read_json(text), "report")
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InvalidModelError(f"the compiled model has no plan of its memory: {error!r}") from None
 
 
 def _added(blobs: list[Blob], blob: Blob) -> int:

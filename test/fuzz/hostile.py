@@ -91,6 +91,10 @@ def deep_reshape() -> ModelProto:
     return model([node("Reshape", ["x", "to"], ["y"])], (6,), to=[2, 3, *[1] * 38])
 
 
+def deep_initialiser() -> ModelProto:
+    return model([node("Add", ["x", "w"], ["y"])], (1,), w=np.ones([1] * 40, np.float32))
+
+
 def expanded() -> ModelProto:
     return model([node("Expand", ["x", "to"], ["e"]), node("ReduceSum", ["e"], ["y"])], (1,), to=[MANY * 8])
 
@@ -404,6 +408,7 @@ CASES: Mapping[Callable[[], ModelProto | bytes], str] = {
     empty_input_beyond_addresses: rf"InvalidModelError: input x: {_ADDRESSES}",
     deep_input: rf"InvalidModelError: input x: {_RANK}",
     deep_reshape: rf"InvalidModelError: Reshape_0 \(Reshape\): {_RANK}",
+    deep_initialiser: rf"InvalidModelError: initialiser w: {_RANK}",
     expanded: _MEMORY,
     constant_of_shape: _MEMORY,
     tiled: _MEMORY,

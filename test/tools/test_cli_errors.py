@@ -23,6 +23,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "size 0": (["plan", "model.onnx", "--dim", "rows=0"], "--dim rows=0: expected NAME=SIZE"),
     "unknown dimension": (["compare", "model.onnx", "--dim", "rows=1"], "--dim: no input has a dynamic dimension rows"),
     "value": (["run", "model.onnx", "--specialize", "x=one"], "--specialize x=one: expected NAME=VALUE, such as axes="),
+    "nested value": (["run", "model.onnx", "--specialize", f"x={'[' * 50_000}"], r"--specialize x=\[+: expected NAME="),
     "value's file": (["run", "model.onnx", "--specialize", "x=no.npy"], r"no\.npy: no such file"),
     "values' file": (["plan", "model.onnx", "--specialize", "no.npz"], r"no\.npz: no such file"),
     "unknown value": (["plan", "model.onnx", "--specialize", "y=1"], "--specialize: there is no input y"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +20,8 @@ from models.dynamic import dynamic_model
 from models.small import mlp
 
 import mini_infer as mi
-from mini_infer.runtime.kept import artifact, keys
+from mini_infer.runtime.kept import artifact, keys, plans
+from mini_infer.runtime.kept.container import summed_digest
 from mini_infer.runtime.kept.cpus import host_cpu
 from mini_infer.runtime.kept.levels import level_named, usual_levels
 
@@ -128,7 +131,7 @@ def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
         "is cut short": [b"", whole[:50], whole[:200]],
         "bytes instead of": [whole[:-1], whole + b"\0"],
         "is no compiled model": [b"x" * 5000],
-        "is of version 7; this is for version 1": [whole[:8] + b"\7" + whole[9:]],
+        "is of version 7; this is for version 2": [whole[:8] + b"\7" + whole[9:]],
         "damaged|cut short": [whole[:at] + bytes([whole[at] ^ 8]) + whole[at + 1 :] for at in places[1:] if at],
     }
     for message, cases in broken.items():
@@ -140,6 +143,39 @@ def test_broken_files_are_refused_by_name(tmp_path: Path) -> None:
         mi.load(tmp_path / "none.mi")
     with pytest.raises(mi.InvalidModelError, match=r"load takes the path of a \.mi file, not NoneType"):
         mi.load(None)  # pyright: ignore[reportArgumentType]  -- the mistake that the error is about
+
+
+def test_words_that_changed_places_are_seen() -> None:
+    data = np.random.default_rng(0).integers(0, 256, (3 << 20) + 5, np.uint8)
+    words = data[: 3 << 20].view(np.uint64)
+    whole, known = summed_digest(data), words.copy()
+    for one, other in ((0, 1), (5, 516), (511, 512), (1000, 1511), (7, 1023), (512, 1024), (300_000, 300_001)):
+        for length in (1, 512):  # a page or a word, within a page or across its end
+            a, b = (slice(place, place + length) for place in (one, max(other, one + length)))
+            words[a], words[b] = known[b], known[a]
+            assert summed_digest(data) != whole
+            words[:] = known
+    for half in data[: 3 << 20].view(np.uint32).reshape(-1, 2).T:
+        half[[100, 600]] = half[[600, 100]]
+        assert summed_digest(data) != whole
+        words[:] = known
+    assert summed_digest(data[:-1]) != whole and summed_digest(data) == whole
+
+
+def test_a_header_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    text = b"[" * 100_000 + b"]" * 100_000
+    head = struct.pack("<8sIIQ32s", b"mini_inf", 2, 0, len(text), hashlib.sha256(text).digest())
+    (tmp_path / "deep.mi").write_bytes(head + text)
+    with pytest.raises(mi.InvalidModelError, match=r"deep\.mi: is no compiled model: .*nested too deeply"):
+        mi.load(tmp_path / "deep.mi")
+
+
+def test_a_report_that_is_none_is_an_error_where_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mi.build(mlp(), tmp_path / "model.mi", 1, cpus=["native"])
+    engine = mi.load(tmp_path / "model.mi")
+    monkeypatch.setattr(plans, "read_json", str)
+    with pytest.raises(mi.InvalidModelError, match="the compiled model has no plan of its memory: "):
+        print(engine.plan.memory)
 
 
 def test_a_file_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -433,7 +434,8 @@ def test_where_models_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 def test_a_folder_that_cannot_be_used_keeps_nothing(tmp_path: Path, compiles: list[int]) -> None:
     (tmp_path / "file").write_text("in the way")
     for _ in range(2):
-        mi.compile(mlp(), 1, cache=tmp_path / "file" / "below")
+        with pytest.warns(UserWarning, match="can't be kept in .*below: a file lies there"):
+            mi.compile(mlp(), 1, cache=tmp_path / "file" / "below")
     assert len(compiles) == 2
 
 
@@ -483,3 +485,22 @@ def test_names_are_of_what_is_kept_there(tmp_path: Path) -> None:
     assert [name for name, _ in kept.entries()] == ["b", "a"]
     kept.drop("a")
     assert kept.get("a") is None and kept.get("b") == b"2"
+
+
+def test_a_folder_where_nothing_can_be_kept_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open" / "models").mkdir()
+    (tmp_path / "open" / "models").chmod(0o777)
+    for name, why in (("file", "a file lies there"), ("open", "others may write to it, or it is another user's")):
+        with pytest.warns(UserWarning) as warned:
+            mi.compile(mlp(), 1, cache=tmp_path / name)
+        assert [str(each.message) for each in warned] == [
+            f"compiled models can't be kept in {tmp_path / name}: {why}",
+        ]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mi.compile(mlp(), 1, cache=True)  # the usual folder is nobody's choice
+        mi.compile(mlp(), 1, cache=tmp_path / "new")

@@ -64,6 +64,8 @@ PROLOGUES: list[Rule] = [
     lambda m, x: m(GeluOp(m(AddOp(x, m.weight(shape_of(x)[-1]))))),
     lambda m, x: m(CastOp(m.input(*shape_of(x), dtype=np.int32), f32)),
     lambda m, x: m(AddOp(m.input(*shape_of(x)[:-1], 1), m.input(shape_of(x)[-1]))),  # only broadcast operands
+    lambda m, x: m(CastOp(m.constant(np.full(shape_of(x), 9.5), np.float16), f32)),  # only a constant
+    lambda m, x: m(CastOp(m.constant(np.full(shape_of(x), 0.5), np.float16), f32)),
 ]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import weakref
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -30,6 +32,26 @@ class OnlyDlpack:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.device, 0
+
+
+class Bfloat16:
+    """A producer of bfloat16, which numpy can't export: words under another name, as DLPack has them."""
+
+    def __init__(self, array: Array, versioned: bool, kind: int = 4) -> None:
+        self.words, self.versioned, self.kind = array.view(np.uint16), versioned, kind
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if options and not self.versioned:
+            raise TypeError("unexpected keyword argument")
+        capsule = self.words.__dlpack__(**options)
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        name, place = (b"dltensor_versioned", 52) if "max_version" in options else (b"dltensor", 20)
+        ctypes.c_uint8.from_address(pointer(capsule, name) + place).value = self.kind
+        return capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 def rows(count: int = 3, columns: int = 4) -> Array:
@@ -69,6 +91,28 @@ def test_borrowed_storage_is_the_callers_memory(dlpack: bool) -> None:
     assert (storage.address, storage.capacity, storage.owned) == (array.ctypes.data, array.nbytes, False)
     storage.data[:4] = np.array([7], np.float32).view(np.uint8)
     assert array[0, 0] == 7
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_bfloat16_is_taken_from_dlpack(versioned: bool) -> None:
+    array = rows().astype(ml_dtypes.bfloat16)
+    alive = weakref.ref(array)
+    found = as_array(Bfloat16(array.T, versioned))
+    assert found.dtype == array.dtype and found.strides == array.T.strides
+    assert found.ctypes.data == array.ctypes.data and (found == array.T).all()
+    assert found.flags.writeable == versioned  # numpy takes what doesn't say so for read-only
+    del array
+    gc.collect()
+    assert alive() is not None and float(found[1, 2]) == 9
+    del found
+    gc.collect()
+    assert alive() is None
+
+
+def test_elements_that_nobody_knows_are_refused() -> None:
+    array = rows().astype(ml_dtypes.bfloat16)
+    with pytest.raises(mi.InvalidInputError, match="DLPack memory that numpy can't take: Unsupported dtype"):
+        as_array(Bfloat16(array, True, kind=9))
 
 
 def test_borrowed_storage_keeps_its_owner() -> None:

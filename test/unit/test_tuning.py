@@ -251,6 +251,7 @@ def test_decisions_of_others_who_write_at_once_are_kept(tmp_path: Path, monkeypa
     ("text", "why"),
     [
         ("no json", "Expecting value"),
+        ("[" * 100_000, "nested too deeply"),
         ('{"format": 1}', "there is no 'made_by'"),
         ("[]", "list indices"),
         ('{"format": 1, "made_by": "M", "kernels": []}', "has no attribute 'items'"),

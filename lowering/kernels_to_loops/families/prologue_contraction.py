@@ -79,7 +79,7 @@ class _Fill:
 def write_with_prologue(k: KernelInstance, form: ContractionForm, epilogue: FusedOps) -> None:
     """Write the kernel's loops."""
     operands = arguments_of(k, form.prologue)
-    prologue = FusedOps(operands[0], form.lhs, form.prologue, operands, True)
+    prologue = FusedOps(None, form.lhs, form.prologue, operands, True)
     work = _blocks_of(k, form, epilogue, prologue)
     weight = k.buffers.index(argument_buffer(k, form.rhs))
     scratch = k.scratch_part("block")
@@ -214,7 +214,7 @@ def _write_rows(
                     return b.splat(loaded(b, b.load(window, [i, 0])), lanes)
                 return loaded(b, b.vload(window, [i, at], lanes, valid))
 
-            b.vstore(prologue.emit(b, load(prologue.root), lanes, load), scratch, [i, at], valid)
+            b.vstore(prologue.emit(b, None, lanes, load), scratch, [i, at], valid)
 
         if ending is Ending.SHORT:
             vector(0, depth)

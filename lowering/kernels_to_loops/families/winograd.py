@@ -15,7 +15,7 @@ block transforms its tiles again. Where the batch is known at run time, a block 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -136,9 +136,10 @@ def lower(k: KernelInstance) -> None:
     epilogue = FusedOps.of(k, form, options.inline)
     sizes, code = _sizes_of(k, form, g, epilogue, options)
     weight = k.buffers.index(argument_buffer(k, form.rhs))
+    sums = FusedOps(form.root.result, form.root.result, (), (), True)
 
     def write(k: KernelInstance, sizes: Sizes) -> None:
-        _Writer(k, sizes, code, epilogue, weight).write()
+        _Writer(k, sizes, code, sums, epilogue, weight).write()
 
     k.outlined("winograd", sizes, (weight, code, epilogue.key), write)
 
@@ -223,15 +224,17 @@ def _classes(g: ConvGeometry, tile: int) -> tuple[Columns, ...]:
 class _Writer:
     """The loops over blocks, chunks and tiles."""
 
-    def __init__(self, k: KernelInstance, sizes: Sizes, code: Code, epilogue: FusedOps, weight: int) -> None:
-        self.k, self.b, self.sizes, self.code, self.epilogue = k, k.b, sizes, code, epilogue
+    def __init__(
+        self, k: KernelInstance, sizes: Sizes, code: Code, sums: FusedOps, epilogue: FusedOps, weight: int
+    ) -> None:
+        self.k, self.b, self.sizes, self.code = k, k.b, sizes, code
+        # Sums are stored as they are: the epilogue is the output transform's.
+        self.sums, self.epilogue = sums, epilogue
         self.options = code.options
         self.tile = self.options.tile
         self.side = self.tile + FILTER - 1
         self.weights = k.places[weight]
         self.chunk = sizes.panels * self.options.nr  # output channels
-        # The sums are stored as they are: the epilogue is the output transform's.
-        self.plain = replace(epilogue, result=epilogue.root, ops=(), operands=(), inline=True)
 
     def write(self) -> None:
         b, s = self.b, self.sizes
@@ -391,7 +394,7 @@ class _Writer:
             ahead=ahead if last and self.options.prefetch else None,
             part=s.part,
         )
-        call_tiles(self.k, tile, self.plain, strip)
+        call_tiles(self.k, tile, self.sums, strip)
 
     def _asked(self) -> int:
         """Elements from a line that is asked for to the next, of a step: half transformed filters have fewer."""

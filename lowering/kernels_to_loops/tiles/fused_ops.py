@@ -85,13 +85,14 @@ class AddedToScaled:
 
 @dataclass(frozen=True)
 class FusedOps:
-    """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read.
+    """`ops` turn the value `root` into the stored `result`; `operands` are the kernel arguments they read beside it.
 
+    A prologue has no root: it reads its operands and constants alone, and perhaps only constants.
     `inline` says whether an epilogue runs on the sums in registers or in a second pass over the stored tile. Where it
     begins with the `halves` of the root's columns, sums are of as many columns of the one as of the other.
     """
 
-    root: SSAValue
+    root: SSAValue | None
     result: SSAValue
     ops: tuple[Operation, ...]
     operands: tuple[SSAValue, ...]
@@ -101,7 +102,8 @@ class FusedOps:
     @property
     def key(self) -> Hashable:
         """Equal where the same code is written, whichever kernel's ops they are."""
-        given = (self.root, *self.halves, *self.operands)
+        roots = () if self.root is None else (self.root,)
+        given = (*roots, *self.halves, *self.operands)
         number: dict[SSAValue, int] = {value: -1 - index for index, value in enumerate(given)}
         ops: list[Hashable] = []
         for op in self.ops:
@@ -109,7 +111,8 @@ class FusedOps:
             result = op.results[0]
             ops.append((op.name, *read, *op.properties.items(), element_type_of_value(result)))
             number[result] = len(number)
-        return (*ops, number[self.result], element_type_of_value(self.root), self.inline, len(self.halves))
+        types = tuple(element_type_of_value(value) for value in given)
+        return (*ops, number[self.result], types, self.inline, len(roots), len(self.halves))
 
     @property
     def stem(self) -> str:
@@ -122,11 +125,13 @@ class FusedOps:
         operands = arguments_of(k, form.epilogue)
         return cls(form.root.results[0], form.stored, form.epilogue, operands, inline, form.halves)
 
-    def emit(self, b: LoopBuilder, sums: SSAValue, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
-        """The vector to store for `sums`, the root's; `load` gives an operand's vector at the same place."""
-        known: dict[SSAValue, SSAValue] = {self.root: sums}
-        for index, half in enumerate(self.halves):
-            known[half] = b.shuffle(sums, sums, range(index * lanes, (index + 1) * lanes))
+    def emit(self, b: LoopBuilder, sums: SSAValue | None, lanes: int, load: Callable[[SSAValue], SSAValue]) -> SSAValue:
+        """The vector to store for `sums`, the root's if there is one; `load` gives an operand's at the same place."""
+        known: dict[SSAValue, SSAValue] = {}
+        if self.root is not None and sums is not None:
+            known[self.root] = sums
+            for index, half in enumerate(self.halves):
+                known[half] = b.shuffle(sums, sums, range(index * lanes, (index + 1) * lanes))
 
         def operand(value: SSAValue) -> SSAValue:
             if value not in known:

@@ -5,6 +5,8 @@ All runs of one length and one skip are compared with all that are looked for; w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -29,6 +31,8 @@ def _vectorizer(node: Node) -> SSAValue:
         raise node.invalid(f"the operand must have one dimension or two, got {len(shape_of(x))}")
     shortest, longest = node.integer("min_gram_length", 1), node.integer("max_gram_length", 1)
     skips = node.integer("max_skip_count", 0)
+    if skips < 0 or not 1 <= shortest <= longest:
+        raise node.malformed(f"runs of {shortest} to {longest} numbers with up to {skips} skips are none")
     pool, starts = node.integers("pool_int64s") or [], node.integers("ngram_counts") or []
     columns = node.integers("ngram_indexes") or []
     if not columns or min(columns) < 0 or len(set(columns)) < len(columns):
@@ -45,11 +49,12 @@ def _vectorizer(node: Node) -> SSAValue:
         if len(sought):
             wanted = shortest <= length <= longest
             steps = range(1, (skips + 1 if length > 1 else 1) + 1) if wanted else ()
-            counts.append(_counted(node, rows, sought, list(steps)))
+            counts.append(_counted(node, rows, sought, steps))
     if known != len(columns):
         raise node.invalid(f"ngram_indexes has {len(columns)} entries for {known} runs")
     nothing = node.zeros(f32, (shape_of(rows)[0], 1))
     every = node.emit(ConcatOp([*counts, nothing], 1))
+    node.reserve(max(columns) + 1)
     order = np.full(max(columns) + 1, known, np.int64)
     order[columns] = np.arange(known)
     found = node.emit(GatherOp(every, node.array(order), 1))
@@ -65,7 +70,7 @@ def _vectorizer(node: Node) -> SSAValue:
     return node.reshape(found, (*shape_of(x)[:-1], len(order)))
 
 
-def _counted(node: Node, rows: SSAValue, sought: Array, steps: list[int]) -> SSAValue:
+def _counted(node: Node, rows: SSAValue, sought: Array, steps: Iterable[int]) -> SSAValue:
     """How often each run is in each row, its numbers so many steps apart."""
     entries, size = shape_of(rows)
     number, length = sought.shape
@@ -74,7 +79,7 @@ def _counted(node: Node, rows: SSAValue, sought: Array, steps: list[int]) -> SSA
     for step in steps:
         places = size - (length - 1) * step
         if places <= 0:
-            continue
+            break
         if entries * places * number * length > MOST_COMPARED:
             raise node.unsupported(f"{entries * places} runs are too many to be compared with {number}")
         index = np.add.outer(np.arange(places, dtype=np.int64), step * np.arange(length, dtype=np.int64))

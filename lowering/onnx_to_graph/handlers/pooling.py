@@ -98,9 +98,17 @@ def _average_pool(node: Node) -> SSAValue:
     )
 
 
+def _power(node: Node) -> int:
+    """The p of a p-norm."""
+    p = node.integer("p", 2)
+    if p < 1:
+        raise node.malformed(f"p is {p}; that of a norm is at least 1")
+    return p
+
+
 def _lp_pool(node: Node, x: SSAValue) -> SSAValue:
     """The p-norm of each window: the mean of |x|^p, padding counted, times the window's size, to the 1/p."""
-    p, window = node.integer("p", 2), _window(node, x)
+    p, window = _power(node), _window(node, x)
     if node.flag("ceil_mode"):
         window = _padded_to_the_end(window, shape_of(x)[2:])
     powers = node.emit(PowOp(node.emit(AbsOp(x)), node.scalar(p, x)))
@@ -147,7 +155,7 @@ def _global(make: Callable[[SSAValue, Sequence[int]], GraphOp]) -> Handler:
 
 def _global_lp_pool(node: Node, x: SSAValue) -> SSAValue:
     check_rank(node, shape_of(x))
-    p = node.integer("p", 2)
+    p = _power(node)
     powers = node.emit(PowOp(node.emit(AbsOp(x)), node.scalar(p, x)))
     total = node.emit(ReduceSumOp(powers, range(2, len(shape_of(x))), keepdims=True))
     return node.emit(PowOp(total, node.scalar(1 / p, x)))
