@@ -36,7 +36,7 @@ from ...dialects.graph.normalization import BatchNormOp
 from ...dialects.graph.quantization import DequantizeOp, QuantizeOp
 from ...dialects.graph.recurrence import RecurrenceOp
 from ...dialects.graph.selection import TopKOp
-from ...dialects.graph.values import element_type_of_value, nbytes_of, shape_of, tensor, type_of
+from ...dialects.graph.values import Array, element_type_of_value, nbytes_of, shape_of, tensor, type_of
 from ...dialects.targets import CpuAttr, target_of
 from ..statistics import count
 from .support.pattern_utils import SCALAR_BYTES, Constants, with_operands
@@ -49,6 +49,10 @@ _TYPED = (CastOp, BitcastOp, QuantizeOp, DequantizeOp)  # what they make hangs o
 
 def _is_half(value: SSAValue) -> bool:
     return element_type_of_value(value) in (f16, bf16)
+
+
+def _in_single(array: Array) -> Array:
+    return array.astype(np.float32)
 
 
 class _Widening:
@@ -109,7 +113,7 @@ class _Widening:
         if not isinstance(reader, RecurrenceOp | ContractionOp) and nbytes_of(type_of(value)) > SCALAR_BYTES:
             return None
         wide = tensor(f32, shape_of(value))
-        return self._constants.computed([value], wide, "f32", lambda array: array.astype(np.float32), reader.location)
+        return self._constants.computed([value], wide, "f32", _in_single, reader.location)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ def in_halves(model: ModelProto, dtype: Any) -> ModelProto:
     """The model with all its floats in a 16-bit type: weights are rounded, and limited to the type's range."""
     half = ModelProto()
     half.CopyFrom(model)
-    largest = float(ml_dtypes.finfo(dtype).max)
+    largest = float(cast(Any, ml_dtypes).finfo(dtype).max)
     for tensor in half.graph.initializer:
         if tensor.data_type == TensorProto.FLOAT:
             array = np.clip(numpy_helper.to_array(tensor), -largest, largest).astype(dtype)
