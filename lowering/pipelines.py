@@ -27,8 +27,8 @@ from .registry import load_pass
 
 GRAPH = (
     "infer-shapes,canonicalize-graph,recompose-quantized,fold-constants,cse,dce,"
-    "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,widen-halves,"
-    "fold-batch-norm,split-conv-transpose,split-conv-depth,group-pixels,channels-last,canonicalize-graph,merge-products,pair-gates,fold-constants,pad-conv,flip-signs,widen-products,recompose-block-weight,split-concat,cse,dce,tile-batch"
+    "recompose-softmax,recompose-layer-norm,recompose-gelu,recompose-silu,recompose-attention,"
+    "fold-batch-norm,split-conv-transpose,split-conv-depth,group-pixels,channels-last,canonicalize-graph,merge-products,pair-gates,fold-constants,pad-conv,flip-signs,widen-halves,recompose-block-weight,split-concat,cse,dce,tile-batch"
 )
 KERNELS = "split-means,form-kernels,limit-threads,choose-schedule,pack-weights"
 BUFFERS = "order-kernels,mark-inplace,bufferize,elide-copies"
@@ -45,7 +45,7 @@ PATHS: dict[str, tuple[Level, ...]] = {
 
 # With optimisations switched off: types are checked, what only folding can express is folded, and what has code on
 # wide floats only is widened; every op is a kernel of its own; every value has bytes of its own.
-PLAIN_GRAPH = "infer-shapes,fold-constants,widen-halves,split-concat,cse,dce"
+PLAIN_GRAPH = "infer-shapes,fold-constants,widen-halves{required=true},split-concat,cse,dce"
 PLAIN_KERNELS = "form-kernels{fuse=false},limit-threads,choose-schedule,pack-weights"
 PLAIN_BUFFERS = "bufferize"
 

@@ -46,7 +46,6 @@ PASSES_BY_LEVEL: dict[Level | None, dict[str, str]] = {
         "split-conv-transpose": "mini_infer.passes.graph.split_conv_transpose:SplitConvTranspose",
         "flip-signs": "mini_infer.passes.graph.flip_signs:FlipSigns",
         "recompose-block-weight": "mini_infer.passes.graph.recompose_block_weight:RecomposeBlockWeight",
-        "widen-products": "mini_infer.passes.graph.widen_products:WidenProducts",
         "merge-products": "mini_infer.passes.graph.merge_products:MergeProducts",
         "pair-gates": "mini_infer.passes.graph.pair_gates:PairGates",
         "split-means": "mini_infer.passes.kernels.split_means:SplitMeans",

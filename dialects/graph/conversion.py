@@ -31,6 +31,7 @@ from .values import (
     flag_attr,
     ints,
     ints_attr,
+    is_float,
     numpy_dtype,
     shape_of,
     string_attr,
@@ -49,12 +50,14 @@ class CastOp(UnaryOp):
     Floats go to the nearest float, ties to even. What is beyond a narrow float type's range becomes infinity, or NaN
     where there is none; with `saturate` the range's end. `round_mode` is for f8E8M0FNU, powers of two: the next one
     "up" (what is left out means that) or "down", or the "nearest", ties up. Integers keep their low bits.
+    With `loose` the result is only rounded to be stored: what reads it may take x for it.
     """
 
     name = "graph.cast"
 
     to = prop_def(Attribute)
     saturate = opt_prop_def(UnitAttr)
+    loose = opt_prop_def(UnitAttr)
     round_mode = opt_prop_def(StringAttr)
 
     def __init__(
@@ -64,20 +67,24 @@ class CastOp(UnaryOp):
         location: LocationAttr | None = None,
         *,
         saturate: bool = False,
+        loose: bool = False,
         round_mode: str | None = None,
     ):
         mode = None if round_mode is None else string_attr(round_mode)
-        self._build((x,), {"to": to, "saturate": flag_attr(saturate), "round_mode": mode}, location)
+        flags = {"saturate": flag_attr(saturate), "loose": flag_attr(loose)}
+        self._build((x,), {"to": to, **flags, "round_mode": mode}, location)
 
     def with_operand(self, x: SSAValue) -> CastOp:
         """The same cast of another value."""
         mode = None if self.round_mode is None else self.round_mode.data
-        return CastOp(x, self.to, self.location, saturate=self.saturate is not None, round_mode=mode)
+        saturate, loose = self.saturate is not None, self.loose is not None
+        return CastOp(x, self.to, self.location, saturate=saturate, loose=loose, round_mode=mode)
 
     @override
     def infer_types(self) -> Sequence[AnyTensor]:
         numpy_dtype(self.to)
         require(self.saturate is None or is_narrow_float(self.to), f"a cast to {self.to} can't saturate")
+        require(self.loose is None or is_float(self.to), f"a cast to {self.to} can't be loose")
         mode = self.round_mode
         require(mode is None or self.to == Float8E8M0FNUType(), f"a cast to {self.to} has no round_mode")
         require(mode is None or mode.data in ROUND_MODES, f"round_mode is one of {', '.join(ROUND_MODES)}, got {mode}")

@@ -291,8 +291,12 @@ class Node:
         return self.array(np.array(number, numpy_dtype(element_type)))
 
     def cast(self, value: SSAValue, to: Attribute) -> SSAValue:
-        """The value in another element type; itself when it has that type already."""
-        return value if element_type_of_value(value) == to else self.emit(CastOp(value, to))
+        """The value in another element type; itself when it has that type already.
+
+        Where that rounds to 16 bits what a handler has computed in f32, what reads the result may take more digits.
+        """
+        given = element_type_of_value(value)
+        return value if given == to else self.emit(CastOp(value, to, loose=given == f32 and to in (f16, bf16)))
 
     def widened(self, value: SSAValue) -> SSAValue:
         """A 16-bit float in float32, for what takes several steps; anything else as it is."""

@@ -1,6 +1,6 @@
 """Models for tests: small ones of the usual architectures, and the light models of the onnx package."""
 
-from .builder import ModelBuilder, example_inputs, onnx_type, rng
+from .builder import ModelBuilder, example_inputs, in_halves, onnx_type, rng
 from .light import LIGHT_MODELS, light_case, seeded_light_model
 from .small import SMALL_MODELS, decoder, lstm, mlp, mobilenet, resnet, transformer, unet
 
@@ -10,6 +10,7 @@ __all__ = [
     "ModelBuilder",
     "decoder",
     "example_inputs",
+    "in_halves",
     "light_case",
     "lstm",
     "mlp",

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
@@ -85,6 +86,21 @@ class ModelBuilder:
         del model.graph.value_info[:]
         cast(Any, onnx.checker).check_model(model)
         return model
+
+
+def in_halves(model: ModelProto, dtype: Any) -> ModelProto:
+    """The model with all its floats in a 16-bit type: weights are rounded, and limited to the type's range."""
+    half = ModelProto()
+    half.CopyFrom(model)
+    largest = float(cast(Any, ml_dtypes).finfo(dtype).max)
+    for tensor in half.graph.initializer:
+        if tensor.data_type == TensorProto.FLOAT:
+            array = np.clip(numpy_helper.to_array(tensor), -largest, largest).astype(dtype)
+            tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
+    for value in (*half.graph.input, *half.graph.output):
+        if value.type.tensor_type.elem_type == TensorProto.FLOAT:
+            value.type.tensor_type.elem_type = onnx_type(dtype)
+    return half
 
 
 def onnx_type(dtype: Any) -> int:

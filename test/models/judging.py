@@ -10,6 +10,7 @@ import numpy as np
 from import_cases import imported, onnxruntime
 from models.build import example_inputs
 from onnx import ModelProto
+from onnx.helper import tensor_dtype_to_np_dtype
 
 import mini_infer as mi
 from mini_infer.dialects.graph.interpret import interpret
@@ -28,7 +29,7 @@ def distance(found: Array, expected: Array) -> float:
 
 @dataclass(frozen=True)
 class Judge:
-    """A model with inputs, what it gives in double precision, and the error that ONNX Runtime makes."""
+    """A model with inputs, what it gives in double precision, and the error that ONNX Runtime makes (or rounding)."""
 
     model: ModelProto
     inputs: Mapping[str, Array]
@@ -44,6 +45,16 @@ class Judge:
         theirs = dict(zip(exact, onnxruntime(model, inputs), strict=True))
         return cls(model, inputs, exact, {name: distance(theirs[name], exact[name]) for name in exact})
 
+    @classmethod
+    def of_rounding(cls, model: ModelProto, seed: int = 0) -> Judge:
+        """With the error of exact results that are rounded once to the model's own types: no engine's is smaller."""
+        inputs = example_inputs(model, seed)
+        module, ctx = imported(model)
+        exact = interpret(module, inputs, ctx.blobs, precision=np.float64)
+        dtypes = [tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type) for value in model.graph.output]
+        rounded = {name: exact[name].astype(dtype) for name, dtype in zip(exact, dtypes, strict=True)}
+        return cls(model, inputs, exact, {name: distance(rounded[name], exact[name]) for name in exact})
+
     def compiled(self, **options: Any) -> dict[str, Array]:
         """What the compiled model gives, twice over, on a CPU with an arena full of NaN."""
         on_cpu = "device" not in options
@@ -58,7 +69,7 @@ class Judge:
         return first
 
     def check(self, outputs: Mapping[str, Array]) -> None:
-        """Every output is at most 4 times as far from the exact one as ONNX Runtime's, or within FLOOR."""
+        """Every output is at most 4 times as far from the exact one as the peer's, or within FLOOR."""
         assert list(outputs) == list(self.exact)
         for name, array in outputs.items():
             allowed = max(4 * self.peer_errors[name], FLOOR)

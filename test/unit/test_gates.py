@@ -75,9 +75,11 @@ CASES = [
 def test_a_gate_is_done_with_the_products(target: Target) -> None:
     share = CASES[THREE.index(target) :: len(THREE)]
     m = build(share)
-    alone = execute(compiled(m, Target(target.bits, target.threads, fuse=False))[0], m.inputs)
-    m.module.attributes["kernel.target"] = target_attribute(target.config())
-    pipelines.run_passes(m.ctx, m.module, pipelines.parse_passes("pair-gates,fold-constants,widen-products,cse,dce"))
+    apart = build(share)
+    for each, passes in ((apart, "widen-halves,dce"), (m, "pair-gates,fold-constants,widen-halves,cse,dce")):
+        each.module.attributes["kernel.target"] = target_attribute(target.config())
+        pipelines.run_passes(each.ctx, each.module, pipelines.parse_passes(passes))
+    alone = execute(compiled(apart, Target(target.bits, target.threads, fuse=False))[0], apart.inputs)
     plan, _ = compiled(m, target)
     assert len(plan.calls) == len(share)
     for name, result in execute(plan, m.inputs).items():

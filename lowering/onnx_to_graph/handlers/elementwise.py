@@ -196,8 +196,10 @@ def _cast_to(node: Node, to: Attribute) -> SSAValue:
     """Only floats of 8 bits are limited to their range or not; only powers of two are rounded in other ways."""
     x = node.operand()
     saturate, mode = node.flag("saturate", True), node.text("round_mode", "up")
-    if not is_narrow_float(to) or packed_bits(to) < 8 or element_type_of_value(x) == to:
-        return node.cast(x, to)
+    if element_type_of_value(x) == to:
+        return x
+    if not is_narrow_float(to) or packed_bits(to) < 8:
+        return node.emit(CastOp(x, to))
     is_power = isinstance(to, Float8E8M0FNUType)
     return node.emit(CastOp(x, to, saturate=saturate, round_mode=mode if is_power else None))
 
