@@ -21,7 +21,7 @@ from fuzz.at_shapes import AT_SHAPES, judged_at_shapes
 from fuzz.caches import WITH_CACHES, growing, judged_with_caches
 from fuzz.graphs import grown
 from fuzz.growth import Case
-from fuzz.hostile import CASES, lay_out
+from fuzz.hostile import CASES, file_of, lay_out
 from fuzz.judge import OPTIONS, TILED, Verdict, judged, passes_of, referred
 from fuzz.minimize import minimized
 from fuzz.mutate import mutated
@@ -208,7 +208,7 @@ def _hostile(trial: Trial) -> Finding:
     make = list(CASES)[trial.seed]
     with TemporaryDirectory() as folder:
         path = Path(folder, "hostile.onnx")
-        path.write_bytes(make().SerializeToString())
+        path.write_bytes(file_of(make()))
         lay_out(path.parent)
         return Finding(trial, *_end(lambda: outcome(str(path))))
 

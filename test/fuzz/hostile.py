@@ -356,6 +356,11 @@ def data_elsewhere() -> ModelProto:
     return external("elsewhere")
 
 
+def file_of(made: ModelProto | bytes) -> bytes:
+    """What a file of the model holds."""
+    return made if isinstance(made, bytes) else made.SerializeToString()
+
+
 def lay_out(folder: Path) -> None:
     """Makes what hostile models name in their folder."""
     os.mkfifo(folder / "pipe")

@@ -19,8 +19,8 @@ MAKERS = [pytest.param(make, marks=[pytest.mark.slow] * (make in SLOW), id=make.
 @pytest.mark.parametrize("make", MAKERS)
 def test_hostile(make: Callable[[], ModelProto | bytes], tmp_path: Path) -> None:
     """From a file, with a cache: what identifies a model reads it before the import does."""
-    model, path = make(), tmp_path / "hostile.onnx"
-    path.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
+    path = tmp_path / "hostile.onnx"
+    path.write_bytes(file_of(make()))
     lay_out(tmp_path)
     found = limited(lambda: outcome(str(path)))
     assert re.fullmatch(CASES[make], found), found

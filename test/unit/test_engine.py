@@ -228,7 +228,7 @@ def test_an_engine_shows_itself_in_a_line_and_in_a_table() -> None:
     crowd = mi.compile(many.model(copies), threads=1)
     assert repr(crowd).startswith("Engine(4 inputs -> 4 outputs; kernel calls ")
     page = crowd._repr_html_()  # pyright: ignore[reportPrivateUsage]
-    assert page.count("<th>input</th>") == page.count("<th>output</th>") == 4
+    assert page is not None and page.count("<th>input</th>") == page.count("<th>output</th>") == 4
     assert "<td>&lt;3&gt;: float32[2]</td>" in page and "<th>arena</th><td>" in page
 
 
