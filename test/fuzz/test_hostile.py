@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fuzz.hostile import CASES, doubled_differently, lay_out, many_ranges
+from fuzz.hostile import CASES, doubled_differently, file_of, lay_out, many_ranges
 from fuzz.running import limited, outcome
 from onnx import ModelProto
 

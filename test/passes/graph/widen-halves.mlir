@@ -1,4 +1,4 @@
-// RUN: mini-opt %s -p widen-halves --split-input-file | filecheck %s
+// RUN: mini-opt %s -p widen-halves,dce --split-input-file | filecheck %s
 // RUN: mini-opt %s -p 'widen-halves{required=true}' --split-input-file | filecheck %s --check-prefix=REQUIRED
 
 // Scores and sums are kept in f32; the result is rounded. Truth values are no floats.
