@@ -121,9 +121,9 @@ def checked_dtype(what: str, value: object, kind: Kind = InvalidInputError) -> n
     return dtype
 
 
-def checked_path(what: str, value: object, kind: Kind = ConfigError) -> Path:
-    """The path of a file."""
+def checked_path(what: str, value: object, kind: Kind = ConfigError, wanted: str = "the path of a file") -> Path:
+    """The path of a file, or of what is wanted instead."""
     path = cast("object", os.fspath(cast("Any", value)) if isinstance(value, str | os.PathLike) else "")
     if not isinstance(path, str) or not path or "\0" in path:
-        raise wrong(what, cast("object", value), "the path of a file", kind)
+        raise wrong(what, cast("object", value), wanted, kind)
     return Path(path)

@@ -82,7 +82,7 @@ def model_name(stem: str) -> str:
 def check_name(name: str) -> str:
     """The name, where C can have it as a prefix; raises ConfigError."""
     if not IDENTIFIER.fullmatch(name):
-        raise ConfigError(f"--name {name}: expected letters, digits and underscores, a letter first")
+        raise ConfigError(f"name {name}: expected letters, digits and underscores, a letter first")
     return name
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import xxhash
 from typing_extensions import Unpack
 
+from ..dialects.arguments import check_kind, checked_path
 from ..dialects.errors import ConfigError, UnsupportedError
 from ..dialects.graph.sizes import symbols_of_module
 from ..dialects.targets import cpu_of
@@ -84,6 +85,9 @@ def emit_c(
     Raises ConfigError for options and names that C code can't have, UnsupportedError for shapes that are only known
     in a run, MiniInferError where the files can't be written, and what `compile` raises.
     """
+    folder = checked_path("folder", folder, wanted="the path of a folder")
+    for what, value, kind in (("name", name, str), ("cpu", cpu, str), ("embed", embed, bool), ("replace", replace, bool)):
+        check_kind(what, value, kind)
     config = EngineConfig.of(threads=threads, **options)
     if config.is_dynamic:
         raise UnsupportedError("C code is for one shape: give sizes instead of ranges")
@@ -113,7 +117,7 @@ def emit_c(
     }
     if embed:
         files[f"{name}_weights.S"] = [_EMBEDDED.format(name=name, alignment=WEIGHT_ALIGNMENT).encode()]
-    write_folder(Path(folder), files, replace=replace)
+    write_folder(folder, files, replace=replace)
     sizes = {file: sum(memoryview(piece).nbytes for piece in made) for file, made in files.items()}
     return CFiles(interface, sizes, frozenset(undefined_symbols(code)))
 

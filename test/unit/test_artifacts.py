@@ -208,7 +208,7 @@ def test_what_cannot_be_built_is_refused(tmp_path: Path) -> None:
         mi.build(mlp(), tmp_path / "model.mi", cpus="native")
     with pytest.raises(mi.ConfigError, match="at does nothing without a profile or dynamic shapes"):
         mi.build(mlp(), tmp_path / "model.mi", at=[{"x": (1, 64)}])
-    with pytest.raises(mi.ConfigError, match="path is None; it must be that of a file"):
+    with pytest.raises(mi.ConfigError, match="path is None; it must be the path of a file"):
         mi.build(mlp(), None)  # pyright: ignore[reportArgumentType]  -- the mistake that the error is about
     with pytest.raises(mi.MiniInferError, match="can't be written"):
         mi.build(mlp(), tmp_path, 1, cpus=["native"])

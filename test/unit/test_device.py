@@ -188,11 +188,15 @@ def test_numpy_does_not_see_into_the_device(toy: Toy) -> None:
 @pytest.mark.parametrize("device", ["cpu", TOY])
 def test_copies_stay_inside_the_storage(toy: Toy, device: str) -> None:
     storage = mi.Storage.allocate(8, device=device)
-    for offset, size in ((-1, 1), (0, 9), (7, 2)):
+    with pytest.raises(mi.InvalidInputError, match="offset is -1; it must be an integer of at least 0"):
+        storage.copy_in(np.zeros(1, np.uint8), -1)
+    for offset, size in ((0, 9), (7, 2)):
         with pytest.raises(mi.InvalidInputError, match=f"^{size} bytes at byte {offset}: the storage has 8 bytes"):
             storage.copy_in(np.zeros(size, np.uint8), offset)
         with pytest.raises(mi.InvalidInputError, match=f"^{size} bytes at byte {offset}: the storage has 8 bytes"):
             storage.copy_out(offset, size)
+    with pytest.raises(mi.InvalidInputError, match="offset is -1; it must be an integer of at least 0"):
+        storage.copy_out(-1, 1)
 
 
 def test_only_like_is_copied_into_a_tensor() -> None:
