@@ -86,8 +86,10 @@ def emit_c(
     in a run, MiniInferError where the files can't be written, and what `compile` raises.
     """
     folder = checked_path("folder", folder, wanted="the path of a folder")
-    for what, value, kind in (("name", name, str), ("cpu", cpu, str), ("embed", embed, bool), ("replace", replace, bool)):
-        check_kind(what, value, kind)
+    for what, value in {"name": name, "cpu": cpu}.items():
+        check_kind(what, value, str)
+    for what, value in {"embed": embed, "replace": replace}.items():
+        check_kind(what, value, bool)
     config = EngineConfig.of(threads=threads, **options)
     if config.is_dynamic:
         raise UnsupportedError("C code is for one shape: give sizes instead of ranges")

@@ -158,7 +158,7 @@ WITHOUT = {
     *("BufferRecord", "CFiles", "CompileOptions", "KernelTime", "MemoryPlan", "Plan", "Progress", "STRATEGIES"),
     *("SymbolicSpec", "TensorRecord", "TensorSpec", "on_ray"),
 }
-"""What is public and takes nothing from users: records, types, names; and what runs on Ray, which has tests of its own."""
+"""What is public and takes nothing from users, and what runs on Ray, which has tests of its own."""
 
 
 @pytest.fixture(name="cases", scope="module")

@@ -336,7 +336,8 @@ def test_damaged_entries_are_made_again(tmp_path: Path, compiles: list[int]) -> 
 
 def _damages(whole: bytes) -> list[bytes]:
     """Cut short, grown, and one bit changed in each page that means something."""
-    found = [b"", whole[:7], whole[:60], whole[:-1], whole[:-4096], whole + b"\0", whole[:8] + bytes([VERSION + 1]) + whole[9:]]
+    found = [b"", whole[:7], whole[:60], whole[:-1], whole[:-4096], whole + b"\0"]
+    found.append(whole[:8] + bytes([VERSION + 1]) + whole[9:])
     meaningful = [at for at in range(0, len(whole), 4096) if any(whole[at : at + 4096])]
     for at in meaningful:
         place = next(index for index in range(at, at + 4096) if whole[index])
