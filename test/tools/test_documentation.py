@@ -83,7 +83,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).write_bytes(picture_model().SerializeToString())
     (tmp_path / "bert.onnx").write_bytes(text_model().SerializeToString())
     (tmp_path / "problem.csv").write_text("id,lower,upper,size\na,0,2,4096\nb,1,4,512\nc,2,5,4096\n")
-    for name in ("test/meaning/relu.mlir", "test/passes/graph/fold-constants.mlir"):
+    for name in ("test/meaning/relu.mlir", "test/passes/graph/fold-constants.mlir", "test/data/minimalloc/C.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import ConfigError
 from ...lowering.pipelines import parse_passes, remaining_phases, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule
+from ...passes.kernels.form_kernels import FormKernels
 from ...runtime.build import build_plan, engine_phases, import_model
 from ...runtime.config import EngineConfig
 from ...runtime.context import ExecutionContext
@@ -67,7 +68,7 @@ def layer(text: str) -> ModelProto:
 def passes_of(given: Sequence[ModulePass], without: Sequence[str], forbid: Sequence[str]) -> Iterator[ModulePass]:
     """The passes but those left out, with schedules forbidden."""
     for each in given:
-        if isinstance(each, ChooseSchedule):
+        if isinstance(each, ChooseSchedule | FormKernels):  # kernels are formed for schedules that there are
             yield replace(each, forbid=(*each.forbid, *forbid))
         elif each.name not in without:
             yield each

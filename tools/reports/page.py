@@ -80,7 +80,8 @@ def _arena(plan: MemoryPlan) -> Figure:
     for kind in DRAWING_ORDER:
         found = [block for block in blocks if block.kind == kind]
         if found:
-            source = ColumnDataSource(_columns(found, users, unit))
+            columns: Any = _columns(found, users, unit)  # what bokeh takes depends on whether pandas is installed
+            source = ColumnDataSource(columns)
             drawn = plot.quad(source=source, legend_label=KINDS[kind], **_style(kind))
             pointed += [drawn] if kind != "reserved" else []
     _lines(plan, plot, unit)

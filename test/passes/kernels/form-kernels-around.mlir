@@ -1,4 +1,5 @@
 // RUN: mini-opt %s -p form-kernels | filecheck %s
+// RUN: mini-opt %s -p 'form-kernels{forbid=bands}' | filecheck %s --check-prefix=APART
 
 // With 32 KiB of second-level cache a picture of 64 KiB is better not made at all.
 builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 128, registers = 16, l2 = 32768, threads = 1>} {
@@ -36,8 +37,12 @@ builtin.module attributes {kernel.target = #kernel.cpu<"generic", vector_bits = 
     %b = graph.transpose %a {permutation = array<i64: 1, 0>} : (tensor<8x16xf32>) -> tensor<16x8xf32>
     %g = graph.matmul %a, %b : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
 
-    // So do a depthwise convolution of a large picture and a pointwise one behind it, with what follows each.
+    // So do a depthwise convolution of a large picture and a pointwise one behind it, with what follows each; not where
+    // the schedule for all of them is forbidden.
     // CHECK: graph.call @conv_conv_0(%i, %{{.*}}, %{{.*}}, %{{.*}}) : (tensor<1x32x8x4xf32>,
+    // APART: graph.call @conv_relu_0(%i,
+    // APART: graph.call @conv_relu_1(
+    // APART: graph.call @conv_0(
     %x1 = graph.weight #graph.blob<"", 1152, 640, "c"> : tensor<40x4x1x1xf32>
     %x2 = graph.weight #graph.blob<"", 1792, 1440, "d"> : tensor<40x1x3x3xf32>
     %x3 = graph.weight #graph.blob<"", 3232, 640, "e"> : tensor<4x40x1x1xf32>

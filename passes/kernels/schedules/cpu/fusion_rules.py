@@ -26,14 +26,15 @@ from . import bands, depthwise, lrn, panels, winograd
 
 def rules(target: CpuAttr, forbid: Sequence[str] = ()) -> FusionRules:
     """The rules for a target."""
-    return CpuFusionRules(target.l2.data, transforms="winograd" not in forbid)
+    return CpuFusionRules(target.l2.data, forbid)
 
 
 class CpuFusionRules(FusionRules):
-    """`l2` is how many bytes the second-level cache holds; `transforms` says whether Winograd's may be taken."""
+    """`l2` is how many bytes the second-level cache holds; nothing is fused for schedules that are forbidden."""
 
-    def __init__(self, l2: int, transforms: bool = True) -> None:
-        self._l2, self._cache, self._transforms = l2, l2 // 2, transforms
+    def __init__(self, l2: int, forbid: Sequence[str] = ()) -> None:
+        self._l2, self._cache = l2, l2 // 2
+        self._transforms, self._bands = "winograd" not in forbid, "bands" not in forbid
 
     @override
     def reads_views(self, root: Operation) -> bool:
@@ -91,7 +92,7 @@ class CpuFusionRules(FusionRules):
 
     @override
     def takes_depthwise(self, root: ConvOp, depthwise: ConvOp) -> bool:
-        return bands.takes_depthwise(root, depthwise, self._l2)
+        return self._bands and bands.takes_depthwise(root, depthwise, self._l2)
 
     @override
     def makes_means(self, root: ConvOp) -> bool:
