@@ -141,12 +141,12 @@ _OF_MODEL = ("dim", "shape", "range", "specialize", "reference")
 _OF_PLANNING = ("strategy", "beam_width", "alignment", "capacity", "disable_inplace")
 
 
-def _is_compiled(context: typer.Context, *models: str) -> bool:
-    """Whether all models are .mi files; raises ConfigError for options that do nothing with those."""
+def _is_compiled(context: typer.Context, *models: str, but: str = "") -> bool:
+    """Whether all models are .mi files; raises ConfigError for options, but one, that do nothing with those."""
     if any(Path(model).suffix != ".mi" for model in models):
         return False
     options = {parameter.name for parameter in context.command.params}
-    given = [name for name in (*_OF_COMPILING, *_OF_MODEL, *_OF_PLANNING, "profile") if name in options]
+    given = [name for name in (*_OF_COMPILING, *_OF_MODEL, *_OF_PLANNING, "profile") if name in options and name != but]
     _refuse(context, "with a .mi file, which is compiled already", *given)
     return True
 
@@ -541,16 +541,21 @@ def compare(
             show_default="what rounding in its types allows",
         ),
     ] = None,
+    of: Annotated[str | None, typer.Option(metavar="FILE", help="The model that a .mi file was compiled of.")] = None,
     json: Json = None,
 ) -> None:
     """Compare with the float64 reference and ONNX Runtime; name the first node that differs. Exit 1 if outputs do."""
     from . import comparing
 
-    _check_at(range, at)
+    if not _is_compiled(context, model, but="specialize"):
+        _refuse(context, "without a .mi file", "of")
+        _check_at(range, at)
+    elif of is None:
+        raise ConfigError(f"{model} has no graph to compare with: name the model that it was compiled of with --of")
     options = _options(context.params)
 
     def work(console: Console) -> Facts:
-        return comparing.compare(model, options, input or [], seed, tolerance, console, at_of(at))
+        return comparing.compare(model, options, input or [], seed, tolerance, console, at_of(at), of)
 
     if not with_facts(context, json, out, work)["right"]:
         raise typer.Exit(WRONG)

@@ -5,7 +5,7 @@ far off they may be. To name a node, the model is compiled once more without fus
 each node is evaluated on what the code gave to it, so that a fault stays where it was made. Where no node is at fault
 and outputs are, the kernels of the optimised code are looked at in the same way. What is computed in the bodies of
 loops and branches is seen in their results alone. With ranges of sizes this is done at several shapes, with the code
-of one compile.
+of one compile. A compiled file is compared with the model that it was compiled of, at its own shapes.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from ..lowering.levels import level_of
 from ..runtime.build import build_plan, import_model, schedule_kernels
 from ..runtime.compiling import build_dynamic
 from ..runtime.config import EngineConfig
+from ..runtime.kept.artifact import load
 from ..runtime.signature import input_specs
 from . import facts
 from .arrays import load_inputs
-from .at_shapes import Shape, Sizes, shapes_at
+from .at_shapes import Shape, Sizes, shapes_at, shapes_of
 from .exposing import ExposedCode, ExposedRanges, Prepare, expose_values
 from .facts import Facts
 from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_result, relative_error
@@ -56,6 +57,8 @@ class _Subject:
     """Every ONNX op a kernel of its own."""
     kernels: Callable[[], ExposedCode]
     """The kernels of the optimised code."""
+    again: Callable[[], Mapping[str, Array]] | None = None
+    """What the model gives compiled here and now, where `compiled` is a file's."""
 
 
 def compare(
@@ -66,17 +69,20 @@ def compare(
     tolerance: float | None,
     console: Console,
     at: Sequence[Sizes] = (),
+    of: str | None = None,
 ) -> Facts:
     """Prints the comparison, and tells programs; `right` is whether every output is, by `rounding` or `tolerance`.
 
-    Of ranges of sizes, at each of `at`.
+    Of ranges of sizes, at each of `at`. A .mi file is compared with the model `of` which it was compiled.
     """
     config = EngineConfig.of(**options)
-    if config.profile is None:
-        subjects: Iterator[_Subject] = iter([_at_one_shape(model, config, files, seed)])
+    if of is not None:
+        subjects: Iterator[_Subject] = _of_file(model, of, config, at, files, seed)
+    elif config.profile is None:
+        subjects = iter([_at_one_shape(model, config, files, seed)])
     else:
         subjects = _at_shapes(model, config, shapes_at(model, options, at), files, seed, console)
-    shapes = [_Comparison(model, config, each, tolerance, console).facts() for each in subjects]
+    shapes = [_Comparison(of or model, config, each, tolerance, console).facts() for each in subjects]
     return {"model": model, "right": all(each["right"] for each in shapes), "shapes": shapes}
 
 
@@ -99,6 +105,32 @@ def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: 
 
     nodes, kernels = (partial(exposed, *how) for how in _ways(config))
     return _Subject("", module, ctx, inputs, lambda: run(module, config), nodes, kernels)
+
+
+def _of_file(
+    file: str, model: str, given: EngineConfig, at: Sequence[Sizes], files: Sequence[str], seed: int | None
+) -> Iterator[_Subject]:
+    """The model that a file was compiled of, at shapes that the file has code for.
+
+    Raises ConfigError for a model with other inputs or outputs.
+    """
+    engine = load(file)
+    names = [[spec.name for spec in specs] for specs in (engine.plan.inputs, engine.plan.outputs)]
+    config = replace(
+        engine.config, specialize=given.specialize, profile=None, enable_dynamic_shapes=False, dims={}, tuned=False
+    )
+    for shape in shapes_of(engine, file, at):
+        sizes = {spec.name: [int(size) for size in spec.shape] for spec in shape.specs}
+        subject = _at_one_shape(model, replace(config, shapes=sizes), files, seed)
+        for what, ours, theirs in zip(
+            ("inputs", "outputs"), names, (list(subject.inputs), output_names(main_of(subject.module))), strict=True
+        ):
+            if set(ours) != set(theirs):
+                raise ConfigError(
+                    f"{file} wasn't compiled of {model}: its {what} are {', '.join(ours)}, not {', '.join(theirs)}"
+                )
+        compiled = partial(engine, subject.inputs)
+        yield replace(subject, shape=shape.text, compiled=compiled, again=subject.compiled)
 
 
 def _ways(config: EngineConfig) -> tuple[tuple[EngineConfig, Prepare], tuple[EngineConfig, Prepare]]:
@@ -179,7 +211,7 @@ class _Comparison:
             if right:
                 self._say("and the outputs are no further off than its own: rounding adds up")
         if not right:
-            self._say(f"so the outputs part in what optimising adds: {self._blame(exact)}")
+            self._say(f"so the outputs part in {self._blame(exact)}")
         return right
 
     @property
@@ -275,7 +307,13 @@ class _Comparison:
         return wrong[0] if wrong else None
 
     def _blame(self, exact: Mapping[str, Array]) -> str:
-        """What the optimised code does wrong, where each node alone is right."""
+        """What the optimised code does wrong, or the file, where each node alone is right."""
+        subject = self.subject
+        if subject.again is not None and all(each.is_right for each in self._verdicts(subject.again(), exact).values()):
+            return "the file: the model compiled here and now is right"
+        return f"what optimising adds: {self._blame_of_optimising(exact)}"
+
+    def _blame_of_optimising(self, exact: Mapping[str, Array]) -> str:
         subject = self.subject
         with self.console.status("kernel by kernel"):
             code = subject.kernels()

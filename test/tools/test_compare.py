@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command_runs import cli, complaint, saved, told
 from models.builder import ModelBuilder
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, load_model, numpy_helper, save_model
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -265,3 +265,24 @@ def test_precision_of_a_gpu_is_allowed_for(tmp_path: Path) -> None:
     text = told("compare", path, "--device", "cuda-emulated", "--precision", "bf16")
     assert f"{RIGHT}\n" in text and " 1.6e-02" in text
     assert complaint("compare", path, "--precision", "bf16") == "--precision does nothing on the device 'cpu'"
+
+
+def test_a_compiled_file_is_compared_with_its_model(any_rows: Path, tmp_path: Path) -> None:
+    """At the shapes that it has code for; a file of another model is told."""
+    file, other = tmp_path / "m.mi", tmp_path / "other.onnx"
+    assert complaint("compare", file).startswith(f"{file} has no graph to compare with: name the model")
+    assert complaint("compare", any_rows, "--of", any_rows) == "--of does nothing without a .mi file"
+    assert cli("build", any_rows, "--range", "n=1,4,8", "--cpu", "native", "-o", file).exit_code == 0
+    assert "at n=3" in told("compare", file, "--of", any_rows, "--at", "n=3")
+    assert "n is from 1 to 8" in complaint("compare", file, "--of", any_rows, "--at", "n=9")
+    assert "--dim does nothing with a .mi file" in complaint("compare", file, "--of", any_rows, "--dim", "n=3")
+    model = load_model(any_rows)
+    for weight in model.graph.initializer:
+        if weight.data_type == TensorProto.FLOAT:
+            weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight) + 1, weight.name))
+    save_model(model, other)
+    result = cli("compare", file, "--of", other, "--at", "n=3")
+    assert result.exit_code == 1 and "the outputs part in the file: the model compiled here" in result.stdout
+    model.graph.output[0].name = model.graph.node[-1].output[0] = "else"
+    save_model(model, other)
+    assert f"{file} wasn't compiled of {other}: its outputs are" in complaint("compare", file, "--of", other)
