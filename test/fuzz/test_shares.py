@@ -20,6 +20,7 @@ GRAPHS, FIRST_SEED = 120, 31_000_000
 FEW = 5  # graphs, one of which has a barrier that its result hangs on
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_small_models(name: str) -> None:
     model = SMALL_MODELS[name]()

@@ -59,6 +59,7 @@ def judge(name: str, half: str) -> Judge:
     return Judge.of_rounding(in_halves(MODELS[name](), HALVES[half]))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(("name", "half"), CASES)
 def test_as_exact_as_rounding(name: str, half: str) -> None:
     judge(name, half).check(judge(name, half).compiled())

@@ -59,7 +59,7 @@ def test_every_spelling_of_the_demo_says_the_same(style: Style) -> None:
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("style", STYLES)
 def test_one_compile_reads_prompts_and_says_what_follows(style: Style) -> None:
     dims = {"batch": (1, 1, 3), "sequence": (1, 1, 12)}

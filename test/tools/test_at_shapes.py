@@ -71,6 +71,7 @@ def test_compare_at_a_shape_of_another_compile(tmp_path: Path) -> None:
     assert text.count("every node of the unfused pipeline is right, as rounding goes") == 2
 
 
+@pytest.mark.slow
 def test_compare_names_the_node_that_differs_at_a_shape(any_rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = SoftmaxOp.evaluate
 

@@ -107,7 +107,14 @@ def run_page(page: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [
+        # of which tests of bench, tune and the cache run the like
+        pytest.param(page, marks=pytest.mark.slow) if page in ("docs/measuring.md", "docs/caching.md") else page
+        for page in PAGES
+    ],
+)
 def test_commands_run(page: str, folder: Path) -> None:
     import_tools()
     assert isolated(lambda: run_page(page), 280) == ""

@@ -89,7 +89,9 @@ CONVOLUTIONS = [
 ]
 
 
-@pytest.mark.parametrize("cases", [PRODUCTS, CONVOLUTIONS], ids=["products", "convolutions"])
+@pytest.mark.parametrize(
+    "cases", [PRODUCTS, pytest.param(CONVOLUTIONS, marks=pytest.mark.slow)], ids=["products", "convolutions"]
+)
 def test_code_has_exact_sums(cases: list[Case]) -> None:
     """Sums of two products of 16 bits on x86, in vectors of two sizes, and multiplications."""
     runs = spread(cases, [Target(bits=256, threads=2), Target(bits=128), Target(bits=512)])

@@ -78,6 +78,7 @@ def same(a: dict[str, Array], b: dict[str, Array]) -> bool:
     return a.keys() == b.keys() and all(a[name].tobytes() == b[name].tobytes() for name in a)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_what_is_found_gives_the_same_bits_and_says_the_same_of_itself(

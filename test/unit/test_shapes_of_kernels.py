@@ -144,7 +144,7 @@ CASES: list[tuple[Build, dict[str, Span], list[list[int]]]] = [
 ]
 
 
-@pytest.mark.thinned(2)
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("build", "dims", "at"), CASES, ids=[build.__name__ for build, _, _ in CASES])
 def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: Sequence[Sequence[int]]) -> None:
     builder = ModelBuilder(build.__name__)

@@ -85,6 +85,7 @@ def test_phases() -> None:
     assert two.side_by_side and (two.phases[0].taps, two.phases[0].pads, two.start) == ((2, 0), (1, 1), 1)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("filters", [3, 16])
 def test_any_batch_and_width(filters: int) -> None:
     b = ModelBuilder("g")

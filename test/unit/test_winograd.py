@@ -118,7 +118,7 @@ def tile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int
     return request.param[0]
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("part", range(4))
 def test_every_size_border_and_epilogue(tile: int, part: int) -> None:
     for run in check(CASES[part::4], TARGETS[part], TARGETS[part - 1], bound=1e-5):
@@ -136,6 +136,7 @@ def fits_none(_: object) -> bool:
     return False
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("channels", [16, 64, 512])
 def test_the_error_is_at_most_four_times_that_of_direct_sums(tile: int, channels: int) -> None:
     def error(m: Model) -> float:
@@ -192,6 +193,7 @@ SPILLED = re.compile(r"-byte Folded (?:Spill|Reload)|-byte (?:Spill|Reload)")
 VECTOR = re.compile(r"%[xyz]mm|\b[qv]\d+\b")
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("cpu", CPUS)
 def test_no_vector_is_spilled(tile: int, cpu: str) -> None:
     """What a transform keeps on the stack is its square alone."""
