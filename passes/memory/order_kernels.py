@@ -53,15 +53,19 @@ class OrderKernels(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_alignment(self.name, self.alignment)
-        for number, program in enumerate(self._read(op)):
-            self._order(ctx, op, number, program)
+        for program in self._read(op):
+            if program.ops:
+                self._order(ctx, op, program)
 
-    def _order(self, ctx: Context, op: ModuleOp, number: int, program: Program) -> None:
-        """Orders the tasks of a block of main, by its number; each loop and each branch is one of them."""
+    def _order(self, ctx: Context, op: ModuleOp, program: Program) -> None:
+        """Orders the tasks of a block of main; each loop and each branch is one of them."""
         order = better_order(program, self.budget)
         given = range(len(program.tasks))
         if order is None or share(program, order).peak >= share(program, given).peak:
             return
+        # Blocks that were ordered before may have put the loops in them, and so their blocks, in another order.
+        blocks = blocks_of(main_of(op, self.name), self.name)
+        number = next(place for place, block in enumerate(blocks) if block is program.ops[0].parent)
         if self._bytes_needed(ctx, op, number, order) <= self._bytes_needed(ctx, op, number, given):
             _reorder(program, order)
             moved = sum(task != step for step, task in enumerate(order))
@@ -83,8 +87,6 @@ class OrderKernels(ModulePass):
 
 def _reorder(program: Program, order: Sequence[int]) -> None:
     """Puts the tasks of a block into the order; reshapes and scalars follow what they are made of."""
-    if not program.ops:
-        return
     block = program.ops[0].parent
     assert block is not None and block.last_op is not None
     *ops, last = block.ops
