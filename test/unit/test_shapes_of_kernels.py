@@ -158,6 +158,21 @@ def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: 
     assert engine.compiles == 1
 
 
+@pytest.mark.parametrize("auto_pad", ["SAME_LOWER", "SAME_UPPER"])
+def test_pads_that_hang_on_the_length_of_rows(auto_pad: str) -> None:
+    """With strides of 2, kernels of 2 and 3 columns: one compile where an even and an odd length have the same pads."""
+    b = ModelBuilder("pads")
+    x = b.input("x", [1, 9, 3, "w"])
+    columns = [b.node("Conv", x, b.weight(2, 9, 3, size), auto_pad=auto_pad, strides=[2, 2]) for size in (2, 3)]
+    model = b.model(columns)
+    engine = compiled(model, {"w": (1, 3, 64)})
+    for width in (3, 1, 2, 4, 27, 28, 29, 30, 63, 64):
+        inputs = example_inputs(model, 1, w=width)
+        for found, wanted in zip(engine(inputs).values(), reference(model, inputs), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5, err_msg=str(width))
+    assert engine.compiles <= 3
+
+
 @pytest.mark.parametrize("least", [1, 2, 150])
 def test_products_of_any_number_of_rows(least: int) -> None:
     """Rows are cut into nearly equal tiles when the model runs; whole numbers give the same sums in any order."""

@@ -127,8 +127,10 @@ def _classes_of_run_time(
     A first tile, where it touches the left border; whole ones; and what is left over at the right border, with a class
     for every number of pixels that it may have, of which one has tiles. Rows too short for that have classes of their
     own. How far the last pixel's last tap lies beyond the picture hangs on the row where there are strides: where that
-    decides on a tile's taps, it has a class for each case.
+    decides on a tile's taps, it has a class for each case. A pad that hangs on the row's length (SAME with strides) is
+    the one that is seen now.
     """
+    pad = pinned(pad)
     overhang = (pixels - 1) * stride + (taps - 1) * dilation - pad - (width - 1)
     nearest, farthest = bounds_of(overhang)
     if farthest - nearest >= MOST_OVERHANGS:
