@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .errors import ConfigError, InvalidInputError, MiniInferError
+from .errors import ConfigError, InvalidInputError, InvalidModelError, MiniInferError
 
 Kind = type[MiniInferError]
 
@@ -127,3 +127,20 @@ def checked_path(what: str, value: object, kind: Kind = ConfigError, wanted: str
     if not isinstance(path, str) or not path or "\0" in path:
         raise wrong(what, cast("object", value), wanted, kind)
     return Path(path)
+
+
+def read_once(model: object) -> Any:
+    """An open file's bytes, which may be needed more often; all else as it is.
+
+    Raises InvalidModelError for a file that can't be read, or not as bytes.
+    """
+    read = getattr(model, "read", None)
+    if not callable(read):
+        return model
+    try:
+        content = read()
+    except (OSError, ValueError) as error:  # closed, or opened for writing
+        raise InvalidModelError(f"the model's file can't be read: {error}") from None
+    if not isinstance(content, bytes | bytearray | memoryview):
+        raise InvalidModelError("the model's file is not opened in binary mode")
+    return bytes(cast("bytes", content))

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from typing_extensions import override
+
 
 class MiniInferError(Exception):
     """Anything that mini_infer refuses or fails to do."""
+
+    @override
+    def __reduce__(self) -> tuple[object, ...]:
+        """Copied and sent to other processes with all that it tells, whatever it was made of."""
+        return _made_again, (type(self), self.args, self.__dict__)
+
+
+def _made_again(
+    kind: type[MiniInferError], arguments: tuple[object, ...], told: Mapping[str, object]
+) -> MiniInferError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(told)
+    return error
 
 
 class UnsupportedError(MiniInferError):

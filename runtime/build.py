@@ -21,6 +21,7 @@ from ..lowering.levels import level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
 from ..passes.kernels.tuned import tuned_schedules
+from ..passes.memory.analysis.aliasing import disabled_ops
 from ..passes.memory.analysis.offsets import Offset
 from ..passes.memory.plan_arena import BUFFERS, BuffersAttr
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
@@ -115,6 +116,7 @@ def plan_memory(
     One that has kernels already keeps the target that they were scheduled for: their scratch is for its threads.
     """
     _set_target(module, ctx, config, machine)
+    disabled_ops("disable_inplace", config.disable_inplace)
     if level_of(module) != "arena":
         run_phases(ctx, module, remaining_phases(module, "arena", engine_phases(config)), observer)
     with unguarded():

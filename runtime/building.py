@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from typing_extensions import Unpack
 
-from ..dialects.arguments import check_function, checked_path, checked_sequence, wrong
+from ..dialects.arguments import check_function, checked_path, checked_sequence, read_once, wrong
 from ..dialects.errors import ConfigError
 from ..lowering.pipelines import collection_paused
 from ..passes.statistics import pass_statistics
@@ -63,8 +63,7 @@ def build(
         raise ConfigError("a file is for CPUs, without check_memory")
     if config.enable_dynamic_shapes and not at:
         raise ConfigError("a file for any shapes needs some that there is to be code for, or a profile")
-    if callable(read := getattr(model, "read", None)):  # a file is read once, and needed for each CPU
-        model = cast("bytes", read())
+    model = read_once(model)  # it is needed for each CPU
     host = host_cpu()
     levels = [level_named(name, host) for name in dict.fromkeys(cpus or usual_levels(host))]
     if any(level.name == OWN and not host.model for level in levels):

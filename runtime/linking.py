@@ -21,7 +21,9 @@ _DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # 
 ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
 """Names of C functions: of the operating system, its C library and its library of maths."""
 
-_FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
+_LINKER = {".TOC."}  # PowerPC's table of addresses, which the linker makes
+
+_FOR_C = frozenset(_LINKER | _MEMORY | _MATH | _JOINED | _DARWIN)
 
 _ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # both of 64 bits, the lowest byte first
 _SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # the type of ELF's section, and Mach-O's load command
@@ -45,9 +47,7 @@ def undefined_symbols(data: bytes) -> set[str]:
         return _undefined_in_elf(data)
     if data.startswith(_MACH_O):
         return {name.removeprefix("_") for name in _undefined_in_mach_o(data)}
-    raise CompileError(
-        f"object code that starts with {data[:6].hex()} is neither ELF nor Mach-O: its calls are unknown"
-    )
+    raise CompileError("code is made for CPUs with 64 bits and little-endian numbers, in ELF or Mach-O")
 
 
 def _undefined_in_elf(data: bytes) -> set[str]:

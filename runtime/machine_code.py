@@ -11,9 +11,10 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ..dialects.errors import CompileError
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.graph.sizes import symbols_of_module
-from ..dialects.targets import cpu_of
+from ..dialects.targets import CpuAttr, cpu_of
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
@@ -25,7 +26,7 @@ from .cpu import code_of, part_of
 from .device import Compilation
 from .llvm_worker import Part
 from .signature import entry_of, kernel_calls, run_checks, specs_of
-from .targets import machine_of
+from .targets import cpu_target, machine_of
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,26 @@ def _start_parts(
         with timed(ctx, "LLVM: text"):
             link = [runtime_ir(pointers, stages_of(module), clock=profiled)] if piece.module is module else []
             text = emit_llvm_ir(piece.module, piece.shared)
+            _check_instructions(text, cpu_of(module))
             parts.append(part_of(text, machine, link=link, as_written=piece.as_written))
             compilers.add(parts[-1])
     if observer is not None:
         for each, taken in zip(passes, seconds, strict=True):
             observer(PassRun(each.name, taken), module)
     return _Parts(parts, frozenset[str]().union(*(piece.shared for piece in split)), compilers)
+
+
+def _check_instructions(text: str, target: CpuAttr) -> None:
+    """Raises CompileError for instructions that were chosen for another CPU than code is made for."""
+    from ..lowering.loops_to_llvm.byte_dots import INTRINSICS
+
+    known = cpu_target(target.cpu.data).narrowed(target.vector_bits.data).features
+    for name, intrinsics in INTRINSICS.items():
+        if target.has(name) and name not in known and any(each in text for each in intrinsics):
+            raise CompileError(
+                f"the module's kernels are for a CPU that has {name} with {target.vector_bits.data} bits, and "
+                f"{target.cpu.data} hasn't: compile the model for it again"
+            )
 
 
 def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import Unpack
 
-from ..dialects.arguments import check_function, checked_seconds
-from ..dialects.errors import InvalidModelError
+from ..dialects.arguments import check_function, checked_seconds, read_once
 from .config import EngineConfig
 from .device import device_named
 from .engine import Engine
@@ -55,11 +54,7 @@ def compile(
     config = EngineConfig.of(threads=threads, **options)
     if progress is not None:
         check_function("progress", progress)
-    if callable(read := getattr(model, "read", None)):  # a file is read once, and needed perhaps more often
-        content = read()
-        if not isinstance(content, bytes):
-            raise InvalidModelError("the model's file is not opened in binary mode")
-        model = content
+    model = read_once(model)
     if tune is not None:
         from .tuning import tune as measure_kernels
 

@@ -90,13 +90,18 @@ class Storage:
         return self.memory.host
 
     def zero(self) -> None:
-        """Make every byte 0."""
+        """Make every byte 0; raises InvalidInputError where they are read-only."""
+        self._check_writable()
         self.memory.zero()
 
     def copy_in(self, array: Array, offset: int = 0) -> None:
-        """Copy an array's elements, row-major, to byte `offset`; raises InvalidInputError where they don't fit."""
+        """Copy an array's elements, row-major, to byte `offset`.
+
+        Raises InvalidInputError where they don't fit, or the storage is read-only.
+        """
         check_kind("array", array, np.ndarray, InvalidInputError)
         self._check_inside(offset, array.nbytes)
+        self._check_writable()
         self.memory.write(offset, bytes_of(array))
 
     def copy_out(self, offset: int = 0, nbytes: int | None = None) -> Array:
@@ -107,6 +112,10 @@ class Storage:
         found = np.empty(count, np.uint8)
         self.memory.read(offset, found)
         return found
+
+    def _check_writable(self) -> None:
+        if not self.writable:
+            raise InvalidInputError("the storage is read-only")
 
     def _check_inside(self, offset: int, nbytes: int) -> None:
         check_integer("offset", offset, 0, InvalidInputError)

@@ -58,7 +58,10 @@ def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> li
     ranges = config.profile.dims
     for name, size in ((name, size) for sizes in at for name, size in sizes.items()):
         _check(name, size, ranges)
-    ends = [{name: span[end] for name, span in ranges.items()} for end in (1, 0, 2)]
+    ends: list[Sizes] = []
+    for end in (1, 0, 2):
+        sizes = {name: span[end] for name, span in ranges.items()}
+        ends += [] if sizes in ends else [sizes]
     module, _ = import_model(model, config)
     return _shapes(input_specs(module), ranges, at or ends)
 

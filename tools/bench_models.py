@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.errors import ConfigError, InvalidInputError
+from ..dialects.targets import cpu_of
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from ..passes.model_work import Work, work_of_model
@@ -84,6 +86,7 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
     options = with_given_sizes(text, options, given.files)
     config = EngineConfig.of(**options)
     if config.profile is not None:
+        options = {**options, "threads": _threads(config)}
         for each in shapes_at(text, options, given.at):
             fixed = replace(config, profile=None, dims={**config.dims, **each.sizes})
             inputs = load_inputs(given.files, each.specs, given.seed)
@@ -94,7 +97,15 @@ def subjects(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[
     config, options = replace(config, shapes=shapes), {**options, "shapes": shapes}
     module, _ = import_model(text, config)
     inputs = _inputs(input_specs(module), named, given)
-    yield Subject(options, inputs, "", _work(text, config), references)
+    yield Subject({**options, "threads": _threads(config, module)}, inputs, "", _work(text, config), references)
+
+
+def _threads(config: EngineConfig, module: ModuleOp | None = None) -> int | None:
+    """How many threads all engines have on a CPU: those that a module's kernels were scheduled for, if they were."""
+    if config.device != "cpu":
+        return config.threads
+    scheduled = module is not None and config.threads is None and level_of(module) != "graph"
+    return cpu_of(module).threads.data if module is not None and scheduled else config.thread_count
 
 
 def _compiled(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:

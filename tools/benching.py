@@ -80,8 +80,6 @@ def bench(
     place, _, number = config.place.partition(":")
     settings: dict[str, Any] = {**options, "device": place, "device_id": int(number or 0)}
     on_cpu = device.kind == "cpu"
-    if on_cpu:
-        settings["threads"] = config.thread_count
     bencher = _Bencher(settings, peers, given, amount, on_cpu, alone=len(files) == 1)
     results: list[ModelResult] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -153,7 +153,8 @@ def _with_commands(error: OpenDimensionsError, command: str) -> str:
     sizes = [f"--dim {quote(f'{name}={size}')}" for name, size in error.dims.items()]
     for name, shape in error.shapes.items():
         sizes.append(f"--shape {quote(f'{name}=')}{'...' if shape is None else ','.join(map(str, shape))}")
-    told = f"{error.subject}; give them sizes, such as: {command} {' '.join(sizes)}"
+    how = "in the form" if None in error.shapes.values() else "such as"
+    told = f"{error.subject}; give them sizes, {how}: {command} {' '.join(sizes)}"
     if error.ranges and not any(re.search(rf" {word}\b", command) for word in WITHOUT_RANGES):
         ranges = [f"--range {quote(f'{name}={low},{best},{high}')}" for name, (low, best, high) in error.ranges.items()]
         told += f"; or ranges: {command} {' '.join(ranges)}"

@@ -10,7 +10,7 @@ Which there are, the target's features say: they are the names of the instructio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import i16, i32
@@ -21,6 +21,13 @@ from .body import FunctionBody, Handler
 from .instructions import integer_list
 from .types import element_of, lanes_of, vector_type
 
+INTRINSICS: Mapping[str, Sequence[str]] = {
+    "pmaddwd": ("llvm.x86.sse2.pmadd.", "llvm.x86.avx2.pmadd.", "llvm.x86.avx512.pmaddw."),
+    "vpdpbusd": ("llvm.x86.avx512.vpdpbusd.",),
+    "sdot": ("llvm.aarch64.neon.sdot.", "llvm.aarch64.neon.udot."),
+    "usdot": ("llvm.aarch64.neon.usdot.",),
+}
+"""How the names of LLVM's intrinsics for each instruction begin; LLVM ends the process where a CPU has no such one."""
 _PMADDWD = {128: "llvm.x86.sse2.pmadd.wd", 256: "llvm.x86.avx2.pmadd.wd", 512: "llvm.x86.avx512.pmaddw.d.512"}
 _REGISTERS = frozenset(_PMADDWD)  # in bits
 

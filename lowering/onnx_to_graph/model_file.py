@@ -12,12 +12,13 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 import numpy as np
 from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
+from ...dialects.arguments import read_once
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.plain_file import OutsideError, open_inside, open_plain, place_inside
 from .check import check_nesting, check_text
@@ -80,6 +81,8 @@ class ModelFile:
             offset, nbytes = int(entries.get("offset", 0)), int(entries.get("length", expected))
         except ValueError:
             raise InvalidModelError(f"{subject} has an offset or length that is no number") from None
+        if not location:
+            raise InvalidModelError(f"initialiser {tensor.name}: external data without a location")
         if self.path is None:
             raise InvalidModelError(f"{subject} lies beside the model file; import the model from its path")
         folder = self.path.parent.resolve()
@@ -93,7 +96,9 @@ class ModelFile:
             raise InvalidModelError(f"{subject} is missing: no such file in {folder}") from None
         except OSError as error:
             raise InvalidModelError(f"{_shortened(subject)} can't be read: {error.strerror}") from None
-        if offset < 0 or nbytes < 0 or offset + nbytes > size:
+        if offset < 0 or nbytes < 0:
+            raise InvalidModelError(f"{subject} has a negative offset or length: {offset}, {nbytes}")
+        if offset + nbytes > size:
             raise InvalidModelError(f"{subject} is too short: it has {size} bytes, the data ends at {offset + nbytes}")
         return FileRange(path, ByteRange(offset, nbytes), folder)
 
@@ -104,6 +109,8 @@ def load_model(model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto) ->
         check_nesting(model)
         loaded = ModelFile(model, "the model")
     elif isinstance(model, (str, os.PathLike)):
+        if not os.fspath(model):
+            raise InvalidModelError("the model's path is empty")
         loaded = _from_path(Path(model))
     else:
         loaded = ModelFile(_parse(_content(model), "the model"), "the model")
@@ -164,12 +171,9 @@ def _tensors_of_nodes(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
 
 def _content(model: object) -> bytes:
     """The bytes of a model that is neither a path nor a message: bytes already, or a file opened for reading."""
-    read = getattr(model, "read", None)
-    content = cast("Any", read() if callable(read) else model)
-    if isinstance(content, (bytes, bytearray, memoryview)):
+    content = read_once(model)
+    if isinstance(content, bytes | bytearray | memoryview):
         return bytes(cast("bytes", content))
-    if read is not None:
-        raise InvalidModelError("the model's file is not opened in binary mode")
     raise InvalidModelError(f"a model is a path, bytes, an open file or a ModelProto, not {type(model).__name__}")
 
 
@@ -179,7 +183,7 @@ def _from_path(path: Path) -> ModelFile:
             if path.suffix == ".mi":
                 raise InvalidModelError(
                     f"{path}: not an ONNX model: it is compiled already; "
-                    "mi.load opens it, and mini-infer run, plan, bench"
+                    "mi.load opens it, and mini-infer run, plan, bench and compare"
                 )
             if os.fstat(file.fileno()).st_size == 0:
                 raise InvalidModelError(f"{path}: not an ONNX model: the file is empty")

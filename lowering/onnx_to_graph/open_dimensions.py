@@ -45,7 +45,11 @@ def _size(shape: Sequence[int | str], axis: int, known: Mapping[str, int]) -> in
 
 
 def _example(shape: Sequence[int | str], axis: int) -> int:
-    """A size that a dimension may well have: entries of a batch come first, and pictures have one or three channels."""
-    if axis == 0 or "batch" in str(shape[axis]).lower():
+    """A size that a dimension may well have: entries of a batch come first, and pictures have one or three channels.
+
+    Behind a number that is not 1 they come where that counts layers, as in the state of a recurrent network.
+    """
+    of_state = axis == 1 and len(shape) == 3 and shape[0] != 1 and not isinstance(shape[0], str)
+    if axis == 0 or of_state or "batch" in str(shape[axis]).lower():
         return 1
     return PICTURE if len(shape) == 4 and axis > 1 and shape[1] in (1, 3) else LENGTH
