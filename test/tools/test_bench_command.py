@@ -11,6 +11,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 from command_runs import ENVIRONMENT, HEADER, cli, complaint, saved, told
+from models.builder import ModelBuilder
 from text_models import model_of
 
 import mini_infer as mi
@@ -25,6 +26,7 @@ from mini_infer.tools.bench_models import Given, names_of, subjects
 from mini_infer.tools.bench_profile import profile, profile_table
 from mini_infer.tools.bench_report import Benchmark, Measured, ModelResult
 from mini_infer.tools.bench_turns import Amount, Turns
+from mini_infer.tools.mini_opt import main as mini_opt
 
 QUICK = ("-j", "1", "--rounds", "1", "--runs", "2", "--warmup", "1")
 NODES = {"perceptron/gemm_0", "perceptron/gemm_2", "perceptron/gemm_4"}
@@ -286,6 +288,15 @@ def test_a_compiled_file_is_measured(any_rows: Path) -> None:
     assert complaint("bench", file, "--at", "n=3") == f"--at does nothing with {file}, which is for one shape"
     assert "--threads does nothing with a .mi file" in complaint("bench", file, "-j", "1")
     assert "is compiled without times of kernels" in complaint("bench", file, any_rows, "--profile")
+
+
+def test_a_module_s_kernels_keep_their_threads(tmp_path: Path) -> None:
+    """As many as they were scheduled for, whatever this machine has."""
+    b = ModelBuilder("small")
+    model = saved(b.model([b.node("Relu", b.node("MatMul", b.input("x", [4, 8]), b.weight(8, 16)))]), tmp_path)
+    written = tmp_path / "kernels.mlir"
+    assert mini_opt([str(model), "--to", "kernels", "-o", str(written)]) == 0
+    assert "latency in ms, 1 thread(s)" in told("bench", written, "--runs", "2", "--rounds", "1", "--warmup", "0")
 
 
 def test_engines_alone_are_drawn_by_what_is_known_of_them() -> None:

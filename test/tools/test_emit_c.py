@@ -276,6 +276,13 @@ def test_what_c_code_can_not_be_is_refused(arguments: tuple[str, ...], told: str
     assert not (tmp_path / "out").exists()
 
 
+def test_options_that_code_has_no_use_for_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(mi.ConfigError, match=r"^enable_profiling does nothing in C code"):
+        mi.emit_c(SMALL_MODELS["mlp"](), tmp_path / "c", enable_profiling=True)
+    with pytest.raises(mi.ConfigError, match=r"^check_memory does nothing in C code"):
+        mi.emit_c(SMALL_MODELS["mlp"](), tmp_path / "c", check_memory=True)
+
+
 def test_ranges_of_shapes_are_refused(tmp_path: Path) -> None:
     model = SMALL_MODELS["mlp"]().SerializeToString()
     with pytest.raises(mi.UnsupportedError, match="C code is for one shape: give sizes instead of ranges"):

@@ -59,6 +59,18 @@ def test_all_open_dimensions_are_named_with_the_command_to_copy(name: str, model
         assert cli(*proposed[1:]).exit_code == 0
 
 
+def test_sizes_that_are_proposed_make_sense_together(tmp_path: Path) -> None:
+    """The entries of a batch are the same in a state that has its layers in front; what has no rank is no example."""
+    b = ModelBuilder("states")
+    model = b.model([b.node("Relu", b.input("x", ["", ""])), b.node("Relu", b.input("state", [2, "", 8]))])
+    found = complaint("plan", saved(model, tmp_path))
+    assert found.endswith(" --shape x=1,16 --shape state=2,1,8")
+    b = ModelBuilder("shapeless")
+    model = b.model([b.node("Relu", b.input("x", [4]))])
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    assert "; give them sizes, in the form: " in complaint("plan", saved(model, tmp_path))
+
+
 def test_ranges_are_proposed_where_all_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     saved(named_model(), tmp_path)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_runs import cli, saved
+from command_runs import cli, complaint, saved
 from models.build import ModelBuilder
 
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.module_text import read_module
 from mini_infer.runtime.build import import_model, lower
 from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.cpu import Machine
 from mini_infer.runtime.targets import apart_from_host, target_attribute
 from mini_infer.tools.mini_opt import main
 
@@ -108,6 +109,18 @@ def test_texts_of_code_begin_with_their_target(
     assert main([str(network), "-t", form, "--cpu", ANOTHER]) == 0
     assert captured.out != (again := capsys.readouterr()).out
     assert again.out.startswith(comment.split("{")[0] + f'#kernel.cpu<"{ANOTHER}"') and again.err.startswith(NOTE)
+
+
+@pytest.mark.parametrize("level", ["kernels", "loops", "llvm"])
+def test_instructions_that_this_machine_lacks_are_refused(level: str, tmp_path: Path) -> None:
+    """LLVM would end the process."""
+    b = ModelBuilder("bytes")
+    y = b.node("MatMulInteger", b.input("x", [8, 64], np.uint8), b.constant(np.ones((64, 64), np.int8)))
+    other = "x86_64-linux-gnu:cascadelake" if Machine().architecture != "x86_64" else ANOTHER
+    written = tmp_path / "bytes.mlir"
+    model = saved(b.model([y], [np.int32]), tmp_path)
+    assert main([str(model), "--to", level, "--cpu", other, "-o", str(written)]) == 0
+    assert "the module's kernels are for a CPU that has " in complaint("run", written)
 
 
 def test_running_kernels_of_another_target_is_noted(

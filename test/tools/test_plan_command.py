@@ -87,7 +87,7 @@ def test_the_width_of_a_beam_gets_to_the_planner(monkeypatch: pytest.MonkeyPatch
 
 def test_ops_can_be_kept_from_working_in_place(model: Path) -> None:
     told("plan", model, "-j", "1", "--disable-inplace", "add, relu")
-    message = "disable_inplace: there is no op graph.relux to disable; is relu meant?"
+    message = "--disable-inplace: there is no op graph.relux to disable; is relu meant?"
     assert complaint("plan", model, "-j", "1", "--disable-inplace", "add,relux") == message
 
 

@@ -199,6 +199,13 @@ def test_copies_stay_inside_the_storage(toy: Toy, device: str) -> None:
         storage.copy_out(-1, 1)
 
 
+def test_read_only_storages_stay_as_they_are() -> None:
+    storage = mi.Storage.borrow(np.frombuffer(b"abcdefgh", np.uint8))
+    for change in (storage.zero, lambda: storage.copy_in(np.zeros(4, np.uint8))):
+        with pytest.raises(mi.InvalidInputError, match="the storage is read-only"):
+            change()
+
+
 def test_only_like_is_copied_into_a_tensor() -> None:
     tensor = mi.Tensor.empty([2], np.float32)
     with pytest.raises(mi.InvalidInputError, match=r"^float64\[2\] can't be copied into float32\[2\]"):

@@ -7,11 +7,13 @@ import io
 import os
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pytest
 from engine_cases import engine, inputs, perceptron
+from typing_extensions import override
 
 import mini_infer as mi
 from mini_infer.dialects.threads import MOST_THREADS
@@ -79,6 +81,44 @@ def test_wrong_input_is_named(case: str) -> None:
 def test_wrong_arguments_are_named(arrays: tuple[Any, ...], named: dict[str, Any], message: str) -> None:
     with pytest.raises(mi.InvalidInputError, match=f"^{message}"):
         engine("lookup")(*arrays, **named)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        mi.OpenDimensionsError(["n"], {"n": 1}, {"x": [1, 3], "y": None}),
+        mi.UnknownValueError("k is not known", ("k",)),
+        mi.InvalidModelError("no", contradiction=True),
+        mi.PlanError("no", ["a"], proven=False),
+        mi.ConfigError("no"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_are_sent_to_other_processes_with_all_they_tell(error: mi.MiniInferError) -> None:
+    for found in (copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
+        assert type(found) is type(error) and str(found) == str(error)
+        assert (found.args, vars(found)) == (error.args, vars(error))
+
+
+class WithoutReading(io.BytesIO):
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise OSError("the disk is gone")
+
+
+def test_files_that_can_not_be_read_are_refused(tmp_path: Path) -> None:
+    closed = io.BytesIO()
+    closed.close()
+    with open(tmp_path / "written", "wb") as written:
+        for file in (closed, written, WithoutReading()):
+            with pytest.raises(mi.InvalidModelError, match="the model's file can't be read: "):
+                mi.compile(file)
+            with pytest.raises(mi.InvalidModelError, match="the model's file can't be read: "):
+                mi.import_onnx(file)
+            with pytest.raises(mi.InvalidModelError, match="the model's file can't be read: "):
+                mi.build(file, tmp_path / "m.mi")
+    with pytest.raises(mi.InvalidModelError, match="the model's path is empty"):
+        mi.compile("")
 
 
 def test_an_engine_goes_on_after_an_error() -> None:

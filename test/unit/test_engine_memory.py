@@ -88,7 +88,7 @@ def test_engines_leave_no_memory_behind() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_two_hundred_engines_leave_less_than_two_megabytes() -> None:
-    assert growth(25, 200) < 2000
+    assert growth(400, 200) < 2000  # the linker's own tables are full by then
 
 
 @pytest.mark.skipif("glibc" not in platform.libc_ver()[0], reason="another C library")
