@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
-from fuzz.at_shapes import named_dims
+from fuzz.at_shapes import is_invalid_somewhere, named_dims
 from fuzz.growth import Case, Growth, Misfit, Value
 from fuzz.judge import BASE, TILED, Verdict, differences, expected, same_bits
 from fuzz.ranges import fits, with_names
@@ -137,6 +137,10 @@ def judged_with_caches(case: Case, label: str) -> Verdict:
         return Verdict(tuple(wrong), compiles=getattr(engine, "compiles", 0))
     except mi.UnsupportedError as error:
         return Verdict(tuple(wrong), refused=str(error))
+    except mi.InvalidModelError as error:
+        if is_invalid_somewhere(case):
+            return Verdict(tuple(wrong), refused=f"{error}: invalid")
+        return Verdict((*wrong, f"{told}: {error}"))
     except Exception as error:  # whatever it is, a valid graph has found it
         return Verdict((*wrong, f"{told}: {type(error).__name__}: {error}"))
 

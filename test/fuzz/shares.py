@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from everything_shared import everything_shared
-from fuzz.at_shapes import is_invalid_alone
+from fuzz.at_shapes import is_invalid_somewhere
 from fuzz.growth import Case
 from fuzz.judge import Results, Verdict, same_bits
 from graph_runs import guarded
@@ -99,8 +99,8 @@ def judged_by_shares(case: Case) -> Verdict:
     except mi.UnsupportedError as error:
         return Verdict(tuple(wrong), refused=str(error))
     except mi.InvalidModelError as error:
-        if any(is_invalid_alone(case.model, inputs) for inputs in (case.inputs, *case.others)):
-            return Verdict(tuple(wrong), refused=f"{error}: invalid")  # the reference looks at less
+        if is_invalid_somewhere(case):
+            return Verdict(tuple(wrong), refused=f"{error}: invalid")
         return Verdict((*wrong, f"shares: {error}"))
     except Exception as error:  # whatever it is, a valid graph has found it
         return Verdict((*wrong, f"shares: {type(error).__name__}: {error}"))
