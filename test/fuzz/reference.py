@@ -20,6 +20,7 @@ import onnxruntime as ort
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops.op_max_pool import MaxPool as OnnxMaxPool
 from typing_extensions import override
 
 from mini_infer.dialects.graph.values import Array
@@ -54,6 +55,19 @@ class Erf(OpRun):
     @override
     def _run(self, x: Array) -> tuple[Array]:
         return (np.vectorize(math.erf, otypes=[np.float64])(x).astype(x.dtype),)
+
+
+class MaxPool(OnnxMaxPool):
+    """Steps of 1 with pads that differ are wrong, or out of range, in the way that onnx.reference goes for them."""
+
+    @override
+    def _run(self, x: Array, **attributes: Any) -> tuple[Array, ...]:
+        own: Any = self
+        usual: Any = super()
+        steps, padding = attributes.get("strides"), attributes.get("auto_pad")
+        if padding in (None, "NOTSET") and all(step == 1 for step in steps or ()):
+            return own._max_pool(x, **{**attributes, "ceil_mode": 0})
+        return usual._run(x, **attributes)
 
 
 class HardSwish(OpRun):
@@ -314,7 +328,7 @@ def _levels(numbers: Array, scale: Array, zero: Array) -> Array:
 
 DEFINED: tuple[type[OpRun], ...] = (
     *(AffineGrid, BatchNormalization, BitCast, Erf, GlobalLpPool, HardSwish, LRN, LpNormalization),
-    *(MeanVarianceNormalization, OptionalGetElement, SequenceInsert),
+    *(MaxPool, MeanVarianceNormalization, OptionalGetElement, SequenceInsert),
     *(Gelu, BiasGelu, QuickGelu, FusedMatMul, SkipLayerNormalization, SkipSimplifiedLayerNormalization),
     *(QLinearAdd, QLinearMul, QLinearLeakyRelu, QLinearSoftmax, BiasAdd, BiasSoftmax),
 )
