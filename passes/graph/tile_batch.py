@@ -133,7 +133,7 @@ def _sequences(block: Block) -> Iterator[tuple[int, list[GraphOp], list[GraphOp]
             continue
         if not ops:
             entries = next(iter(shape_of(op.results[0])), 1)
-        if belongs(op) and bounds_of(entries)[1] > 1:
+        if belongs(op) and bounds_of(entries)[1] > 1 and now(entries) > 0:
             ops.append(op)
             made.update(op.results)
         elif ops:

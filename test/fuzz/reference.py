@@ -61,7 +61,7 @@ class MaxPool(OnnxMaxPool):
     """Steps of 1 with pads that differ are wrong, or out of range, in the way that onnx.reference goes for them."""
 
     @override
-    def _run(self, x: Array, **attributes: Any) -> tuple[Array, ...]:
+    def _run(self, x: Any, **attributes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         own: Any = self
         usual: Any = super()
         steps, padding = attributes.get("strides"), attributes.get("auto_pad")

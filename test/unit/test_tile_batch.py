@@ -169,3 +169,15 @@ def test_a_batch_of_run_time() -> None:
         assert found.shape == (rows, 16, 64, 64)
         for row in range(rows):
             np.testing.assert_array_equal(found[row], engine({"x": given[row : row + 1]})["y"][0])
+
+
+def test_a_batch_that_has_no_entries_now() -> None:
+    """Unique compares neighbours, of which a single element has none: code for it has no loop over them."""
+    nodes = [helper.make_node("Unique", ["x"], ["y"])]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name, size in (("x", "n"), ("y", "m")))
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]))
+    with everything_tiled():
+        engine = mi.compile(model, profile=mi.OptimizationProfile(dims={"n": (1, 8, 8)}), cache=False)
+        for size in (8, 1, 2):
+            given = np.arange(size, 0, -1).astype(np.float32) // 2
+            np.testing.assert_array_equal(engine(given)["y"], np.unique(given))
