@@ -180,4 +180,4 @@ def test_a_batch_that_has_no_entries_now() -> None:
         engine = mi.compile(model, profile=mi.OptimizationProfile(dims={"n": (1, 8, 8)}), cache=False)
         for size in (8, 1, 2):
             given = np.arange(size, 0, -1).astype(np.float32) // 2
-            np.testing.assert_array_equal(engine(given)["y"], np.unique(given))
+            np.testing.assert_array_equal(engine({"x": given})["y"], np.unique(given))
