@@ -48,6 +48,8 @@ def einsum(g: Growth) -> None:
     equation = g.choose(EINSUMS)
     first, *others = equation.split("->")[0].split(",")
     x = g.floats(len(first))
+    if 0 in x.shape:  # ONNX Runtime dies of a sum over no elements
+        raise Misfit
     sizes = dict(zip(first, x.shape, strict=True))
     shapes = [[sizes.setdefault(label, g.integer(1, 5)) for label in labels] for labels in others]
     g.add("Einsum", x, *(g.weight(shape, x.array.dtype) for shape in shapes), equation=equation)
