@@ -139,7 +139,7 @@ def test_external_data_through_a_link_to_a_file_outside_is_refused(tmp_path: Pat
         ({"location": "sub/none.bin"}, r"external data 'sub/none.bin' is missing: no such file in"),
         ({"location": "none/"}, "is missing"),
         ({"offset": 65}, "is too short: it has 576 bytes, the data ends at 577"),
-        ({"offset": -1}, "is too short"),
+        ({"offset": -1}, "has a negative offset or length: -1, 512"),
         ({"offset": "x"}, "has an offset or length that is no number"),
         ({"length": 500}, r"500 bytes of data, but float\[16, 8\] needs 512"),
     ],

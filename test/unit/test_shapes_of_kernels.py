@@ -158,6 +158,7 @@ def test_one_compile_for_all_shapes(build: Build, dims: Mapping[str, Span], at: 
     assert engine.compiles == 1
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("auto_pad", ["SAME_LOWER", "SAME_UPPER"])
 def test_pads_that_hang_on_the_length_of_rows(auto_pad: str) -> None:
     """With strides of 2, kernels of 2 and 3 columns: one compile where an even and an odd length have the same pads."""
