@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from ..dialects.errors import CompileError
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.graph.sizes import symbols_of_module
-from ..dialects.targets import CpuAttr, cpu_of
+from ..dialects.targets import BYTE_DOTS, CpuAttr, cpu_of
 from ..lowering.levels import argument_roles, level_of
 from ..lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ..lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
@@ -26,7 +26,7 @@ from .cpu import code_of, part_of
 from .device import Compilation
 from .llvm_worker import Part
 from .signature import entry_of, kernel_calls, run_checks, specs_of
-from .targets import cpu_target, machine_of
+from .targets import cpu_target
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,9 @@ def _start_parts(
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
     from ..lowering.loops_to_llvm.runtime_ir import runtime_ir
 
-    machine = machine_of(cpu_of(module))
+    target = cpu_of(module)
+    cpu = cpu_target(target.cpu.data).narrowed(target.vector_bits.data)
+    lacking = [name for name in BYTE_DOTS if target.has(name) and name not in cpu.features]
     passes = [each for phase in phases for each in parse_passes(phase.passes)]
     seconds = [0.0] * len(passes)
     with timed(ctx, "split-module"):
@@ -98,8 +100,8 @@ def _start_parts(
         with timed(ctx, "LLVM: text"):
             link = [runtime_ir(pointers, stages_of(module), clock=profiled)] if piece.module is module else []
             text = emit_llvm_ir(piece.module, piece.shared)
-            _check_instructions(text, cpu_of(module))
-            parts.append(part_of(text, machine, link=link, as_written=piece.as_written))
+            _check_instructions(text, lacking, target)
+            parts.append(part_of(text, cpu.machine, link=link, as_written=piece.as_written))
             compilers.add(parts[-1])
     if observer is not None:
         for each, taken in zip(passes, seconds, strict=True):
@@ -107,13 +109,12 @@ def _start_parts(
     return _Parts(parts, frozenset[str]().union(*(piece.shared for piece in split)), compilers)
 
 
-def _check_instructions(text: str, target: CpuAttr) -> None:
-    """Raises CompileError for instructions that were chosen for another CPU than code is made for."""
+def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:
+    """Raises CompileError for instructions, of those `lacking`, that were chosen for another CPU than code is for."""
     from ..lowering.loops_to_llvm.byte_dots import INTRINSICS
 
-    known = cpu_target(target.cpu.data).narrowed(target.vector_bits.data).features
-    for name, intrinsics in INTRINSICS.items():
-        if target.has(name) and name not in known and any(each in text for each in intrinsics):
+    for name in lacking:
+        if any(each in text for each in INTRINSICS[name]):
             raise CompileError(
                 f"the module's kernels are for a CPU that has {name} with {target.vector_bits.data} bits, and "
                 f"{target.cpu.data} hasn't: compile the model for it again"
