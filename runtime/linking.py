@@ -21,11 +21,10 @@ _DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # 
 ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
 """Names of C functions: of the operating system, its C library and its library of maths."""
 
-_LINKER = {".TOC."}  # PowerPC's table of addresses, which the linker makes
-
-_FOR_C = frozenset(_LINKER | _MEMORY | _MATH | _JOINED | _DARWIN)
+_FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
 
 _ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # both of 64 bits, the lowest byte first
+_OF_LINKER = {".TOC."}  # PowerPC's table of addresses
 _SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # the type of ELF's section, and Mach-O's load command
 
 
@@ -42,9 +41,9 @@ def check_c_calls(data: bytes, cpu: str) -> None:
 
 
 def undefined_symbols(data: bytes) -> set[str]:
-    """The names that object code leaves to the linker, as C spells them. Raises CompileError for an unknown format."""
+    """The names that object code needs from elsewhere, as C spells them. Raises CompileError for an unknown format."""
     if data.startswith(_ELF):
-        return _undefined_in_elf(data)
+        return _undefined_in_elf(data) - _OF_LINKER
     if data.startswith(_MACH_O):
         return {name.removeprefix("_") for name in _undefined_in_mach_o(data)}
     raise CompileError("code is made for CPUs with 64 bits and little-endian numbers, in ELF or Mach-O")

@@ -33,6 +33,7 @@ FLAGS = {
     "enable_graph_optimization": "--no-optimize",
     "enable_memory_planning": "--no-plan-memory",
     "memory_alignment": "--alignment",
+    "name": "--name",
     "emulator": "--emulator",
     "gpu": "--gpu",
     "max_workspace_size": "--capacity",

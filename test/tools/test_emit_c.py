@@ -263,7 +263,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--name", "1st"), "name 1st: expected letters, digits and underscores, a letter first"),
+        (("--name", "1st"), "--name 1st: expected letters, digits and underscores, a letter first"),
         (("--emit", "rust"), "--emit rust: there is only c"),
         (("--cpu", "z80"), "LLVM knows no CPU 'z80'"),
         (("--threads", "4096"), "threads is 4096; code is made for at most "),
