@@ -104,8 +104,9 @@ def _threads(config: EngineConfig, module: ModuleOp | None = None) -> int | None
     """How many threads all engines have on a CPU: those that a module's kernels were scheduled for, if they were."""
     if config.device != "cpu":
         return config.threads
-    scheduled = module is not None and config.threads is None and level_of(module) != "graph"
-    return cpu_of(module).threads.data if module is not None and scheduled else config.thread_count
+    if module is not None and config.threads is None and level_of(module) != "graph":
+        return cpu_of(module).threads.data
+    return config.thread_count
 
 
 def _compiled(model: Path, options: Mapping[str, Any], given: Given) -> Iterator[Subject]:

@@ -7,7 +7,6 @@ Ray runs on this machine alone, so its own work and the requests' client share t
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import deque
 from collections.abc import Callable
@@ -46,10 +45,9 @@ def of_engine(model: Path, dim: str, rows: int, threads: int, total: int) -> flo
 
 def of_dataset(model: Path, dim: str, rows: int, workers: int, row: dict[str, Array], total: int) -> float:
     """`infer` over a dataset that lies in Ray's memory."""
-    data = ray_module("ray.data").from_numpy(
-        [np.stack([array] * rows) for array in row.values() for _ in range(total // rows)]
-    )
-    named = data.rename_columns({"data": next(iter(row))}).materialize()
+    ((name, array),) = row.items()
+    data = ray_module("ray.data").from_numpy([np.stack([array] * rows)] * (total // rows))
+    named = data.rename_columns({"data": name}).materialize()
     return rate(total, lambda: on_ray.infer(named, str(model), workers=workers, rows=rows, dim=dim).materialize())
 
 
@@ -60,7 +58,7 @@ def of_requests(model: Path, dim: str, rows: int, replicas: int, row: dict[str, 
 
     def ask() -> None:
         waiting: deque[Any] = deque()
-        for _ in itertools.repeat(None, total):
+        for _ in range(total):
             if len(waiting) >= 4 * rows * replicas:
                 waiting.popleft().result()
             waiting.append(handle.infer.remote(row))
