@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from fuzz.growth import Case
 from fuzz.judge import BASE, TILED, Verdict, differences, expected, run_on_noise, same_bits
+from fuzz.ranges import resized
 from onnx import ModelProto
 
 import mini_infer as mi
@@ -67,17 +68,9 @@ def is_invalid_alone(model: ModelProto, inputs: Mapping[str, Array]) -> bool:
 
 def is_invalid_somewhere(case: Case) -> bool:
     """Whether it is so at shapes that the case has, or at the ends of its ranges: the reference looks at less."""
-    dims = named_dims(case.model)
-    ends: list[Mapping[str, Array]] = [
-        {
-            name: np.resize(
-                array,
-                [case.ranges[each][end] if each else size for each, size in zip(dims[name], array.shape, strict=True)],
-            )
-            for name, array in case.inputs.items()
-        }
-        for end in range(3 if case.ranges else 0)
-    ]
+    dims, random = named_dims(case.model), np.random.default_rng(0)
+    sizes = ({name: span[end] for name, span in case.ranges.items()} for end in range(3))
+    ends = (resized(case.inputs, dims, each, random) for each in sizes)
     return any(is_invalid_alone(case.model, inputs) for inputs in (case.inputs, *case.others, *ends))
 
 

@@ -45,7 +45,7 @@ def ranged(case: Case, seed: int) -> Case:
     for _ in range(CALLS - 2):
         sizes = {**base, **{name: int(random.integers(low, high + 1)) for name, (low, _, high) in ranges.items()}}
         wanted += [sizes] * fits(case, dims, sizes)
-    first, *others = (_inputs(case.inputs, dims, sizes, random) for sizes in wanted)
+    first, *others = (resized(case.inputs, dims, sizes, random) for sizes in wanted)
     return Case(model, first, ranges, others)
 
 
@@ -76,7 +76,7 @@ def _chosen(base: Mapping[str, int], ranges: Ranges, at: int) -> dict[str, int]:
     return {**base, **{name: span[at] for name, span in ranges.items()}}
 
 
-def _inputs(
+def resized(
     inputs: Mapping[str, Array], dims: Dims, sizes: Mapping[str, int], random: np.random.Generator
 ) -> dict[str, Array]:
     """Inputs of other shapes: what they hold is of what they held, for indices must be legal."""
@@ -95,7 +95,7 @@ def _inputs(
 
 def fits(case: Case, dims: Dims, sizes: Mapping[str, int]) -> bool:
     """Whether the reference takes inputs of such sizes."""
-    inputs = _inputs(case.inputs, dims, sizes, np.random.default_rng(0))
+    inputs = resized(case.inputs, dims, sizes, np.random.default_rng(0))
     if any(array.size > LARGEST for array in inputs.values()):
         return False
     model = with_names(case.model, dims)

@@ -61,13 +61,22 @@ class MaxPool(OnnxMaxPool):
     """Steps of 1 with pads that differ are wrong, or out of range, in the way that onnx.reference goes for them."""
 
     @override
-    def _run(self, x: Any, **attributes: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _run(
+        self,
+        x: Any,
+        auto_pad: Any = None,
+        ceil_mode: Any = None,
+        dilations: Any = None,
+        kernel_shape: Any = None,
+        pads: Any = None,
+        storage_order: Any = None,
+        strides: Any = None,
+    ) -> Any:
         own: Any = self
         usual: Any = super()
-        steps, padding = attributes.get("strides"), attributes.get("auto_pad")
-        if padding in (None, "NOTSET") and all(step == 1 for step in steps or ()):
-            return own._max_pool(x, **{**attributes, "ceil_mode": 0})
-        return usual._run(x, **attributes)
+        if auto_pad in (None, "NOTSET") and all(step == 1 for step in strides or ()):
+            return own._max_pool(x, auto_pad, 0, dilations, kernel_shape, pads, storage_order, strides)
+        return usual._run(x, auto_pad, ceil_mode, dilations, kernel_shape, pads, storage_order, strides)
 
 
 class HardSwish(OpRun):
