@@ -335,11 +335,14 @@ class _Bufferizer(BufferWriter):
             source = self.read(op, value)
             if source is not target:
                 moves.append((value, source, target))
-        moves.sort(key=lambda move: move[2] in self.parts)  # who reads the past goes first
+
+        def is_free(move: tuple[SSAValue, SSAValue, SSAValue]) -> bool:
+            """Whether no other move reads the memory that it writes: past and present of a cache are parts of one."""
+            root = self.places[move[2]].root
+            return all(self.places[each[1]].root is not root for each in moves if each is not move)
+
         while moves:
-            sources = {source for _, source, _ in moves}
-            free = next((move for move in moves if move[2] not in sources), None)
-            if free is not None:
+            if (free := next(filter(is_free, moves), None)) is not None:
                 value, source, target = free
                 self.copy(source, target, value)
                 moves.remove(free)

@@ -197,6 +197,23 @@ def test_what_can_be_no_cache_is_refused(caches: dict[str, str], profile: bool, 
         engine(x=np.zeros((1, 2, 1, 4), np.float32), c=np.zeros((1, 2, 1, 4), np.float32))
 
 
+def test_a_past_that_becomes_another_caches_present_is_copied_first() -> None:
+    """Beside a past without elements; also where two pasts change places."""
+    past = "float[2, 5] a, float[2, 5] p, float[2, 0] q"
+    body = "p2 = Concat <axis = 0> (a, p) q2 = Concat <axis = 1> (p, q)"
+    beside = _model(past, "float[4, 5] p2, float[2, 5] q2", body)
+    swapped = _model(
+        "float[2, 5] p, float[2, 5] q", "float[2, 5] p2, float[2, 5] q2", "p2 = Identity (q) q2 = Identity (p)"
+    )
+    for model in (beside, swapped):
+        plain, cached = (mi.compile(model, 1, caches=each) for each in ({}, {"p": "p2", "q": "q2"}))
+        given = inputs_of(plain, {spec.name: tuple(map(int, spec.shape)) for spec in plain.inputs})
+        expected = plain({name: array.copy() for name, array in given.items()})
+        found = cached({name: array.copy() for name, array in given.items()})
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array)
+
+
 def test_sizes_may_differ_along_one_axis_only() -> None:
     model = _model(
         "float[2, 3] x, float[2, 3] c", "float[6] c2", "s = Constant <value_ints = [6]> () c2 = Reshape (c, s)"
