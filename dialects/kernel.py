@@ -41,7 +41,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .byte_dot import DotOp
 from .graph.blobs import BlobAttr
-from .graph.sizes import SymbolsAttr
+from .graph.sizes import BuffersAttr, GuardsAttr, SymbolsAttr
 from .graph.structure import KernelOp
 from .kernel_attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, ScheduleAttr
 from .symbols import symbol_named
@@ -166,5 +166,16 @@ class BarrierOp(IRDLOperation):
 Kernel = Dialect(
     "kernel",
     [CallOp, WeightOp, BarrierOp, DotOp],
-    [CpuAttr, GpuAttr, FormAttr, ScheduleAttr, PackingAttr, MoveAttr, InterfaceAttr, SymbolsAttr],
+    [
+        CpuAttr,
+        GpuAttr,
+        FormAttr,
+        ScheduleAttr,
+        PackingAttr,
+        MoveAttr,
+        InterfaceAttr,
+        SymbolsAttr,
+        GuardsAttr,
+        BuffersAttr,
+    ],
 )

@@ -9,20 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, AnyFloat, DenseArrayBase, DenseIntOrFPElementsAttr, LocationAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    AnyFloat,
+    BytesAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    LocationAttr,
+)
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import AttributeDef, EqIntConstraint, IRDLOperation, OpDef, OptionalDef, PropertyDef, operations
 from xdsl.irdl.constraints import RangeLengthConstraint, VerificationContext
 from xdsl.parser import AttrParser, attribute_parser
+from xdsl.parser.base_parser import BaseParser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
-from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.mlir_lexer import MLIRLexer
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Token
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from .symbolic.sizes import SizesData
+from .symbolic.sizes import SizesData, is_fixed, now
+from .symbolic.spelling import has_symbols, parse_size
 
 __all__ = ["kept_in", "repair_construction", "repair_effects", "repair_sizes", "repair_text", "repair_verification"]
 
@@ -44,6 +55,8 @@ def repair_text() -> None:
     _DENSE_ELEMENT.to_type = _element_of
     # Where a closing quote is missing, its own pattern takes time exponential in the rest of the line.
     MLIRLexer._unescaped_characters_regex = _STRING  # pyright: ignore[reportPrivateUsage]
+    # It writes letters beyond ASCII as bytes, and takes a string with such bytes for no string when it reads them.
+    MLIRLexer._lex_string_literal = _lex_string  # pyright: ignore[reportPrivateUsage]
     # It takes a label such as ^0 for a name to keep, and then refuses the name with a ValueError.
     Block.is_default_block_name = staticmethod(_is_no_name)
     # It compares values: 0.0 and -0.0 are printed as one number then, and NaN and NaN are two.
@@ -53,11 +66,95 @@ def repair_text() -> None:
     _PARSING.base = _constraint_of
 
 
+_lex_bytes: Any = vars(MLIRLexer)["_lex_string_literal"]
+
+
+def _lex_string(lexer: Any, start: int) -> Any:
+    """A string; bytes only where they are no UTF-8."""
+    token = _lex_bytes(lexer, start)
+    if token.kind is MLIRTokenKind.BYTES_LIT:
+        try:
+            token.span.bytes_contents.decode()
+        except UnicodeDecodeError:
+            return token
+        return Token(MLIRTokenKind.STRING_LIT, token.span)
+    return token
+
+
 def repair_sizes() -> None:
-    """Lists of numbers tell sizes of run time as such; xDSL's own verifiers and builders read them, too."""
-    lists: Any = DenseArrayBase
-    if lists.get_values is not _values_of:
-        lists.get_values, lists.iter_values = _values_of, _iterated
+    """Sizes of run time stand wherever an integer does: in lists of numbers, which xDSL packs, and in a module's text.
+
+    They are printed in parentheses (see symbolic/spelling.py), and where xDSL's parser wants an integer or a dimension,
+    a parenthesis opens one.
+    """
+    lists, parser = cast("Any", DenseArrayBase), cast("Any", AttrParser)
+    lists.get_values, lists.iter_values, lists.from_list = _values_of, _iterated, staticmethod(_packed)
+    parser.parse_integer = _size_or(_parse_integer)
+    parser._parse_int_or_question = _size_or(_parse_stride)
+    parser.parse_dimension_list = _parse_dimensions
+    parser.parse_optional_builtin_int_or_float_attr = _parse_number_attribute
+
+
+def _size_or(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """A size where a parenthesis opens one, and what xDSL parses elsewhere."""
+
+    def parsed(parser: AttrParser, *args: Any, **options: Any) -> Any:
+        return parse_size(parser) if _opens_size(parser) else parse(parser, *args, **options)
+
+    return parsed
+
+
+def _opens_size(parser: Any) -> bool:
+    return parser._current_token.kind is MLIRTokenKind.L_PAREN
+
+
+def _parse_dimensions(parser: Any) -> list[int]:
+    """Dimensions, and the `x` behind the last one given back, as xDSL does."""
+    dimensions: list[int] = []
+    while True:
+        if _opens_size(parser):
+            dimensions.append(parse_size(parser))
+        elif parser._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.QUESTION):
+            dimensions.append(parser.parse_shape_dimension())
+        elif dimensions:
+            parser._resume_from(parser._current_token.span.start - 1)
+            return dimensions
+        else:
+            return dimensions
+        if not parser._parse_optional_shape_delimiter():
+            return dimensions
+
+
+def _parse_number_attribute(parser: Any) -> Any:
+    """`(tokens * 64) : index`; a parenthesis may also open the type of a function."""
+    if not (_opens_size(parser) and has_symbols(parser)):
+        return _parse_number(parser)
+    start = parser._current_token.span.start
+    try:
+        size = parse_size(parser)
+    except ParseError:
+        size = None
+    if size is None or parser._current_token.kind is not MLIRTokenKind.COLON:
+        parser._resume_from(start)
+        return None
+    parser.parse_punctuation(":")
+    return IntegerAttr(size, parser.parse_type())
+
+
+_parse_integer, _parse_stride, _parse_number = (
+    vars(BaseParser)["parse_integer"],
+    vars(AttrParser)["_parse_int_or_question"],
+    vars(AttrParser)["parse_optional_builtin_int_or_float_attr"],
+)
+_pack_list: Any = vars(DenseArrayBase)["from_list"].__func__
+
+
+def _packed(data_type: Any, data: Sequence[Any]) -> Any:
+    """A list of numbers; where some are sizes of run time, they stay beside their present values."""
+    made = _pack_list(data_type, [now(each) if isinstance(each, int) else each for each in data])
+    if is_fixed(*data):
+        return made
+    return DenseArrayBase(data_type, BytesAttr(SizesData(made.data.data, tuple(data))))
 
 
 def _iterated(array: Any) -> Iterator[Any]:

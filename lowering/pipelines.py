@@ -21,6 +21,7 @@ from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, PassFailedException, VerifyException
 
 from ..dialects.errors import CompileError, ConfigError
+from ..dialects.graph.sizes import guarded
 from ..passes.statistics import timed
 from .levels import LEVELS, Level, check_level, level_of
 from .registry import load_pass
@@ -188,7 +189,7 @@ def run_passes(ctx: Context, module: ModuleOp, passes: Sequence[ModulePass], obs
         for each in passes:
             seen = check_level(each.name, module, seen)
             start = time.perf_counter()
-            with _own_errors(each.name), timed(ctx, each.name):
+            with _own_errors(each.name), timed(ctx, each.name), guarded(module):
                 each.apply(ctx, module)
             if observer is not None:
                 observer(PassRun(each.name, time.perf_counter() - start), module)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.cuts import Cut
-from ..dialects.errors import ConfigError
+from ..dialects.errors import ConfigError, InvalidInputError
 from ..dialects.graph.blobs import MiniContext
 from ..dialects.graph.sizes import symbols_of_module
 from ..dialects.kernel_attributes import ScheduleAttr
 from ..dialects.symbolic.guards import unguarded
+from ..dialects.symbolic.offsets import Offset
 from ..dialects.targets import target_of
 from ..lowering.levels import level_of
 from ..lowering.module_text import own_errors, read_module
 from ..lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases
 from ..passes.kernels.tuned import tuned_schedules
 from ..passes.memory.analysis.aliasing import disabled_ops
-from ..passes.memory.analysis.offsets import Offset
-from ..passes.memory.plan_arena import BUFFERS, BuffersAttr
+from ..passes.memory.plan_arena import arena_problem
 from ..passes.memory.report.memory_report import MemoryPlan, memory_plan, plan_summary
 from ..passes.statistics import timed
 from .compilers import Compilers
@@ -34,6 +32,7 @@ from .images.linking import link
 from .images.loaded import UnloadedImage
 from .kept.cpus import host_cpu
 from .limits import check_fits, memory_for
+from .module_ranges import is_module, profile_of
 from .plan import InferencePlan
 from .profile import OptimizationProfile
 from .shapes import Arena
@@ -53,32 +52,30 @@ LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 def ranges_of(
     config: EngineConfig,
     best: Mapping[str, Sequence[int]] | None = None,
-    units: Mapping[str, int] | None = None,
 ) -> Ranges | None:
-    """The shapes that a configuration asks for; code is made for `best` ones where they are given.
-
-    Dimensions are multiples of their `units`.
-    """
+    """The shapes that a configuration asks for; code is made for `best` ones where they are given."""
     if not config.is_dynamic:
         return None
     from ..lowering.onnx_to_graph.inputs import Ranges
 
     profile = config.profile or OptimizationProfile()
-    return Ranges(profile.dims, profile.shapes, best or {}, units or {}, LARGEST if config.enable_dynamic_shapes else 0)
+    return Ranges(profile.dims, profile.shapes, best or {}, open=LARGEST if config.enable_dynamic_shapes else 0)
 
 
 def import_model(
     model: ModelSource,
     config: EngineConfig,
     best: Mapping[str, Sequence[int]] | None = None,
-    units: Mapping[str, int] | None = None,
 ) -> tuple[ModuleOp, MiniContext]:
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
-    if isinstance(model, str | PathLike) and Path(model).suffix == ".mlir":
+    if is_module(model):
+        module, ctx = read_module(cast("str", model))
+        own = profile_of(module)
         for option in OF_ONNX:
-            if getattr(config, option):
+            if (given := getattr(config, option)) and given != own:
                 raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
-        module, ctx = read_module(model)
+        if best:
+            raise InvalidInputError(f"{model} has code already, and none for {dict(best)}")
         check_signature(module)
         check_undecided(config, module)
         if level_of(module) != "graph":
@@ -91,7 +88,7 @@ def import_model(
 
     ctx = MiniContext()
     with timed(ctx, "import"):
-        ranges = ranges_of(config, best, units)
+        ranges = ranges_of(config, best)
         given = config.dims, config.shapes, config.specialize
         module = import_onnx(
             model, dims=given[0], shapes=given[1], specialize=given[2], ranges=ranges, caches=config.caches, ctx=ctx
@@ -247,11 +244,10 @@ def build_plan(
 
 def arena_of(module: ModuleOp) -> Arena | None:
     """What has to be planned again at other shapes; None where there are none."""
-    buffers = module.attributes.get(BUFFERS)
-    if not isinstance(buffers, BuffersAttr):
+    problem, symbols = arena_problem(module), symbols_of_module(module)
+    if problem is None:
         return None
-    symbols = symbols_of_module(module)
-    return Arena(buffers.data, symbols, tuple(each for each in symbols if not isinstance(each, Offset)))
+    return Arena(problem, symbols, tuple(each for each in symbols if not isinstance(each, Offset)))
 
 
 def engine_phases(config: EngineConfig) -> tuple[Phase, ...]:

@@ -21,6 +21,7 @@ from .kept.artifact import Built, write_artifact
 from .kept.cpus import host_cpu
 from .kept.levels import OWN, Level, level_named, usual_levels
 from .limits import memory_for
+from .module_ranges import with_own_ranges
 from .options import CompileOptions
 from .specs import ordered_shapes
 from .team import team_image
@@ -51,7 +52,7 @@ def build(
     Raises ConfigError for options and CPUs that there aren't and for what does nothing, MiniInferError where the file
     can't be written, and what `compile` raises.
     """
-    config = EngineConfig.of(threads=threads, **options)
+    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
     checked_path("path", path)
     check_function("tell", tell)
     if isinstance(cpus, str) or not isinstance(cast("object", cpus), Sequence):

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..dialects.errors import ConfigError
 from ..dialects.graph.blobs import MiniContext
-from ..dialects.symbolic.guards import Guards, units_of
+from ..dialects.graph.sizes import guards_of_module, symbols_of_module
+from ..dialects.symbolic.guards import Guards
+from ..dialects.symbolic.polynomials import InputSymbol
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PATHS, Observer, PassRun, collection_paused, parse_passes
 from ..passes.counts import PassStatistics
@@ -28,6 +31,7 @@ from .engine import Engine
 from .file_cache import FileCache
 from .limits import give_back_memory, memory_for
 from .memory_check import CheckedEngine
+from .module_ranges import input_names, is_module
 from .shapes import ShapeFamily
 from .steps import LOG, Progress, Steps
 from .targets import host_target
@@ -52,6 +56,7 @@ def build_engine(
     steps = Steps(("import", *pass_names(config), "machine code"), progress)
     with collection_paused(), memory_for("compiling the model"):
         module, ctx = import_model(model, config)
+        check_fixed(module)
         steps.change(("import", *pass_names(config, module), "machine code"))
         steps.next()
         engine = engine_of(module, ctx, config, steps, objects)
@@ -74,10 +79,9 @@ def build_dynamic(
 
     `prepare` may change each module that is compiled, before the first pass; `observer` sees it after every pass.
     """
-    from ..lowering.onnx_to_graph.inputs import free_inputs
-
-    names = free_inputs(model, config.specialize)
-    return DynamicEngine.started(config, names, family_builder(model, config, progress, prepare, observer=observer))
+    names = input_names(model, config.specialize)
+    build = family_builder(model, config, progress, prepare, observer=observer)
+    return DynamicEngine.started(config, names, build, once=is_module(model))
 
 
 def family_builder(
@@ -99,9 +103,6 @@ def family_builder(
         steps = Steps(("import", *pass_names(config), "machine code"), progress)
         with collection_paused(), memory_for("compiling the model"), guards.collecting():
             module, ctx = import_model(model, config, best)
-            if units := units_of(guards):
-                guards.noted.clear()
-                module, ctx = import_model(model, config, best, units)
             if prepare is not None:
                 prepare(module, ctx)
             steps.next()
@@ -116,6 +117,7 @@ def family_builder(
                     module, ctx, config, watch, machine=machine or "", compilers=compilers, loaded=machine is None
                 )
             statistics = pass_statistics(ctx)
+            guards.add(guards_of_module(module))
             ctx.blobs.check_unchanged()
             del module, ctx
             give_back_memory()
@@ -124,6 +126,13 @@ def family_builder(
         return ShapeFamily(base, guards, bounded=not config.enable_dynamic_shapes), statistics
 
     return build
+
+
+def check_fixed(module: ModuleOp) -> None:
+    """Raises ConfigError for a module with sizes of run time, where a compile is for one shape."""
+    if symbols := symbols_of_module(module):
+        dims = ", ".join(symbol.name for symbol in symbols if isinstance(symbol, InputSymbol))
+        raise ConfigError(f"the module is for many shapes ({dims}): this is for one")
 
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:

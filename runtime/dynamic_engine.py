@@ -41,10 +41,13 @@ class DynamicEngine(Engine):
     compiles: int
     """How often code was made so far."""
 
-    def __init__(self, config: EngineConfig, names: tuple[str, ...], build: Build) -> None:
-        """`build` compiles for shapes of the inputs, whose names are `names`; for those of the profile given none."""
+    def __init__(self, config: EngineConfig, names: tuple[str, ...], build: Build, once: bool = False) -> None:
+        """`build` compiles for shapes of the inputs, whose names are `names`; for those of the profile given none.
+
+        With `once`, the first code is all: shapes that it is not right for are refused.
+        """
         self.config, self.compiles = config, 0
-        self._names, self._build = names, build
+        self._names, self._build, self._once = names, build, once
         self._plan: InferencePlan | None = None
         self._is_closed = False
         self._families: list[ShapeFamily] = []
@@ -52,9 +55,9 @@ class DynamicEngine(Engine):
         self._lock = ForkSafeLock()
 
     @classmethod
-    def started(cls, config: EngineConfig, names: tuple[str, ...], build: Build) -> DynamicEngine:
+    def started(cls, config: EngineConfig, names: tuple[str, ...], build: Build, once: bool = False) -> DynamicEngine:
         """An engine that has its first code already, where the configuration says for which shapes."""
-        engine = cls(config, names, build)
+        engine = cls(config, names, build, once)
         if not config.enable_dynamic_shapes:
             engine.start()
         return engine
@@ -126,6 +129,10 @@ class DynamicEngine(Engine):
             if found is None:
                 if self._families:
                     why = " and ".join(self._families[-1].unmet(shapes))
+                    if self._once:
+                        raise InvalidInputError(
+                            f"the code is not for shapes {[*map(list, shapes)]}: it counts on {why}"
+                        )
                     LOG.info("shapes %s: compiled anew, for it doesn't hold that %s", list(map(list, shapes)), why)
                 found = self._compiled(dict(zip(self._names, shapes, strict=True)))
             if self._plan is None:

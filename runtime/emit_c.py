@@ -27,6 +27,7 @@ from .cpu import part_of
 from .decided import check_cpu
 from .limits import memory_for
 from .linking import check_c_calls, undefined_symbols
+from .module_ranges import with_own_ranges
 from .one_object import one_object
 from .options import CompileOptions
 from .signature import WEIGHT_ALIGNMENT
@@ -90,7 +91,7 @@ def emit_c(
         check_kind(what, value, str)
     for what, value in {"embed": embed, "replace": replace}.items():
         check_kind(what, value, bool)
-    config = EngineConfig.of(threads=threads, **options)
+    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
     if config.is_dynamic:
         raise UnsupportedError("C code is for one shape: give sizes instead of ranges")
     if config.device != "cpu":

@@ -18,6 +18,7 @@ from .kept.cache import KeptModels
 from .kept.places import Cache, CacheFolder, cache_folder
 from .kept.plans import KeptPlan
 from .limits import check_fits
+from .module_ranges import with_own_ranges
 from .options import CompileOptions
 from .steps import LOG, Progress, Steps
 
@@ -51,7 +52,7 @@ def compile(
     InvalidModelError, UnsupportedError, ConfigError, PlanError, OutOfMemoryError or CompileError, all of them
     MiniInferError.
     """
-    config = EngineConfig.of(threads=threads, **options)
+    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
     if progress is not None:
         check_function("progress", progress)
     model = read_once(model)
@@ -136,7 +137,7 @@ def plan_memory(model: ModelSource, threads: int | None = None, **options: Unpac
 
     `plan.arena_bytes` is what each context will need. Raises as `compile` does.
     """
-    config = EngineConfig.of(threads=threads, **options)
+    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
     from .compiling import plan_model
 
     return plan_model(model, config)

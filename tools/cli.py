@@ -84,9 +84,12 @@ Seed = Annotated[
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     """EngineConfig's options from those of a command, by the names of its parameters; what it lacks is as usual."""
+    from ..runtime.module_ranges import stated_profile
     from ..runtime.profile import OptimizationProfile
 
     spans = spans_of(given.get("range"))
+    if not spans and "model" in given and (stated := stated_profile(given["model"])) is not None:
+        spans = stated.dims
     options = ({"profile": OptimizationProfile(dims=spans)} if spans else {}) | {
         "device": given.get("device", "cpu"),
         "precision": given.get("precision", "fp32"),
@@ -151,8 +154,8 @@ def _is_compiled(context: typer.Context, *models: str, but: str = "") -> bool:
     return True
 
 
-def _check_at(range: list[str] | None, at: list[str] | None) -> None:
-    if at and not range:
+def _check_at(options: Mapping[str, Any], at: list[str] | None) -> None:
+    if at and "profile" not in options:
         raise ConfigError("--at does nothing without --range")
 
 
@@ -212,16 +215,16 @@ def run(
     if output is not None and Path(output).suffix != ".npz":
         raise ConfigError(f"--output {output}: the name must end in .npz")
     compiled = _is_compiled(context, model)
-    if not compiled:
-        _check_at(range, at)
     _check_winograd(context, optimize, model)
     options = _options(context.params)
+    if not compiled:
+        _check_at(options, at)
 
     def work(console: Console) -> Facts:
-        if range or (at and compiled):
+        if "profile" in options or (at and compiled):
             from . import at_shapes
 
-            _refuse(context, "with --range", "reference", "timing", "explain", "check_memory", "keep")
+            _refuse(context, "with ranges of sizes", "reference", "timing", "explain", "check_memory", "keep")
             options.update(compile_threads=compile_threads)
             return at_shapes.run_at_shapes(model, options, at_of(at), input or [], seed, repeat, output, console)
         if reference:
@@ -284,8 +287,8 @@ def build(
     from . import building
 
     _refuse(context, "without --emit c", "name", "embed", "force")
-    _check_at(range, at)
     options, cpus = _options(context.params), _listed(cpu)
+    _check_at(options, at)
     with_facts(
         context, json, out, lambda console: building.show_build(model, options, output, cpus, at_of(at), console)
     )
@@ -354,8 +357,6 @@ def plan(
     if not plan_memory:
         _refuse(context, "with --no-plan-memory", "pools")
     compiled = _is_compiled(context, model)
-    if not compiled:
-        _check_at(range, at)
     _check_winograd(context, optimize, model)
     options = _options(context.params) | {
         "planner": strategy,
@@ -368,10 +369,12 @@ def plan(
         flags = FLAGS | {"planner": f"--strategy {strategy}"}
         option, beside = (flags[name] for name in pair)
         raise ConfigError(f"{option} does nothing with {beside}")
-    if range or (at and compiled):
+    if not compiled:
+        _check_at(options, at)
+    if "profile" in options or (at and compiled):
         from . import at_shapes
 
-        _refuse(context, "with --range", "table", "pools", "csv", "plot", "html")
+        _refuse(context, "with ranges of sizes", "table", "pools", "csv", "plot", "html")
         with_facts(context, json, out, lambda console: at_shapes.plan_at_shapes(model, options, at_of(at), console))
         return
     wanted = planning.Wanted(table, pools, planning.report_files(csv=csv, plot=plot, html=html))
@@ -466,14 +469,15 @@ def bench(
 
     if duration is not None:
         _refuse(context, "with --duration", "runs")
-    if not _is_compiled(context, *models):
-        _check_at(range, at)
+    compiled = _is_compiled(context, *models)
     if range:
         _refuse(context, "with --range", "beside")
     if device == "cuda-emulated":
         _refuse(context, "with --device cuda-emulated, which has no clock", "profile")
     _check_winograd(context, optimize, *models)
     options = _options(context.params)
+    if not compiled:
+        _check_at(options, at)
     given = Given(input or [], seed, at_of(at), beside)
     wanted = benching.Wanted(profile, chart)
     amount = Amount(rounds, runs, warmup, duration)
@@ -549,10 +553,12 @@ def compare(
 
     if not _is_compiled(context, model, but="specialize"):
         _refuse(context, "without a .mi file", "of")
-        _check_at(range, at)
+        options = _options(context.params)
+        _check_at(options, at)
     elif of is None:
         raise ConfigError(f"{model} has no graph to compare with: name the model that it was compiled of with --of")
-    options = _options(context.params)
+    else:
+        options = _options(context.params)
 
     def work(console: Console) -> Facts:
         return comparing.compare(model, options, input or [], seed, tolerance, console, at_of(at), of)

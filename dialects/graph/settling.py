@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, Int
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from ..symbolic.sizes import Size, now
-from .sizes import SymbolsAttr
+from .sizes import BuffersAttr, GuardsAttr, SymbolsAttr
 from .values import ints, ints_attr, is_fixed_attr
 
 
@@ -26,7 +26,9 @@ def settle(root: Operation, number: Callable[[int], int] = now) -> Callable[[Att
     for op in root.walk():
         op.properties = {name: settling(value) for name, value in op.properties.items()}
         op.attributes = {
-            name: settling(value) for name, value in op.attributes.items() if not isinstance(value, SymbolsAttr)
+            name: settling(value)
+            for name, value in op.attributes.items()
+            if not isinstance(value, (BuffersAttr, GuardsAttr, SymbolsAttr))
         }
         for value in (*op.results, *(each for region in op.regions for block in region.blocks for each in block.args)):
             value._type = settling(value.type)  # pyright: ignore[reportPrivateUsage]

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from xdsl.dialects.builtin import (
     BFloat16Type,
-    BytesAttr,
     DenseArrayBase,
     Float16Type,
     Float32Type,
@@ -32,7 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..symbolic.sizes import SizesData, is_fixed, now
+from ..symbolic.sizes import SizesData, now
 from .narrow import is_narrow, narrow_dtypes, narrow_types
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
@@ -165,10 +164,7 @@ def nbytes_of(type: AnyTensor) -> int:
 
 @lru_cache(maxsize=4096)
 def _ints_attr(values: tuple[int, ...]) -> DenseArrayBase[IntegerType]:
-    made = DenseArrayBase.from_list(i64, [now(value) for value in values])
-    if is_fixed(*values):
-        return made
-    return DenseArrayBase(i64, BytesAttr(SizesData(made.data.data, values)))
+    return DenseArrayBase.from_list(i64, values)
 
 
 def ints_attr(values: Sequence[int]) -> DenseArrayBase[IntegerType]:

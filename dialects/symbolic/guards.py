@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import lcm
+from typing import ClassVar
 
 from typing_extensions import override
 
@@ -43,11 +44,22 @@ class Guard:
 class Guards:
     """What a compilation has taken for granted of the sizes."""
 
+    explicit: ClassVar[bool] = False
+    """Whether what becomes a number by the way (`int(size)`, `range(size)`, numpy) is an error instead of a guard.
+
+    Tests compile so: a guard that nobody meant is no wrong result, but a compile for every shape.
+    """
+
     noted: dict[tuple[Terms, str], Guard] = field(default_factory=dict[tuple["Terms", str], Guard])
 
     def note(self, guard: Guard) -> None:
         """Add a guard, once."""
         self.noted.setdefault((guard.terms, guard.kind), guard)
+
+    def add(self, others: Guards) -> None:
+        """Add all of others."""
+        for guard in others.noted.values():
+            self.note(guard)
 
     @contextmanager
     def collecting(self) -> Generator[Guards]:

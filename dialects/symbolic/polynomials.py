@@ -6,6 +6,7 @@ factors. Equal polynomials are equal as Python's values.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,22 @@ class Symbol:
     number: int = field(default_factory=count().__next__, init=False)
     """In the order in which symbols were made: code must not hang on where Python has them."""
 
+    @cached_property
+    def text(self) -> str:
+        """The name, in quotes where it is no identifier."""
+        return self.name if _IDENTIFIER.fullmatch(self.name) else f'"{_escaped(self.name)}"'
+
     @override
     def __repr__(self) -> str:
-        return self.name
+        return self.text
+
+
+_IDENTIFIER = re.compile(r"(?!floordiv\b)[A-Za-z_][\w$.]*", re.ASCII)
+
+
+def _escaped(name: str) -> str:
+    """As MLIR writes the inside of a string."""
+    return "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in name.encode())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -298,13 +312,17 @@ def value_of(terms: Terms, values: Mapping[Symbol, int]) -> int:
 
 def _bracketed(terms: Terms) -> str:
     text = text_of(terms)
-    return f"({text})" if " " in text else text
+    return f"({text})" if " " in text or text.startswith("-") else text
 
 
 def text_of(terms: Terms) -> str:
     """As MLIR writes affine expressions."""
-    parts: list[str] = []
+    text = ""
     for monomial, factor in sorted(terms, key=lambda term: (-len(term[0]), *map(repr, term[0]))):
+        size = abs(factor)
         atoms = " * ".join(map(repr, monomial))
-        parts.append(str(factor) if not atoms else atoms if factor == 1 else f"{atoms} * {factor}")
-    return " + ".join(parts) or "0"
+        if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], Quotient):
+            atoms = atoms[1:-1]  # floordiv binds as * does
+        part = str(size) if not atoms else atoms if size == 1 else f"{atoms} * {size}"
+        text += (f" - {part}" if factor < 0 else f" + {part}") if text else f"-{part}" if factor < 0 else part
+    return text or "0"

@@ -17,16 +17,14 @@ right anyway, such as which of two schedules is faster, are made `unguarded`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from math import gcd
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from typing_extensions import override
 
-from .guards import are_noted, note
+from .guards import Guards, are_noted, note
 from .polynomials import (
     Symbol,
     Terms,
@@ -94,16 +92,13 @@ class Size(_Int):
 
     @override
     def __str__(self) -> str:
-        return text_of(self.terms)
+        return f"({text_of(self.terms)})"  # as spelling.py reads it
 
-    @override
-    def __repr__(self) -> str:
-        return text_of(self.terms)
+    __repr__ = __str__
 
     @override
     def __format__(self, spec: str) -> str:
-        # IR is printed by numbers; here is none, as in MLIR's dynamic sizes.
-        return "?" if spec == "d" and not _SPELLED_OUT.get() else text_of(self.terms)
+        return str(self)
 
     # arithmetic
 
@@ -261,37 +256,8 @@ class Size(_Int):
         return bounds(self.terms)
 
 
-_SPELLED_OUT: ContextVar[bool] = ContextVar("spelled_out", default=False)
-
-
-@contextmanager
-def spelled_out() -> Generator[None]:
-    """IR that is printed inside tells sizes from each other, which are all `?` otherwise."""
-    token = _SPELLED_OUT.set(True)
-    try:
-        yield
-    finally:
-        _SPELLED_OUT.reset(token)
-
-
 class LostSizeError(AssertionError):
-    """A size became a number by the way; see `explicit`."""
-
-
-_EXPLICIT: ContextVar[bool] = ContextVar("explicit", default=False)
-
-
-@contextmanager
-def explicit(on: bool = True) -> Generator[None]:
-    """Inside, what becomes a number by the way (`int(size)`, `range(size)`, numpy) is an error instead of a guard.
-
-    Tests compile so: a guard that nobody meant is no wrong result, but a compile for every shape.
-    """
-    token = _EXPLICIT.set(on)
-    try:
-        yield
-    finally:
-        _EXPLICIT.reset(token)
+    """A size became a number by the way; see `Guards.explicit`."""
 
 
 def _positive(size: int) -> bool:
@@ -329,7 +295,7 @@ def pinned(size: int) -> int:
 
 
 def _converted(size: Size) -> int:
-    if _EXPLICIT.get() and are_noted():
+    if Guards.explicit and are_noted():
         raise LostSizeError(f"{size} becomes a number and nothing says so: take what it is `now`, or `pinned`")
     return pinned(size)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 from ...dialects.arguments import check_kind, checked_mapping, checked_sizes, is_integer, wrong
@@ -37,7 +38,8 @@ def import_onnx(
     """A module whose `@main` computes what the model computes.
 
     `dims` gives sizes to the model's dynamic dimensions by name, `shapes` gives whole shapes to inputs.
-    `ranges` says which dimensions may have several sizes.
+    `ranges` says which dimensions may have several sizes; where equations between quotients of them hang on what
+    divides them, code is made for multiples of it.
     `specialize` gives values to inputs, which are constants then and no inputs of `@main`.
     `caches` names inputs, and for each the output that is to lie in the same memory (dialects/graph/caches.py).
 
@@ -52,7 +54,10 @@ def import_onnx(
     from xdsl.context import Context
 
     from ...dialects.graph.blobs import MiniContext
+    from ...dialects.graph.sizes import state_guards
+    from ...dialects.symbolic.guards import Guards, units_of
     from .inputs import Ranges
+    from .model_file import load_model
     from .module import import_module
 
     ctx = MiniContext() if ctx is None else ctx
@@ -70,7 +75,16 @@ def import_onnx(
     for name, output in caches.items():
         if not isinstance(cast("object", output), str):
             raise wrong(f"caches: '{name}'", output, "an output's name")
-    return import_module(model, dims, shapes, specialize, ctx, ranges, caches)
+    file = load_model(model)
+    if ranges is None:
+        return import_module(file, dims, shapes, specialize, ctx, None, caches)
+    with Guards().collecting() as guards:
+        module = import_module(file, dims, shapes, specialize, ctx, ranges, caches)
+    if units := units_of(guards):
+        with Guards().collecting() as guards:
+            module = import_module(file, dims, shapes, specialize, ctx, replace(ranges, units=units), caches)
+    state_guards(module, guards)
+    return module
 
 
 __all__ = ["ModelSource", "import_onnx"]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import BinaryIO
 
 from numpy.typing import ArrayLike
-from onnx import ModelProto, ValueInfoProto
+from onnx import ValueInfoProto
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -23,7 +21,8 @@ from ...dialects.graph.fail import FailOp
 from ...dialects.graph.host_code import state_level
 from ...dialects.graph.sizes import SYMBOLS, SymbolsAttr
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.symbolic.sizes import is_fixed, symbols_of
+from ...dialects.symbolic.polynomials import Symbol
+from ...dialects.symbolic.sizes import Size, is_fixed
 from .bounded import Bounds
 from .caches import cache_attributes
 from .check import opset_versions, ordered_nodes
@@ -32,14 +31,14 @@ from .functions import model_functions
 from .importer import Importer
 from .inlining import Inlining
 from .inputs import Ranges, input_types, input_values, ranged_shapes
-from .model_file import load_model
+from .model_file import ModelFile
 from .operators import OperatorCheck
 from .scope import Scope
 from .types import element_type
 
 
 def import_module(
-    model: str | os.PathLike[str] | bytes | BinaryIO | ModelProto,
+    file: ModelFile,
     dims: Mapping[str, int],
     shapes: Mapping[str, Sequence[int]],
     specialize: Mapping[str, ArrayLike],
@@ -48,7 +47,6 @@ def import_module(
     caches: Mapping[str, str] | None = None,
 ) -> ModuleOp:
     """See `import_onnx`."""
-    file = load_model(model)
     graph = file.proto.graph
     opsets = opset_versions(file.proto)
     functions = model_functions(file.proto)
@@ -96,10 +94,20 @@ def import_module(
     )
     module = ModuleOp([FuncOp("main", types, Region(block), arg_attrs=arguments, res_attrs=ArrayAttr(named))])
     state_level(module, "graph")
-    symbols = {symbol for type in inputs.values() for size in type.get_shape() for symbol in symbols_of(size)}
-    if symbols:
-        module.attributes[SYMBOLS] = SymbolsAttr(tuple(sorted(symbols, key=lambda symbol: symbol.name)))
+    if symbols := _symbols([size for type in inputs.values() for size in type.get_shape()]):
+        module.attributes[SYMBOLS] = SymbolsAttr(symbols)
     return module
+
+
+def _symbols(sizes: Sequence[int]) -> tuple[Size, ...]:
+    """The symbols of inputs' sizes, in the order in which they were made: each is a dimension, or a unit's factor."""
+    found: dict[Symbol, Size] = {}
+    for size in sizes:
+        if isinstance(size, Size) and len(size.terms) == 1:
+            (((*atoms,), factor),) = size.terms
+            if len(atoms) == 1 and isinstance(symbol := atoms[0], Symbol):
+                found[symbol] = Size(size.value // factor, frozenset({((symbol,), 1)}))
+    return tuple(found[symbol] for symbol in sorted(found, key=lambda symbol: symbol.number))
 
 
 def _counts(results: Sequence[SSAValue], emitter: Emitter) -> dict[SSAValue, list[Cut]]:

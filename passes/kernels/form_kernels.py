@@ -37,7 +37,6 @@ from ...dialects.graph.recurrence import GruOp, LstmOp, RnnOp
 from ...dialects.graph.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import ints_attr, shape_of, type_of
 from ...dialects.kernel_attributes import FormAttr
-from ...dialects.symbolic.sizes import spelled_out
 from ...dialects.targets import target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups
@@ -99,8 +98,7 @@ def _outline(module: ModuleOp, group: Group, kernels: dict[str, KernelOp], count
     kernel = _build_kernel(group, operands, results)
     stream = StringIO()
     kernel.sym_name = StringAttr("")
-    with spelled_out():
-        Printer(stream=stream, print_debuginfo=False).print_op(kernel)
+    Printer(stream=stream, print_debuginfo=False).print_op(kernel)
     key = stream.getvalue()
     known = kernels.get(key)
     if known is None:

@@ -15,7 +15,6 @@ from xdsl.printer import Printer
 
 from ...dialects.graph.structure import KernelOp
 from ...dialects.kernel_attributes import ScheduleAttr
-from ...dialects.symbolic.sizes import spelled_out
 from ...dialects.targets import Target
 from ...dialects.xdsl_repairs import kept_in
 
@@ -30,6 +29,5 @@ def kernel_key(kernel: KernelOp, target: Target) -> str:
     nameless = kernel.clone()
     nameless.sym_name = StringAttr("")
     stream = StringIO()
-    with spelled_out():
-        Printer(stream=stream, print_debuginfo=False).print_op(nameless)
+    Printer(stream=stream, print_debuginfo=False).print_op(nameless)
     return hashlib.sha256(f"{target}\n{stream.getvalue()}".encode()).hexdigest()[:32]

@@ -22,8 +22,9 @@ Raises PlanError where the buffers can't fit, naming those to blame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, pairwise
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -39,17 +40,15 @@ from xdsl.dialects.builtin import (
     i8,
     i64,
 )
-from xdsl.ir import Attribute, Data, Operation, SSAValue
-from xdsl.irdl import irdl_attr_definition
-from xdsl.parser import AttrParser
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.printer import Printer
 
 from ...dialects.errors import PlanError
 from ...dialects.graph.host_code import main_of, state_level
-from ...dialects.graph.sizes import SIZES, SYMBOLS, SymbolsAttr, symbols_of_module
+from ...dialects.graph.sizes import BUFFERS, SIZES, SYMBOLS, BuffersAttr, PlacedBuffer, SymbolsAttr, sizes_of_module
 from ...dialects.graph.values import int_attr
-from ...dialects.symbolic.sizes import now, size_of, symbols_of
+from ...dialects.symbolic.offsets import Offset
+from ...dialects.symbolic.sizes import Size, now, size_of
 from ..planning import Buffer, Plan, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (
@@ -72,10 +71,6 @@ from .analysis.buffers import (
 )
 from .analysis.host import Step, scratch_of, steps_of, written_by
 from .analysis.liveness import Lifetime, liveness
-from .analysis.offsets import Offset
-
-BUFFERS = "kernel.buffers"
-"""Attribute of a module with sizes of run time: its buffers, to be planned again at other shapes."""
 
 MOST_BYTES = 2**48
 
@@ -97,16 +92,17 @@ class PlanArena(ModulePass):
         main = main_of(op, self.name)
         places = Places()
         lifetimes = liveness(main, places).lifetimes
-        symbols = symbols_of_module(op)
+        symbols = sizes_of_module(op)
         _drop_unused(main, lifetimes)
         allocations = [each for each in main.body.walk() if isinstance(each, memref.AllocOp)]
         problem, plan = self._solve(allocations, lifetimes)
         total = _total(main, places, self.alignment)
         offsets = [plan.offsets[number] for number in range(len(allocations))]
         if symbols:
+            names = _distinct([f"buffer {buffer.name}" for buffer in problem.buffers])
             offsets = [
-                size_of(Offset(f"buffer {buffer.name}", 0, MOST_BYTES, buffer.live), offset)
-                for buffer, offset in zip(problem.buffers, offsets, strict=True)
+                size_of(Offset(name, 0, MOST_BYTES, buffer.live), offset)
+                for name, buffer, offset in zip(names, problem.buffers, offsets, strict=True)
             ]
         whole = problem_of(allocations, lifetimes, self.alignment)
         _carry_out(main, places, allocations, lifetimes, plan, offsets)
@@ -126,6 +122,19 @@ class PlanArena(ModulePass):
             return problem, solve(problem, self.strategy, **given)
         except PlanError as error:
             raise PlanError(f"plan-arena: {error}", error.buffers, proven=error.proven) from error
+
+
+def _distinct(names: Sequence[str]) -> Iterator[str]:
+    """The names, each but the first of equals with a number behind it."""
+    taken = set(names)
+    met: set[str] = set()
+    for name in names:
+        distinct = name
+        if name in met:
+            distinct = next(each for number in count(2) if (each := f"{name} {number}") not in taken)
+        taken.add(distinct)
+        met.add(distinct)
+        yield distinct
 
 
 def problem_of(
@@ -152,21 +161,22 @@ def problem_of(
     return Problem(tuple(buffers), capacity, alignment)
 
 
-@irdl_attr_definition
-class BuffersAttr(Data[Problem]):
-    """The planning problem of an arena at all shapes: buffers in order, their sizes in bytes."""
+def arena_problem(module: ModuleOp) -> Problem | None:
+    """The planning problem of a module's arena at all shapes: buffer number i is the one of offset i.
 
-    name = "kernel.buffers"
+    None where the arena is for one shape.
+    """
+    found = module.attributes.get(BUFFERS)
+    if not isinstance(found, BuffersAttr):
+        return None
+    alignment, buffers = found.data
+    return Problem(tuple(_buffer(number, each) for number, each in enumerate(buffers)), None, alignment)
 
-    @classmethod
-    @override
-    def parse_parameter(cls, parser: AttrParser) -> Problem:
-        parser.raise_error("the sizes of buffers that hang on shapes are not written down")
 
-    @override
-    def print_parameter(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            printer.print_list(self.data.buffers, lambda buffer: printer.print_string_literal(f"{buffer.size}"))
+def _buffer(number: int, stated: PlacedBuffer) -> Buffer:
+    gaps = tuple((end, start) for (_, end), (start, _) in pairwise(stated.live))
+    role = "scratch" if stated.scratch else "intermediate"
+    return Buffer(number, stated.size, stated.live[0][0], stated.live[-1][1], gaps=gaps, name=stated.name, role=role)
 
 
 def settled(problem: Problem, number: Callable[[int], int]) -> Problem:
@@ -176,11 +186,11 @@ def settled(problem: Problem, number: Callable[[int], int]) -> Problem:
 
 def _state_sizes(module: ModuleOp, main: func.FuncOp, problem: Problem, offsets: Sequence[int]) -> None:
     """Gives main an argument with all sizes, those of the shapes and then where each buffer lies."""
-    places = [symbol for offset in offsets for symbol in symbols_of(offset)]
-    symbols = (*symbols_of_module(module), *places)
-    module.attributes[SYMBOLS] = SymbolsAttr(symbols)
-    module.attributes[BUFFERS] = BuffersAttr(problem)
-    add_argument(main, MemRefType(i64, [len(symbols)]), SIZES)
+    sizes = (*sizes_of_module(module), *(offset for offset in offsets if isinstance(offset, Size)))
+    buffers = (PlacedBuffer(each.name, each.size, each.live, each.role == "scratch") for each in problem.buffers)
+    module.attributes[SYMBOLS] = SymbolsAttr(sizes)
+    module.attributes[BUFFERS] = BuffersAttr((problem.alignment, tuple(buffers)))
+    add_argument(main, MemRefType(i64, [len(sizes)]), SIZES)
 
 
 def most_live(main: func.FuncOp, alignment: int) -> int:

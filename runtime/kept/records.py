@@ -16,9 +16,9 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_o
 import numpy as np
 
 from ...dialects.symbolic import polynomials
+from ...dialects.symbolic.offsets import Offset
 from ...dialects.symbolic.polynomials import InputSymbol, Quotient, Symbol, Terms, weight
 from ...dialects.symbolic.sizes import Size
-from ...passes.memory.analysis.offsets import Offset
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.symbolic.guards import Guards, units_of
 from mini_infer.runtime.build import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
 
@@ -149,18 +148,12 @@ def dynamic_model(build: Build) -> ModelProto:
     return builder.model(build(builder))
 
 
-def planned(
-    build: Build, spans: Mapping[str, tuple[int, int, int]], guards: Guards
-) -> tuple[ModuleOp, MiniContext, EngineConfig]:
-    """The model on an arena, for sizes of n and m from, best and to; what is taken for granted is noted."""
+def planned(build: Build, spans: Mapping[str, tuple[int, int, int]]) -> tuple[ModuleOp, MiniContext, EngineConfig]:
+    """The model on an arena, for sizes of n and m from, best and to."""
     model = dynamic_model(build)
     free = {d.dim_param for each in model.graph.input for d in each.type.tensor_type.shape.dim if d.dim_param}
     dims = {name: span for name, span in spans.items() if name in free}
     config = EngineConfig.of(profile=mi.OptimizationProfile(dims=dims), threads=1)
-    with guards.collecting():
-        module, ctx = import_model(model, config)
-        if units := units_of(guards):
-            guards.noted.clear()
-            module, ctx = import_model(model, config, units=units)
-        plan_memory(module, ctx, config)
+    module, ctx = import_model(model, config)
+    plan_memory(module, ctx, config)
     return module, ctx, config

@@ -13,7 +13,6 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.host_code import main_of
 from mini_infer.dialects.graph.settling import settled
 from mini_infer.dialects.graph.values import int_attr
-from mini_infer.dialects.symbolic.guards import Guards
 from mini_infer.dialects.symbolic.polynomials import InputSymbol
 from mini_infer.dialects.symbolic.sizes import value_at
 from mini_infer.passes.memory.plan_arena import settled as sized
@@ -50,7 +49,7 @@ def at_shape(module: ModuleOp, places: Places, values: tuple[int, ...]) -> tuple
 
 @pytest.mark.parametrize("build", DYNAMIC_MODELS, ids=lambda build: build.__name__)
 def test_the_plan_of_every_shape_is_right_and_fits(build: Build) -> None:
-    module, ctx, _ = planned(build, SPANS, Guards())
+    module, ctx, _ = planned(build, SPANS)
     arena = arena_of(module)
     assert arena is not None
     places = Places(arena.problem, arena.dims, bounded=True)
@@ -64,7 +63,7 @@ def test_the_plan_of_every_shape_is_right_and_fits(build: Build) -> None:
 def test_a_plan_for_smaller_sizes_is_refused() -> None:
     """Or the judge would be none."""
     (attention,) = [build for build in DYNAMIC_MODELS if build.__name__ == "attention"]
-    module, _, _ = planned(attention, SPANS, Guards())
+    module, _, _ = planned(attention, SPANS)
     arena = arena_of(module)
     assert arena is not None
     places = Places(arena.problem, arena.dims, bounded=True)

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, f32
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, StringAttr, VectorType, f32
 from xdsl.parser import Parser
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, OpTrait, Pure
 from xdsl.utils.exceptions import ParseError
@@ -47,6 +47,8 @@ ops = [each for dialect in (arith.Arith, vector.Vector) for each in dialect.oper
 print(json.dumps({
     "float": Parser(ctx, "dense<[0x7F800000]> : tensor<1xf32>").parse_attribute().get_values()[0],
     "strings": MLIRLexer._unescaped_characters_regex.pattern,
+    "letters": Parser(ctx, '"\\\\C3\\\\A9"').parse_attribute().name,
+    "sizes": [complaint(text) for text in SIZES],
     "label": complaint(LABEL),
     "splats": [DenseIntOrFPElementsAttr.from_list(VectorType(f32, [2]), each).is_splat() for each in SPLATS],
     "made": made_operations(),
@@ -116,6 +118,18 @@ def verified_operations():
 """
 LABEL = 'func.func @f() {\n  "cf.br"()[^0] : () -> ()\n^0:\n  func.return\n}'
 
+SIZES = [
+    f"builtin.module {{ func.func private @f({type}{'}' if '{' in type else ')'} }}"
+    for type in (
+        "tensor<(n * 2)xf32>",
+        "tensor<2x(n * 2)x3xf32>",
+        "memref<4x(n)xf32, strided<[(n * 2), 1]>>",
+        "memref<4xf32, strided<[1], offset: (n * 2)>>",
+        "i64) attributes {a = array<i64: 1, (n * 2)>, b = (n) : index",
+        "i64) attributes {a = (n * 2) : index, b = (i64) -> i64",
+    )
+]
+
 OWN: re.Pattern[str] = MLIRLexer._unescaped_characters_regex  # pyright: ignore[reportPrivateUsage]
 
 
@@ -126,6 +140,7 @@ def alone() -> dict[str, Any]:
         ALONE.replace("MAKING", MAKING)
         .replace("VERIFYING", VERIFYING)
         .replace("LABEL", repr(LABEL))
+        .replace("SIZES", repr(SIZES))
         .replace("SPLATS", "((0.0, -0.0), (float('nan'), float('nan')))")
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
@@ -145,6 +160,24 @@ def test_a_string_that_is_not_closed() -> None:
         assert (found := OWN.match(text)) and found[0] == text
     with pytest.raises(ParseError, match="closing string literal"):
         Parser(module_context(), '"' + "a" * 100_000).parse_module()
+
+
+def test_strings_with_letters_beyond_ascii() -> None:
+    assert alone()["letters"] == "bytes", "xDSL reads what it writes of é now"
+    for letters in ("é", "节点", '\x7f\n"'):
+        attribute = StringAttr(letters)
+        assert Parser(module_context(), str(attribute)).parse_attribute() == attribute
+    assert isinstance(Parser(module_context(), r'"\FF"').parse_attribute(), BytesAttr)
+
+
+def test_sizes_of_run_time_where_integers_are() -> None:
+    assert alone()["sizes"] == ["ParseError"] * len(SIZES), "xDSL reads an expression in parentheses now"
+    for text in SIZES:
+        head = "builtin.module attributes {kernel.symbols = #kernel.symbols<dim n = 4 in [1, 8]>} "
+        text = head + text.removeprefix("builtin.module ")
+        module = str(Parser(module_context(), text).parse_module())
+        assert "(n * 2)" in module
+        assert str(Parser(module_context(), module).parse_module()) == module
 
 
 def test_blocks_labelled_by_a_number() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....dialects.symbolic.polynomials import Symbol
+from .polynomials import Symbol
 
 
 @dataclass(frozen=True, eq=False, repr=False)
