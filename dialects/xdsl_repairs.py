@@ -56,7 +56,7 @@ def repair_text() -> None:
     # Where a closing quote is missing, its own pattern takes time exponential in the rest of the line.
     MLIRLexer._unescaped_characters_regex = _STRING  # pyright: ignore[reportPrivateUsage]
     # It writes letters beyond ASCII as bytes, and takes a string with such bytes for no string when it reads them.
-    MLIRLexer._lex_string_literal = _lex_string  # pyright: ignore[reportPrivateUsage]
+    MLIRLexer._lex_string_literal = _lex_string  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
     # It takes a label such as ^0 for a name to keep, and then refuses the name with a ValueError.
     Block.is_default_block_name = staticmethod(_is_no_name)
     # It compares values: 0.0 and -0.0 are printed as one number then, and NaN and NaN are two.

@@ -159,7 +159,7 @@ def _of_test(path: Path) -> Iterator[tuple[str, str]]:
                 texts.append(f"{result.status}\n{result.errors}\n{given.decode()}")
                 if command.stdout is not None:
                     Path(command.stdout).write_bytes(given)
-            yield f"run{number}", "\n".join(texts).replace(folder, "")
+            yield f"run{number}", re.sub(r"[ \d.]+ ms", " ms", "\n".join(texts).replace(folder, ""))
 
 
 def all_made(models: Sequence[Path]) -> Iterator[tuple[Source, Texts]]:
