@@ -27,7 +27,7 @@ from ...dialects.gpu import (
     ThreadIdOp,
 )
 from ...dialects.graph.values import numpy_dtype
-from ..kernels_to_loops.writing.builder import Index, LoopBuilder
+from ..kernel_code.builder import Index, LoopBuilder
 
 UNROLL = "unroll"
 """On a loop: its iterations are written out by the compiler, so that private arrays become registers."""

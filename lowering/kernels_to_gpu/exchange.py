@@ -8,9 +8,9 @@ from xdsl.dialects.vector import ExtractOp
 from xdsl.ir import SSAValue
 
 from ...dialects.extensions import ExtUIOp, TruncIOp
-from ..kernels_to_loops.writing.arithmetic import bits_of, is_integer, lanes_of
-from ..kernels_to_loops.writing.builder import Index
-from ..kernels_to_loops.writing.reductions import Reduction
+from ..kernel_code.arithmetic import bits_of, is_integer, lanes_of
+from ..kernel_code.builder import Index
+from ..kernel_code.reductions import Reduction
 from .builder import WARP, ThreadBuilder
 
 

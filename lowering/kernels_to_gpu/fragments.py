@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType, bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from ..kernels_to_loops.writing.arithmetic import Arithmetic, convert, lanes_of
+from ..kernel_code.arithmetic import Arithmetic, convert, lanes_of
 from .builder import ThreadBuilder
 
 _ELEMENTS: dict[str, Attribute] = {"fp16": f16, "bf16": bf16}

@@ -17,8 +17,8 @@ from ...dialects.graph.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.targets import GpuAttr
 from ...passes.kernels.schedules import AnySchedule
+from ..kernel_code.builder import Index
 from ..kernels_to_loops.instance import Instance
-from ..kernels_to_loops.writing.builder import Index
 from .builder import ThreadBuilder
 
 S = TypeVar("S", bound=AnySchedule)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from xdsl.ir import BlockArgument, Operation
 
 from ...dialects.graph.values import numpy_dtype
-from ..kernels_to_loops.elements.rules import element_values
-from ..kernels_to_loops.elements.values import Values
-from ..kernels_to_loops.lanes.domain import Domain, Element, Trial
-from ..kernels_to_loops.writing.index_expr import Expr, Var
-from ..kernels_to_loops.writing.lane_access import Line, NotVectorisable
+from ..kernel_code.domain import Domain, Element, Trial
+from ..kernel_code.elements.rules import element_values
+from ..kernel_code.elements.values import Values
+from ..kernel_code.index_expr import Expr, Var
+from ..kernel_code.lane_access import Line, NotVectorisable
 from .builder import ACCESS
 from .instance import GpuKernel, Grid
 

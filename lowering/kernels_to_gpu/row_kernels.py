@@ -12,11 +12,11 @@ from ...dialects.graph.reduction import CumulativeOp
 from ...dialects.graph.values import shape_of
 from ...passes.kernels.forms.rows import RowForm, the_row_form
 from ...passes.kernels.schedules.cuda.rows import keeps_in_registers, reduced_types
-from ..kernels_to_loops.elements.values import Values
-from ..kernels_to_loops.families.row_elements import RowElements
-from ..kernels_to_loops.families.row_ops import write_row
-from ..kernels_to_loops.lanes.domain import Canvas, domain_for
-from ..kernels_to_loops.writing.index_expr import Expr
+from ..kernel_code.domain import Canvas, domain_for
+from ..kernel_code.elements.values import Values
+from ..kernel_code.index_expr import Expr
+from ..kernel_code.row_elements import RowElements
+from ..kernel_code.row_ops import write_row
 from .builder import ThreadBuilder
 from .instance import GpuKernel, Grid
 from .lanes import lanes_along, trial_of, values_of

@@ -18,12 +18,12 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from ...passes.geometry.boxes import row_major
-from ..kernels_to_loops.elements.values import Values
-from ..kernels_to_loops.families.row_ops import Passes
-from ..kernels_to_loops.writing.builder import Index
-from ..kernels_to_loops.writing.index_expr import Expr, Var, linear
-from ..kernels_to_loops.writing.lane_access import Vector
-from ..kernels_to_loops.writing.reductions import Reduction
+from ..kernel_code.builder import Index
+from ..kernel_code.elements.values import Values
+from ..kernel_code.index_expr import Expr, Var, linear
+from ..kernel_code.lane_access import Vector
+from ..kernel_code.reductions import Reduction
+from ..kernel_code.row_ops import Passes
 from .builder import ThreadBuilder
 from .exchange import over_vector
 

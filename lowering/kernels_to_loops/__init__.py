@@ -1,5 +1,5 @@
-"""Kernels to loops: one file per code family, and what they share.
+"""Kernels to loops on a CPU: one file per code family, and what they share.
 
-lower_kernels.py is the pass; instance.py is what a family is given. Families write with lanes/ and tiles/, those with
-elements/, and all with writing/; none knows of what stands above it.
+lower_kernels.py is the pass; instance.py is what a family is given. Families write with nests.py and tiles/, and all of
+them with lowering/kernel_code/; none knows of what stands above it.
 """

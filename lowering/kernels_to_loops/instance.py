@@ -20,8 +20,8 @@ from ...dialects.targets import CpuAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules import AnySchedule
 from ...passes.memory.analysis.buffers import give_role
-from .writing.builder import Index, LoopBuilder, define_function, memref_type, strides_of
-from .writing.extents import lifted, skeleton
+from ..kernel_code.builder import Index, LoopBuilder, define_function, memref_type, strides_of
+from ..kernel_code.extents import lifted, skeleton
 
 T = TypeVar("T")
 

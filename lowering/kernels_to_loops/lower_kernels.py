@@ -45,10 +45,10 @@ from ...passes.kernels.emptiness import note_empty_operands
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
-from .elements.checks import write_checks
+from ..kernel_code.builder import INDEX, MOST_KNOWN, define_function
+from ..kernel_code.elements.checks import write_checks
+from ..kernel_code.lane_access import NotVectorisable
 from .instance import CommonFunctions, KernelInstance
-from .writing.builder import INDEX, MOST_KNOWN, define_function
-from .writing.lane_access import NotVectorisable
 
 KERNEL = "kernel_"  # before the name of a kernel: its function
 

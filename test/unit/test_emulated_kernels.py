@@ -17,8 +17,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mini_infer.dialects.errors import KernelError
 from mini_infer.dialects.gpu import FuncOp, ModuleOp, ReturnOp
 from mini_infer.dialects.graph.values import Array
+from mini_infer.lowering.kernel_code.builder import Index
 from mini_infer.lowering.kernels_to_gpu.builder import ThreadBuilder
-from mini_infer.lowering.kernels_to_loops.writing.builder import Index
 from mini_infer.runtime.emulated.checks import Place
 from mini_infer.runtime.emulated.interpreter import Kernel
 

@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mini_infer.lowering.kernels_to_loops.writing.index_expr import Expr, Quotient, Var, delinearize, linear
+from mini_infer.lowering.kernel_code.index_expr import Expr, Quotient, Var, delinearize, linear
 
 STEPS = [1, 2, 3, 4, 6, 8, 12, 64]
 

@@ -17,11 +17,11 @@ from xdsl.ir import Attribute, SSAValue
 from mini_infer.dialects.extensions import PrefetchOp
 from mini_infer.dialects.graph.elementwise import AddOp
 from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.lowering.kernel_code.arithmetic import Arithmetic, convert
+from mini_infer.lowering.kernel_code.builder import Index, LoopBuilder, define_function
 from mini_infer.lowering.kernels_to_loops.instance import CommonFunctions, KernelInstance
 from mini_infer.lowering.kernels_to_loops.tiles.fused_ops import FusedOps
 from mini_infer.lowering.kernels_to_loops.tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
-from mini_infer.lowering.kernels_to_loops.writing.arithmetic import Arithmetic, convert
-from mini_infer.lowering.kernels_to_loops.writing.builder import Index, LoopBuilder, define_function
 
 f32, f64, i8, i32 = Float32Type(), Float64Type(), IntegerType(8), IntegerType(32)
 ROWS, LANES, TILES, DEPTH, PREFETCH = 3, 8, 2, 24, 4

@@ -61,7 +61,7 @@ from mini_infer.dialects.graph.unary import (
     TanOp,
 )
 from mini_infer.dialects.graph.values import Array
-from mini_infer.lowering.kernels_to_loops.elements.elementwise_ops import is_elementwise
+from mini_infer.lowering.kernel_code.elements.elementwise_ops import is_elementwise
 
 Random = np.random.default_rng(0)
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 0.5, 1.5, 2.5, -0.5], np.float32)

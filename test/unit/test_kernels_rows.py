@@ -31,9 +31,9 @@ from mini_infer.dialects.graph.reduction import (
 from mini_infer.dialects.graph.structure import ConstantOp
 from mini_infer.dialects.graph.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.lowering.kernels_to_loops.elements.rules import element_values
-from mini_infer.lowering.kernels_to_loops.writing.builder import LoopBuilder
-from mini_infer.lowering.kernels_to_loops.writing.index_expr import Expr
+from mini_infer.lowering.kernel_code.builder import LoopBuilder
+from mini_infer.lowering.kernel_code.elements.rules import element_values
+from mini_infer.lowering.kernel_code.index_expr import Expr
 from mini_infer.passes.kernels.forms.rows import row_form
 
 Random = np.random.default_rng(0)

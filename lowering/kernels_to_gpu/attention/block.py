@@ -13,9 +13,9 @@ from ....dialects.graph.values import element_type_of_value, is_bool
 from ....passes.kernels.forms.attention import attention_sizes
 from ....passes.kernels.kernel_facts import item_bytes
 from ....passes.kernels.schedules.cuda.flash import STAGES
-from ...kernels_to_loops.families.attention_windows import OperandWindow, mask_window, operand_window, result_window
-from ...kernels_to_loops.writing.arithmetic import Arithmetic
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index
+from ...kernel_code.operand_windows import OperandWindow, mask_window, operand_window, result_window
 from ..builder import ACCESS
 from ..instance import GpuKernel, Grid
 from .shared_rows import SharedRows, is_aligned

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.values import numpy_dtype
-from ...kernels_to_loops.families.attention_windows import OperandWindow
-from ...kernels_to_loops.writing.builder import Index, memref_type
+from ...kernel_code.builder import Index, memref_type
+from ...kernel_code.operand_windows import OperandWindow
 from ..builder import ACCESS
 from ..instance import GpuKernel, Grid
 

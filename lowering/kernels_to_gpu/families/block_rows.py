@@ -11,7 +11,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from ....passes.kernels.schedules.cuda.block_rows import BlockRows
-from ...kernels_to_loops.writing.reductions import Reduction
+from ...kernel_code.reductions import Reduction
 from ..builder import WARP
 from ..exchange import over_block, over_lanes
 from ..instance import GpuKernel, Grid

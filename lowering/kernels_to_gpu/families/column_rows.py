@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from ....passes.kernels.schedules.cuda.column_rows import ColumnRows
-from ...kernels_to_loops.writing.builder import Index
-from ...kernels_to_loops.writing.lane_access import Vector
-from ...kernels_to_loops.writing.reductions import Reduction
+from ...kernel_code.builder import Index
+from ...kernel_code.lane_access import Vector
+from ...kernel_code.reductions import Reduction
 from ..builder import ThreadBuilder
 from ..instance import GpuKernel, Grid
 from ..row_kernels import RowCode, RowPlan, launches, plan_of

@@ -3,7 +3,7 @@
     i = block * 256 + thread
     if i < elements: result[i] = value of the body at i
 
-Results of one shape share a launch. What an element is comes from elements/values.py. Lanes run along the innermost
+Results of one shape share a launch. What an element is comes from kernel_code/elements/values.py. Lanes run along the innermost
 axis where all that is read and written along it is contiguous and aligned; conditions (borders of pictures, seams of
 concatenations) are asked by each thread, once for its lanes where all of them lie on one side.
 """
@@ -15,10 +15,10 @@ from itertools import groupby
 
 from ....dialects.graph.values import shape_of
 from ....passes.kernels.schedules.cuda.elements import Elements
-from ...kernels_to_loops.lanes.domain import Canvas, domain_for
-from ...kernels_to_loops.writing.builder import Index
-from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linear
-from ...kernels_to_loops.writing.lane_access import Vector
+from ...kernel_code.builder import Index
+from ...kernel_code.domain import Canvas, domain_for
+from ...kernel_code.index_expr import Expr, Var, delinearize, linear
+from ...kernel_code.lane_access import Vector
 from ..instance import GpuKernel, Grid
 from ..lanes import lanes_along, trial_of, values_of
 

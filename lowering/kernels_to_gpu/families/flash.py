@@ -27,9 +27,9 @@ from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cuda.flash import LANES, STAGES, Flash, padded_row, whole
-from ...kernels_to_loops.families.attention_windows import result_window
-from ...kernels_to_loops.writing.arithmetic import Arithmetic
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index
+from ...kernel_code.operand_windows import result_window
 from ..attention.block import AttentionBlock, divisor
 from ..attention.shared_rows import is_aligned
 from ..instance import GpuKernel, Grid

@@ -31,7 +31,7 @@ from ....passes.kernels.schedules.cuda.flash_tensor import (
     key_row,
     value_row,
 )
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.builder import Index
 from ..attention.block import AttentionBlock
 from ..builder import WARP
 from ..fragments import TensorUnits

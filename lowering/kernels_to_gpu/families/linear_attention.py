@@ -9,8 +9,8 @@ from ....dialects.graph.linear_attention import LinearAttentionOp
 from ....dialects.graph.values import shape_of
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cuda.linear_attention import LinearAttention
-from ...kernels_to_loops.elements.state_columns import Columns
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.builder import Index
+from ...kernel_code.elements.state_columns import Columns
 from ..instance import GpuKernel, Grid
 
 

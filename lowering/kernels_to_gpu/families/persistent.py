@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from xdsl.ir import SSAValue
 
 from ....passes.kernels.schedules.cuda.persistent import Persistent
-from ...kernels_to_loops.families.recurrence_cells import CellPhase, phases_of
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.builder import Index
+from ...kernel_code.recurrence_cells import CellPhase, phases_of
 from ..instance import GpuKernel, Grid
 from ..recurrence.layer import Layer
 from ..recurrence.sums import Share, own_row, sums_of

@@ -18,9 +18,9 @@ from ....dialects.graph.selection import TopKOp
 from ....dialects.graph.values import shape_of
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cuda.ranks import Ranks
-from ...kernels_to_loops.elements.order import RowOrder
-from ...kernels_to_loops.writing.builder import Index
-from ...kernels_to_loops.writing.index_expr import Expr, Var, linear
+from ...kernel_code.builder import Index
+from ...kernel_code.elements.order import RowOrder
+from ...kernel_code.index_expr import Expr, Var, linear
 from ..instance import GpuKernel, Grid
 from ..lanes import values_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....passes.kernels.schedules.cuda.scatter import Scatter, rows_of, scatter_of
-from ...kernels_to_loops.families.scatter import lower_scatter
+from ...kernel_code.scatter_elements import lower_scatter
 from ..instance import GpuKernel
 
 

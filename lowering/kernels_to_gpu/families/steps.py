@@ -18,8 +18,8 @@ from xdsl.ir import SSAValue
 
 from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.schedules.cuda.steps import BLOCK, Steps, blocks_of
-from ...kernels_to_loops.families.recurrence_cells import CellPhase, phases_of
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.builder import Index
+from ...kernel_code.recurrence_cells import CellPhase, phases_of
 from ..builder import ThreadBuilder
 from ..instance import GpuKernel, Grid, Window, Written
 from ..recurrence.layer import Layer

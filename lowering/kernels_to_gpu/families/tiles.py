@@ -19,8 +19,8 @@ from xdsl.ir import SSAValue
 
 from ....passes.kernels.forms.contraction import contraction_form
 from ....passes.kernels.schedules.cuda.tiles import WARP_COLUMNS, WARP_ROWS, Tiles
-from ...kernels_to_loops.writing.arithmetic import Arithmetic
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index
 from ..builder import WARP, ThreadBuilder
 from ..instance import GpuKernel, Grid
 from ..products.blocks import Blocks

@@ -17,11 +17,11 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.transposition import Transposition, transposition
 from ....passes.kernels.schedules.cuda.transpose_tiles import TransposeTiles
-from ...kernels_to_loops.elements.rules import element_values
-from ...kernels_to_loops.elements.values import aligned
-from ...kernels_to_loops.writing.arithmetic import signless
-from ...kernels_to_loops.writing.builder import Index
-from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linear
+from ...kernel_code.arithmetic import signless
+from ...kernel_code.builder import Index
+from ...kernel_code.elements.rules import element_values
+from ...kernel_code.elements.values import aligned
+from ...kernel_code.index_expr import Expr, Var, delinearize, linear
 from ..instance import GpuKernel, Grid
 
 

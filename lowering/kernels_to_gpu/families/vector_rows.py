@@ -19,8 +19,8 @@ from xdsl.ir import SSAValue
 
 from ....passes.kernels.forms.contraction import contraction_form
 from ....passes.kernels.schedules.cuda.vector_rows import UNROLLED, VectorRows
-from ...kernels_to_loops.writing.arithmetic import Arithmetic, convert
-from ...kernels_to_loops.writing.builder import Index, vector_of
+from ...kernel_code.arithmetic import Arithmetic, convert
+from ...kernel_code.builder import Index, vector_of
 from ..builder import WARP, ThreadBuilder
 from ..instance import GpuKernel, Grid
 from ..products.operands import Operand, left_operand, right_operand

@@ -17,10 +17,10 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.reduction import CumulativeOp
 from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.schedules.cuda.warp_rows import WarpRows
-from ...kernels_to_loops.elements.reduction_rules import wide
-from ...kernels_to_loops.writing.builder import Index
-from ...kernels_to_loops.writing.index_expr import Expr, Var
-from ...kernels_to_loops.writing.reductions import Reduction, kind_of
+from ...kernel_code.builder import Index
+from ...kernel_code.elements.reduction_rules import wide
+from ...kernel_code.index_expr import Expr, Var
+from ...kernel_code.reductions import Reduction, kind_of
 from ..builder import WARP
 from ..exchange import from_lane, over_lanes
 from ..instance import GpuKernel, Grid

@@ -9,7 +9,7 @@ from math import ceil
 from xdsl.ir import Attribute
 
 from ....passes.kernels.schedules.cuda.products import PARTIALS
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.builder import Index
 from ..builder import ACCESS, ThreadBuilder
 from ..instance import GpuKernel, Grid
 from .operands import Operand, left_operand, right_operand

@@ -14,12 +14,12 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.contraction import ContractionForm
 from ....passes.kernels.forms.product import product_shape
 from ....passes.kernels.schedules.cuda.products import PARTIALS
-from ...kernels_to_loops.elements.rules import element_values
-from ...kernels_to_loops.elements.values import Values, aligned
-from ...kernels_to_loops.writing.arithmetic import Arithmetic, bits_of, convert
-from ...kernels_to_loops.writing.builder import Index, LoopBuilder
-from ...kernels_to_loops.writing.index_expr import Expr, Var, delinearize, linear
-from ...kernels_to_loops.writing.lane_access import Line, NotVectorisable, Vector
+from ...kernel_code.arithmetic import Arithmetic, bits_of, convert
+from ...kernel_code.builder import Index, LoopBuilder
+from ...kernel_code.elements.rules import element_values
+from ...kernel_code.elements.values import Values, aligned
+from ...kernel_code.index_expr import Expr, Var, delinearize, linear
+from ...kernel_code.lane_access import Line, NotVectorisable, Vector
 from ..builder import ACCESS, ThreadBuilder
 from ..instance import GpuKernel, Grid
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
 
-from ...kernels_to_loops.writing.arithmetic import bits_of, convert
-from ...kernels_to_loops.writing.builder import INDEX, Index, vector_of
+from ...kernel_code.arithmetic import bits_of, convert
+from ...kernel_code.builder import INDEX, Index, vector_of
 from ..builder import ThreadBuilder
 from .operands import Operand
 

@@ -12,8 +12,8 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.kernels.forms.recurrence import between_phases, states_of
 from ....passes.kernels.kernel_facts import argument_index, item_bytes, the_root
 from ....passes.kernels.schedules.cuda.steps import BLOCK, blocks_of
-from ...kernels_to_loops.writing.arithmetic import Arithmetic
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index
 from ..builder import ACCESS
 from ..instance import GpuKernel, Grid, Window
 from .sums import Share, own_row, sums_of

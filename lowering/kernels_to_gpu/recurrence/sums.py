@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
-from ...kernels_to_loops.writing.arithmetic import Arithmetic
-from ...kernels_to_loops.writing.builder import Index, memref_type
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index, memref_type
 from ..builder import ThreadBuilder
 from ..instance import Grid
 

@@ -9,9 +9,9 @@ from typing_extensions import override
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.recurrence import LstmOp
-from ...kernels_to_loops.families.recurrence_cells import CellPhase, Unit
-from ...kernels_to_loops.writing.arithmetic import Arithmetic
-from ...kernels_to_loops.writing.builder import Index
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index
+from ...kernel_code.recurrence_cells import CellPhase, Unit
 from ..instance import Grid
 from .layer import Layer
 from .sums import Share

@@ -28,16 +28,16 @@ from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
 from ....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from ....passes.kernels.kernel_facts import item_bytes, the_root
 from ....passes.kernels.schedules.cpu.attention import Attention
+from ...kernel_code.builder import INDEX, Index, memref_type, strides_of
+from ...kernel_code.operand_windows import mask_window, operand_window, result_window
+from ...kernel_code.squares import transposed
 from ..instance import KernelInstance
 from ..tiles.fused_ops import Epilogue, FusedOps, TimesFactor
 from ..tiles.microkernel import MemoryRows, Strip, Tile, TileOperand, call_tiles
 from ..tiles.steps import MultiplyAdd
 from ..tiles.sums import chains_of, parts_of
 from ..tiles.tiles import TileClass, tile_classes
-from ..writing.builder import INDEX, Index, memref_type, strides_of
-from ..writing.squares import transposed
 from .attention_few import FewQueries
-from .attention_windows import mask_window, operand_window, result_window
 from .score_rows import ScoreRows
 
 

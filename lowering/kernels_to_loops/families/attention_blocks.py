@@ -27,12 +27,12 @@ from ....dialects.graph.attention import AttentionOp
 from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.attention_blocks import AttentionBlocks
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import INDEX, Index, LoopBuilder
 from ..instance import KernelInstance
 from ..tiles.fused_ops import AddedToScaled
 from ..tiles.microkernel import MemoryRows, TileOperand
 from ..tiles.tiles import TileClass, tile_classes
-from ..writing.arithmetic import Arithmetic
-from ..writing.builder import INDEX, Index, LoopBuilder
 from .attention import AttentionWriter
 
 

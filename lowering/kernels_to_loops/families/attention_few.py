@@ -17,9 +17,9 @@ from xdsl.ir import SSAValue
 from ....dialects.extensions import ReductionOp
 from ....passes.kernels.forms.attention import AttentionSizes
 from ....passes.kernels.schedules.cpu.attention import LARGEST_GROUP
+from ...kernel_code.builder import Index, memref_type
+from ...kernel_code.operand_windows import OperandWindow
 from ..instance import KernelInstance
-from ..writing.builder import Index, memref_type
-from .attention_windows import OperandWindow
 
 SUMS = 8  # registers of sums: they hide the latency of additions, and leave some for what is multiplied
 

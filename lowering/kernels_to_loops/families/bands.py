@@ -23,9 +23,9 @@ from ....passes.kernels.forms.contraction import ContractionForm
 from ....passes.kernels.forms.separable import SeparableForm, geometry_of, separable_form
 from ....passes.kernels.schedules.cpu.bands import Bands, rows_read
 from ....passes.kernels.schedules.cpu.panels import runs_inline
+from ...kernel_code.builder import Index, memref_type
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..writing.builder import Index, memref_type
 from .contraction_nest import SCRATCH, Access, Nest, argument_buffer, conv_nest
 from .depthwise import DepthwiseRows, Pictures
 from .panels import check_packed

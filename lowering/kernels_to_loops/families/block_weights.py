@@ -18,10 +18,10 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.block_weight import UI8, BlockWeightOp
 from ....dialects.graph.unpack import UnpackOp
 from ....passes.kernels.forms.contraction import ContractionForm
+from ...kernel_code.arithmetic import Arithmetic, convert, loaded
+from ...kernel_code.builder import Index, memref_type
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..writing.arithmetic import Arithmetic, convert, loaded
-from ..writing.builder import Index, memref_type
 from .contraction_nest import argument_buffer
 from .tile_calls import Site, TileCalls, Tiling, tiles_of
 

@@ -1,7 +1,7 @@
 """A contraction as loops see it: sizes, and how each buffer is addressed by right-hand side, pixel and column.
 
 It is made before anything is written, from shapes and strides alone. Numbers that only say how far loops run and
-where elements lie are extents (writing/extents.py), so kernels that differ in them only have one function.
+where elements lie are extents (kernel_code/extents.py), so kernels that differ in them only have one function.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.values import shape_of
 from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
+from ...kernel_code.builder import Index, memref_type, strides_of
+from ...kernel_code.extents import Extent, extents
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, collapse, tile_classes
-from ..writing.builder import Index, memref_type, strides_of
-from ..writing.extents import Extent, extents
 
 SCRATCH = -1  # the place behind those of a kernel's buffers
 

@@ -33,11 +33,11 @@ from ....dialects.graph.values import element_type_of_value
 from ....dialects.symbolic.sizes import is_fixed
 from ....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.depthwise import Depthwise, Group
+from ...kernel_code.arithmetic import Arithmetic, convert, loaded, stored
+from ...kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import TileClass, by_class, inner_classes, tile_classes
-from ..writing.arithmetic import Arithmetic, convert, loaded, stored
-from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
 from .contraction_nest import aligned_strides, argument_buffer
 
 CHANNELS_HELD = 4  # channels of a group whose taps of a row of 3 share 32 registers with the sums of 14 pixels

@@ -1,7 +1,7 @@
 """Linear attention: each thread has some heads' columns of the state, in a vector, for all steps.
 
 for (batch, head, vector of columns) in this thread's share:
-    the columns' state in scratch, step after step            elements/state_columns.py
+    the columns' state in scratch, step after step            kernel_code/elements/state_columns.py
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from ....dialects.graph.values import shape_of
 from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.linear_attention import LinearAttention
-from ..elements.state_columns import Columns
+from ...kernel_code.builder import Index
+from ...kernel_code.elements.state_columns import Columns
 from ..instance import KernelInstance
-from ..writing.builder import Index
 
 
 def lower(k: KernelInstance) -> None:

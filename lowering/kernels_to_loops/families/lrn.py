@@ -18,10 +18,10 @@ from ....dialects.graph.values import shape_of
 from ....dialects.graph.windows import LrnOp
 from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.schedules.cpu.lrn import Lrn
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index, memref_type, strides_of
 from ..instance import KernelInstance
 from ..tiles.tiles import collapse
-from ..writing.arithmetic import Arithmetic
-from ..writing.builder import Index, memref_type, strides_of
 
 
 def lower(k: KernelInstance) -> None:

@@ -19,15 +19,15 @@ from xdsl.ir import Attribute
 from ....dialects.graph.base import ContractionOp, ReductionOp
 from ....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ..elements.rules import element_values
-from ..elements.values import Values
+from ...kernel_code.arithmetic import bits_of
+from ...kernel_code.builder import memref_type, strides_of
+from ...kernel_code.domain import Canvas, Domain, Trial, domain_for
+from ...kernel_code.elements.rules import element_values
+from ...kernel_code.elements.values import Values
+from ...kernel_code.index_expr import Expr, Var, delinearize, linear
+from ...kernel_code.scatter_elements import lower_scatter
 from ..instance import KernelInstance
-from ..lanes.domain import Canvas, Domain, Trial, domain_for
-from ..lanes.nests import choose_lanes, write_nest
-from ..writing.arithmetic import bits_of
-from ..writing.builder import memref_type, strides_of
-from ..writing.index_expr import Expr, Var, delinearize, linear
-from .scatter import lower_scatter
+from ..nests import choose_lanes, write_nest
 
 # Registers that one vector takes: more chains in flight for cheap bodies, fewer spills for long ones.
 _CHEAP_REGISTERS, _DEAR_REGISTERS = 4, 2

@@ -30,11 +30,11 @@ from ....dialects.graph.values import shape_of
 from ....dialects.kernel_attributes import InterfaceAttr
 from ....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from ....passes.kernels.schedules.cpu.panels import Panels
+from ...kernel_code.builder import Index
 from ..instance import KernelInstance
 from ..tiles.byte_panels import pack_bytes
 from ..tiles.fused_ops import FusedOps
 from ..tiles.steps import ByteDot
-from ..writing.builder import Index
 from .block_weights import write_with_blocks
 from .contraction_nest import argument_buffer, nest_of, rhs_batch_strides
 from .pooled_contraction import write_pooled

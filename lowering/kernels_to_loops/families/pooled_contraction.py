@@ -23,15 +23,15 @@ from ....dialects.graph.values import ints, shape_of
 from ....dialects.graph.windows import MaxPoolOp
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index, memref_type
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.tiles import tile_classes
-from ..writing.arithmetic import Arithmetic
-from ..writing.builder import Index, memref_type
 from .contraction_nest import SCRATCH, Access, argument_buffer, conv_nest
 from .tile_calls import Site, TileCalls, Tiling, tiles_of
 
-# Columns of a window that are written out, as in a pool of its own (elements/window_rules.py).
+# Columns of a window that are written out, as in a pool of its own (kernel_code/elements/window_rules.py).
 _MOST_WRITTEN_OUT = 8
 
 

@@ -30,15 +30,15 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.symbolic.sizes import now
 from ....passes.kernels.kernel_facts import the_root
 from ....passes.kernels.schedules.cpu.recurrence import Recurrence
+from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
+from ...kernel_code.recurrence_cells import CellPhase, Unit, phases_of
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
 from ..tiles.steps import MultiplyAdd
 from ..tiles.sums import chains_of
 from ..tiles.tiles import TileClass, by_class, halving_classes, tile_classes
-from ..writing.arithmetic import Arithmetic
-from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
-from .recurrence_cells import CellPhase, Unit, phases_of
 
 
 def lower(k: KernelInstance) -> None:

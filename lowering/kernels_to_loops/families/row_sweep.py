@@ -17,14 +17,14 @@ from xdsl.ir import SSAValue
 
 from ....dialects.symbolic.sizes import is_fixed
 from ....passes.geometry.boxes import row_major
-from ..elements.values import Values
-from ..lanes.domain import Piece
-from ..lanes.nests import Lanes
-from ..writing.arithmetic import lanes_of
-from ..writing.builder import Index
-from ..writing.index_expr import Expr, Var, linear
-from ..writing.lane_access import Vector
-from ..writing.reductions import Reduction
+from ...kernel_code.arithmetic import lanes_of
+from ...kernel_code.builder import Index
+from ...kernel_code.domain import Piece
+from ...kernel_code.elements.values import Values
+from ...kernel_code.index_expr import Expr, Var, linear
+from ...kernel_code.lane_access import Vector
+from ...kernel_code.reductions import Reduction
+from ..nests import Lanes
 
 Body: TypeAlias = "Callable[[Expr], Sequence[SSAValue]]"
 

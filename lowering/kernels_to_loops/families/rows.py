@@ -19,15 +19,15 @@ from ....dialects.graph.values import shape_of
 from ....dialects.symbolic.sizes import bounds_of
 from ....passes.kernels.forms.rows import RowForm, the_row_form
 from ....passes.kernels.schedules.cpu.rows import Rows
-from ..elements.rules import element_values
+from ...kernel_code.builder import memref_type, strides_of
+from ...kernel_code.domain import Canvas, Domain, Trial, domain_for
+from ...kernel_code.elements.rules import element_values
+from ...kernel_code.index_expr import Expr
+from ...kernel_code.lane_access import NotVectorisable
+from ...kernel_code.row_elements import RowElements
+from ...kernel_code.row_ops import write_row
 from ..instance import KernelInstance
-from ..lanes.domain import Canvas, Domain, Trial, domain_for
-from ..lanes.nests import Lanes, write_nest
-from ..writing.builder import memref_type, strides_of
-from ..writing.index_expr import Expr
-from ..writing.lane_access import NotVectorisable
-from .row_elements import RowElements
-from .row_ops import write_row
+from ..nests import Lanes, write_nest
 from .row_sweep import Sweep
 
 

@@ -18,10 +18,10 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from ....passes.kernels.schedules.scratch import CACHE_LINE
-from ..writing.approximations import shifted_exp
-from ..writing.arithmetic import Arithmetic, bits_of, lanes_of
-from ..writing.builder import Index, LoopBuilder, memref_type, strides_of
-from ..writing.reductions import Reduction
+from ...kernel_code.approximations import shifted_exp
+from ...kernel_code.arithmetic import Arithmetic, bits_of, lanes_of
+from ...kernel_code.builder import Index, LoopBuilder, memref_type, strides_of
+from ...kernel_code.reductions import Reduction
 
 Body = Callable[[Index, int, SSAValue, bool], SSAValue]
 

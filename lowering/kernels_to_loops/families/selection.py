@@ -25,11 +25,11 @@ from ....dialects.graph.selection import TopKOp
 from ....dialects.graph.values import shape_of
 from ....dialects.symbolic.sizes import bounds_of
 from ....passes.kernels.kernel_facts import the_root
-from ..elements.order import Ranked, RowOrder
-from ..elements.rules import element_values
+from ...kernel_code.builder import INDEX, Index, LoopBuilder
+from ...kernel_code.elements.order import Ranked, RowOrder
+from ...kernel_code.elements.rules import element_values
+from ...kernel_code.index_expr import Expr, Var, delinearize, linear
 from ..instance import KernelInstance
-from ..writing.builder import INDEX, Index, LoopBuilder
-from ..writing.index_expr import Expr, Var, delinearize, linear
 
 
 def lower(k: KernelInstance) -> None:

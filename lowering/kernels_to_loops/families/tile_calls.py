@@ -13,6 +13,9 @@ from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....passes.kernels.schedules.cpu.panels import Panels
+from ...kernel_code.arithmetic import is_unsigned
+from ...kernel_code.builder import Index, LoopBuilder, memref_type
+from ...kernel_code.extents import Extent
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import (
@@ -25,9 +28,6 @@ from ..tiles.microkernel import (
 from ..tiles.steps import ByteDot, InnerStep, MultiplyAdd
 from ..tiles.sums import Parts, chains_of, parts_of
 from ..tiles.tiles import TileClass
-from ..writing.arithmetic import is_unsigned
-from ..writing.builder import Index, LoopBuilder, memref_type
-from ..writing.extents import Extent
 from .contraction_nest import Access, Nest
 
 

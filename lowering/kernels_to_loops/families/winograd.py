@@ -27,6 +27,8 @@ from ....dialects.graph.winograd import FILTER
 from ....dialects.symbolic.sizes import is_fixed
 from ....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.winograd import Winograd, tiles_together
+from ...kernel_code.builder import Index, memref_type
+from ...kernel_code.extents import Extent
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
 from ..tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
@@ -46,8 +48,6 @@ from ..tiles.winograd_transforms import (
     transform_input,
     transform_output,
 )
-from ..writing.builder import Index, memref_type
-from ..writing.extents import Extent
 from .contraction_nest import Access, access, aligned_strides, argument_buffer, picture_strides
 
 LONG, PART = 256, 128

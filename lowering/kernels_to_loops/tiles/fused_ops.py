@@ -12,10 +12,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects.graph.structure import ConstantOp
 from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.contraction import ContractionForm
-from ..elements.elementwise_ops import emit_elementwise
+from ...kernel_code.arithmetic import Arithmetic, signless
+from ...kernel_code.builder import LoopBuilder
+from ...kernel_code.elements.elementwise_ops import emit_elementwise
 from ..instance import KernelInstance
-from ..writing.arithmetic import Arithmetic, signless
-from ..writing.builder import LoopBuilder
 
 
 class Epilogue(Protocol):

@@ -28,9 +28,9 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....passes.kernels.schedules.scratch import CACHE_LINE
+from ...kernel_code.arithmetic import Arithmetic, bits_of, convert, loaded, stored
+from ...kernel_code.builder import Index, LoopBuilder, memref_type
 from ..instance import KernelInstance
-from ..writing.arithmetic import Arithmetic, bits_of, convert, loaded, stored
-from ..writing.builder import Index, LoopBuilder, memref_type
 from .fused_ops import Epilogue
 from .steps import ByteDot, InnerStep
 from .sums import Parts

@@ -16,8 +16,8 @@ from xdsl.dialects.vector import InsertOp
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.byte_dot import GROUP, DotOp
-from ..writing.arithmetic import convert, loaded
-from ..writing.builder import Index, LoopBuilder, memref_type, vector_of
+from ...kernel_code.arithmetic import convert, loaded
+from ...kernel_code.builder import Index, LoopBuilder, memref_type, vector_of
 
 
 class InnerStep(Protocol):

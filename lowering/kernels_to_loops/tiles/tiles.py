@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 from xdsl.ir import SSAValue
 
 from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
-from ..writing.builder import Index, LoopBuilder
-from ..writing.extents import Extent
+from ...kernel_code.builder import Index, LoopBuilder
+from ...kernel_code.extents import Extent
 
 
 @dataclass(frozen=True)

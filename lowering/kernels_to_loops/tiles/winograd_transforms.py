@@ -26,9 +26,9 @@ from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.winograd import FILTER, POINTS, filter_transform
+from ...kernel_code.arithmetic import Arithmetic, loaded, stored
+from ...kernel_code.builder import Index, LoopBuilder, memref_type
 from ..instance import CommonFunctions
-from ..writing.arithmetic import Arithmetic, loaded, stored
-from ..writing.builder import Index, LoopBuilder, memref_type
 from .fused_ops import FusedOps
 
 

@@ -1,0 +1,36 @@
+"""Single elements of weights of few bits in blocks."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32, i8
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.graph.block_weight import UI8, BlockWeightOp
+from ..arithmetic import Arithmetic, convert
+from ..index_expr import Expr
+from .values import Rule, Values
+
+
+def _block_weight(v: Values, op: Operation, index: tuple[Expr, ...]) -> SSAValue:
+    """(number - zero) * scale"""
+    assert isinstance(op, BlockWeightOp)
+    bits, block, _, middle = op.numbers
+    row, at = index
+    place, part = at.divide(8 // bits)
+    number = v.at(op.weight, [row, place])
+    if bits == 4:
+        number, shift = v.alike([number, v.number_as(part * bits, i8)])
+        shifted = v.b.insert(arith.ShRUIOp(number, shift))
+        number = v.b.insert(arith.AndIOp(shifted, v.b.constant(15, shifted.type)))
+    group = at.divide(block)[0]
+    value = convert(v.b, number, UI8, f32)
+    zero = v.b.constant(float(middle), f32)
+    if op.zero is not None:
+        zero = convert(v.b, v.at(op.zero, [row, group]), UI8, f32)
+    value, zero, scale = v.alike([value, zero, v.at(op.scale, [row, group])])
+    m = Arithmetic(v.b, value.type)
+    return m.mul(m.sub(value, zero), scale)
+
+
+BLOCK_RULES: dict[str, Rule] = {"graph.block_weight": _block_weight}

@@ -1,0 +1,86 @@
+"""What is wrong with a run is noted where the kernel's call has a status; see passes/memory/insert_checks.py.
+
+smallest, largest = those of this thread's part of the indices
+if smallest < -size: status[place] = smallest
+elif largest >= size: status[place] = largest
+
+In front of the kernel's own loops, which take some element inside instead and have nothing to ask: a pass over the
+indices, several in an instruction, is cheap beside moving what they name. Threads that find different ones may all
+write; any of them will do. Nothing has been written over the indices yet: results take the place of operands only
+where elements stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from ....dialects.errors import CompileError
+from ....dialects.extensions import IndexCastOp
+from ....dialects.graph.base import describe
+from ....dialects.graph.fail import FailOp
+from ....dialects.graph.indexing import GatherNdOp, ScatterNdOp
+from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ....passes.memory.insert_checks import IndexCheck, checks_of
+from ...kernels_to_loops.instance import AnyInstance
+from ..arithmetic import convert, is_unsigned
+from ..builder import INDEX, memref_type
+from ..index_expr import Expr, delinearize
+from ..reductions import Reduction
+from .rules import element_values
+from .values import Values
+
+
+def write_checks(k: AnyInstance, status: SSAValue) -> None:
+    """Write all checks of a kernel."""
+    checks = list(checks_of(k.kernel))
+    if memref_type(status).get_shape() != (len(checks),):
+        raise CompileError(
+            f"{describe(k.kernel)} @{k.name}: {len(checks)} checks, but a status {status.type}; see insert-checks"
+        )
+    v = element_values(k.b, k.kernel, k.operands)
+    for place, check in enumerate(checks):
+        if isinstance(check, FailOp):
+            k.items(1, lambda _, place=place: k.b.store(k.b.constant(1, i64), status, [place]))
+        else:
+            _note(k, v, check, status, place)
+
+
+def positions_checked(kernel: KernelOp) -> int:
+    """How many indices the longest of a kernel's checks looks at; 1 for a graph.fail."""
+    return max((prod(_shape_checked(check)) for check in checks_of(kernel)), default=0)
+
+
+def _shape_checked(check: IndexCheck | FailOp) -> tuple[int, ...]:
+    if isinstance(check, FailOp):
+        return ()
+    shape = shape_of(check.op.indices)
+    return shape[:-1] if isinstance(check.op, GatherNdOp | ScatterNdOp) else shape
+
+
+def _note(k: AnyInstance, v: Values, check: IndexCheck, status: SSAValue, place: int) -> None:
+    b, indices = k.b, check.op.indices
+    shape, element = _shape_checked(check), element_type_of_value(indices)
+    last = [Expr.of(check.number)] if len(shape) < len(shape_of(indices)) else []
+    total = prod(shape)
+    if not total:
+        return
+    below, above = ("min", "slt", -check.size), ("max", "sgt", check.size - 1)
+    wrong = [("max", "ugt", check.size - 1)] if is_unsigned(element) else [below, above]
+    extremes = [Reduction(b, kind, element) for kind, _, _ in wrong]
+
+    def step(position: Expr, before: Sequence[SSAValue]) -> list[SSAValue]:
+        index = v.at(indices, [*delinearize(position, shape), *last])
+        return [extreme.combine(each, index) for extreme, each in zip(extremes, before, strict=True)]
+
+    low, high = k.part(total)
+    found = v.carry_between(low, high, total, [extreme.start() for extreme in extremes], step)
+    for extreme, (_, predicate, bound) in zip(found, wrong, strict=True):
+        index = convert(b, extreme, element, i64)
+        is_wrong = b.compare(predicate, b.insert(IndexCastOp(index, INDEX)), bound)
+        b.when(is_wrong, partial(b.store, index, status, [place]))

@@ -1,0 +1,272 @@
+"""Single elements of movement ops: which element of which operand it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import VectorType, i8, i32, i64
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.extensions import CmpiOp, IndexCastOp
+from ....dialects.graph.conversion import UnpackBitsOp
+from ....dialects.graph.fail import FailOp
+from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.sizes import IotaOp, SizesOp
+from ....dialects.graph.values import element_type_of_value, ints, shape_of
+from ....dialects.symbolic.sizes import equal, pinned
+from ....passes.geometry.boxes import row_major
+from ..arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
+from ..builder import INDEX, Index
+from ..index_expr import Expr, Var, delinearize, linear
+from ..lane_access import NotVectorisable
+from .resize_rule import resize
+from .values import Rule, Values, aligned
+
+Idx = tuple[Expr, ...]
+
+
+def _reshape(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, ReshapeOp)
+    flat = linear(index, row_major(shape_of(op.result)))
+    return v.at(op.x, delinearize(flat, shape_of(op.x)))
+
+
+def _unpack_bits(v: Values, op: Operation, index: Idx) -> SSAValue:
+    """The byte that the element is in, shifted down; the rest is cut off."""
+    assert isinstance(op, UnpackBitsOp)
+    place, number = linear(index, row_major(shape_of(op.result))).divide(8 // op.bits)
+    byte = v.at(op.x, [place])
+    shift = v.number_as(number * op.bits, i8)
+    byte, shift = v.alike([byte, shift])
+    return loaded(v.b, stored(v.b, v.b.insert(arith.ShRUIOp(byte, shift)), op.to))
+
+
+def _transpose(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, TransposeOp)
+    own = [Expr()] * len(index)
+    for i, axis in zip(index, ints(op.permutation), strict=True):
+        own[axis] = i
+    return v.at(op.x, own)
+
+
+def _broadcast_to(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, BroadcastToOp)
+    return v.at(op.x, aligned(index, shape_of(op.x)))
+
+
+def _slice(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, SliceOp)
+    bounds = zip(index, ints(op.starts), ints(op.steps), strict=True)
+    return v.at(op.x, [i * step + start for i, start, step in bounds])
+
+
+def _concat(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, ConcatOp)
+    axis = op.axis.value.data
+    pieces: list[tuple[int, SSAValue]] = []  # where each operand that has elements begins
+    begin = 0
+    for operand in op.inputs:
+        size = shape_of(operand)[axis]
+        if size:
+            pieces.append((begin, operand))
+        begin += size
+    low, high = index[axis].bounds
+    ends = [start for start, _ in pieces[1:]] + [begin]
+    met = [piece for piece, end in zip(pieces, ends, strict=True) if piece[0] <= high and low < end]
+    return _piece(v, index, axis, met)
+
+
+def _piece(v: Values, index: Idx, axis: int, pieces: Sequence[tuple[int, SSAValue]]) -> SSAValue:
+    """The element of the operand that `index` falls into."""
+    start, operand = pieces[0]
+
+    def here() -> SSAValue:
+        return v.at(operand, [*index[:axis], index[axis] - start, *index[axis + 1 :]])
+
+    if len(pieces) == 1:
+        return here()
+    border = pieces[1][0]
+    return v.choose(below(v, index[axis], border), here, lambda: _piece(v, index, axis, pieces[1:]))
+
+
+def below(v: Values, index: Expr, border: int) -> SSAValue:
+    """i1: index < border. Asks for a cut there, which makes the question superfluous."""
+    ask_for_break(v, index, border)
+    return v.b.compare("slt", v.number_beside(index, border), border)
+
+
+def ask_for_break(v: Values, index: Expr, border: int) -> None:
+    """Note where to cut a loop variable so that `index` is below `border` on one side of the cut only."""
+    terms = [(atom, factor) for atom, factor in index.terms if isinstance(atom, Var) and factor > 0]
+    if not terms:
+        return
+    var, factor = max(terms, key=lambda term: term[1])
+    rest = index - Expr(((var, factor),))
+    low, high = rest.bounds
+    # var * factor + rest < border on one side: exact where the rest stays within one step.
+    position = -(-(border - low) // factor)
+    if high - low < factor and (position - 1) * factor + high < border and var.low < position <= var.high:
+        v.breaks.add((var, position))
+
+
+def _pad(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, PadOp)
+    shape = shape_of(op.x)
+    moved = [i - before for i, before in zip(index, ints(op.low), strict=True)]
+    mode = op.mode.data
+    if mode != "constant":
+        return v.at(op.x, [_folded(v, mode, i, size) for i, size in zip(moved, shape, strict=True)])
+    filling = v.literal(op.filling(), element_type_of_value(op.result))
+    return guarded(v, moved, shape, lambda: v.at(op.x, moved), filling)
+
+
+def guarded(
+    v: Values, index: Sequence[Expr], shape: Sequence[int], inside: Callable[[], SSAValue], outside: SSAValue
+) -> SSAValue:
+    """inside() where the index lies in a box of `shape`, else `outside`."""
+    conditions: list[SSAValue] = []
+    for i, size in zip(index, shape, strict=True):
+        low, high = i.bounds
+        if high < 0 or low >= size:
+            return outside
+        if low < 0:
+            ask_for_break(v, i, 0)
+            conditions.append(v.b.compare("sge", v.number_beside(i, 0), 0))
+        if high >= size:
+            conditions.append(below(v, i, size))
+    if not conditions:
+        return inside()
+    together = conditions[0]
+    for condition in conditions[1:]:
+        together = v.b.conjunction(together, condition)
+    return v.choose(together, inside, lambda: outside)
+
+
+def _folded(v: Values, mode: str, i: Expr, size: int) -> Expr:
+    """The index in [0, size) whose element stands at `i` of an axis padded in `mode`."""
+    low, high = i.bounds
+    if low >= 0 and high < size:
+        return i
+    for border in (0, size):
+        if low < border <= high:
+            ask_for_break(v, i, border)
+    period = 2 * (size - 1)
+    if mode == "wrap":
+        return i.divide(size)[1]
+    if mode == "edge":
+        if high < 0:
+            return Expr()
+        if low >= size:
+            return Expr.of(size - 1)
+        return v.variable((i, "edge", size), lambda: _clamped(v, v.number(i), size), 0, size - 1)
+    if high <= 0 and low > -size:
+        return i * -1
+    if low >= size - 1 and high <= period:
+        return i * -1 + period
+    if equal(size, 1):
+        return Expr()
+    phase = i.divide(period)[1]
+
+    def mirrored() -> Index:
+        place = v.number(phase)
+        return v.b.min(place, v.b.sub(period, place))
+
+    return v.variable((i, "reflect", size), mirrored, 0, size - 1)
+
+
+def _clamped(v: Values, place: Index, size: int) -> Index:
+    return v.b.min(v.b.max(place, 0), size - 1)
+
+
+def wrapped(v: Values, indices: SSAValue, at: Sequence[Expr], size: int) -> Expr:
+    """An element of `indices` in [0, size): negative ones count from the end, and what is still outside is any place.
+
+    Narrow numbers, so that more of them fit into a register: what the low bits say of an index outside matters no more.
+    """
+    element = v.at(indices, at)
+    constant = number_in(element)
+    if constant is not None:
+        place = int(constant) + (size if constant < 0 else 0)
+        return Expr.of(min(max(place, 0), size - 1))
+    if isinstance(element.type, VectorType):
+        raise NotVectorisable
+
+    def write() -> Index:
+        given = element_type_of_value(indices)
+        type = i32 if size < 2**31 else i64
+        place = convert(v.b, element, given, type)
+        m = Arithmetic(v.b, type, unsigned=True)
+        if not is_unsigned(given):
+            negative = v.b.insert(CmpiOp(place, m.constant(0), "slt"))
+            place = m.select(negative, v.b.insert(arith.AddiOp(place, m.constant(size))), place)
+        return v.b.insert(IndexCastOp(m.min(place, m.constant(size - 1)), INDEX))
+
+    return v.variable((element, "index", size), write, 0, size - 1)
+
+
+def _gather(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, GatherOp)
+    axis = op.axis.value.data
+    after = axis + len(shape_of(op.indices))
+    place = wrapped(v, op.indices, index[axis:after], shape_of(op.x)[axis])
+    return v.at(op.x, [*index[:axis], place, *index[after:]])
+
+
+def _gather_elements(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, GatherElementsOp)
+    axis = op.axis.value.data
+    place = wrapped(v, op.indices, index, shape_of(op.x)[axis])
+    return v.at(op.x, [*index[:axis], place, *index[axis + 1 :]])
+
+
+def _gather_nd(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, GatherNdOp)
+    *outer, depth = shape_of(op.indices)
+    batch, shape = op.batch_dims.value.data, shape_of(op.x)
+    places = [
+        wrapped(v, op.indices, [*index[: len(outer)], Expr.of(i)], shape[batch + i]) for i in range(pinned(depth))
+    ]
+    return v.at(op.x, [*index[:batch], *places, *index[len(outer) :]])
+
+
+def _iota(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, IotaOp)
+    return v.number_as(index[0] * op.step + op.start, i64)
+
+
+def _sizes(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, SizesOp)
+    sizes, number = ints(op.sizes), index[0].number
+
+    def chosen(first: int) -> SSAValue:
+        value = v.b.constant(sizes[first], i64)
+        if first == len(sizes) - 1:
+            return value
+        return v.b.select(v.b.compare("eq", v.number(index[0]), first), value, chosen(first + 1))
+
+    return chosen(0) if number is None else v.b.constant(sizes[number], i64)
+
+
+def _fail(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, FailOp)
+    return v.b.constant(0, element_type_of_value(op.result))
+
+
+MOVEMENT_RULES: dict[str, Rule] = {
+    "graph.iota": _iota,
+    "graph.sizes": _sizes,
+    "graph.broadcast_to": _broadcast_to,
+    "graph.concat": _concat,
+    "graph.fail": _fail,
+    "graph.gather": _gather,
+    "graph.gather_elements": _gather_elements,
+    "graph.gather_nd": _gather_nd,
+    "graph.pad": _pad,
+    "graph.reshape": _reshape,
+    "graph.resize": resize,
+    "graph.slice": _slice,
+    "graph.transpose": _transpose,
+    "graph.unpack_bits": _unpack_bits,
+}

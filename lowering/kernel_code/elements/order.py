@@ -1,0 +1,61 @@
+"""The order of `graph.top_k`: whether one element of a row comes before another, on any device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i1
+from xdsl.ir import SSAValue
+
+from ....dialects.graph.selection import TopKOp
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ..arithmetic import Arithmetic, is_unsigned
+from ..builder import Index
+from ..index_expr import Expr, Var
+from .reduction_rules import wide
+from .values import Values
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """An element of a row: the number, and its place along the axis."""
+
+    number: SSAValue
+    place: Index
+
+
+class RowOrder:
+    """The elements of one row of x, in the order that a top_k wants them in."""
+
+    def __init__(self, v: Values, op: TopKOp, row: Sequence[Expr]) -> None:
+        """`row` is an index of all axes but the one that is looked along."""
+        self.v, self.op, self.row = v, op, list(row)
+        self.axis = op.axis.value.data
+        self.size = shape_of(op.x)[self.axis]
+
+    def element(self, place: Index) -> Ranked:
+        """The element at a place, which is read."""
+        at = Expr.of(place) if isinstance(place, int) else Expr.of(Var(place, 0, self.size - 1))
+        with self.v.scope():
+            return Ranked(wide(self.v, self.op.x, [*self.row[: self.axis], at, *self.row[self.axis :]]), place)
+
+    def is_ahead(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        """i1: whether the number a comes before b wherever they stand."""
+        m = Arithmetic(self.v.b, a.type, is_unsigned(element_type_of_value(self.op.x)))
+        largest = self.op.smallest is None
+        ahead = m.compare("gt" if largest else "lt", a, b)
+        if not m.is_float:
+            return ahead
+        # NaN is larger than any number: it is ahead of those, or they are ahead of it.
+        nan, number = (a, b) if largest else (b, a)
+        beside = self.v.b.conjunction(m.is_nan(nan), m.compare("eq", number, number))
+        return self.v.b.insert(arith.OrIOp(ahead, beside))
+
+    def comes_first(self, a: Ranked, b: Ranked) -> SSAValue:
+        """i1: whether element a comes before b; of equal numbers the one that stands first does."""
+        write = self.v.b
+        stands_first = write.compare("slt", a.place, b.place)
+        ahead = write.insert(arith.OrIOp(self.is_ahead(a.number, b.number), stands_first))
+        return write.select(self.is_ahead(b.number, a.number), write.constant(0, i1), ahead)

@@ -1,0 +1,199 @@
+"""Single elements of samplings: where neighbours stand is computed at run time, as `SampleOp.evaluate` does it.
+
+Neighbours are written out. Each is read from some place inside, whatever the position was, and what is outside is
+taken out afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from xdsl.dialects.builtin import VectorType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ....dialects.extensions import FPToSIOp, IndexCastOp
+from ....dialects.graph.sampling import CUBIC_A, SampleOp
+from ....dialects.graph.spatial import channel_axis
+from ....dialects.graph.values import element_type_of_value
+from ..arithmetic import Arithmetic, convert, signless, wide_float
+from ..builder import INDEX, Index
+from ..index_expr import Expr
+from ..lane_access import NotVectorisable
+from .reduction_rules import wide
+from .values import Rule, Values
+
+Idx = tuple[Expr, ...]
+
+
+def _sample(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, SampleOp)
+    element = element_type_of_value(op.x)
+    computed = signless(element) if op.mode.data == "nearest" else wide_float(element)
+    outer = without_channel(index, op.layout.data)
+    axes = [_Axis(v, op, axis, outer) for axis in range(len(op.sizes))]
+
+    def summed(places: list[Expr], inside: list[SSAValue]) -> SSAValue:
+        if len(places) == len(axes):
+            value = convert(v.b, v.at(op.x, full_index(index, places, op.layout.data)), element, computed)
+            if not inside:
+                return value
+            within = reduce(v.b.conjunction, inside)
+            return Arithmetic(v.b, value.type).select(within, value, v.b.constant(0, value.type))
+        axis = axes[len(places)]
+        values = [summed([*places, axis.place(tap)], [*inside, *axis.inside(tap)]) for tap in range(op.neighbours)]
+        if op.mode.data == "nearest":
+            return values[0]
+        weights = [
+            v.alike([values[0], convert(v.b, axis.weight(tap), axis.type, computed)])[1] for tap in range(op.neighbours)
+        ]
+        m = Arithmetic(v.b, values[0].type)
+        return reduce(m.add, map(m.mul, values, weights))
+
+    return convert(v.b, summed([], []), computed, element)
+
+
+def without_channel(index: Idx, layout: str) -> Idx:
+    """The batch and the place of an index in a layout."""
+    axis = channel_axis(layout, len(index))
+    return (*index[:axis], *index[axis + 1 :])
+
+
+def full_index(index: Idx, places: Sequence[Expr], layout: str, sample: Expr | None = None) -> list[Expr]:
+    """An index in a layout at other places, and perhaps of another sample."""
+    batch, channel = index[0] if sample is None else sample, index[channel_axis(layout, len(index))]
+    return [batch, channel, *places] if layout == "NCHW" else [batch, *places, channel]
+
+
+def clamped(m: Arithmetic, p: SSAValue, low: float, high: float) -> SSAValue:
+    """`p` in [low, high]; `high` where it is no number, so that the result can be made an integer."""
+    bounds = m.constant(low), m.constant(high)
+    raised = m.select(m.compare("gt", p, bounds[0]), p, bounds[0])
+    return m.select(m.compare("lt", p, bounds[1]), raised, bounds[1])
+
+
+def whole(v: Values, number: SSAValue) -> Index:
+    """A float, which must be a number and not far outside of any tensor, as an index: rounded towards zero."""
+    return v.b.insert(IndexCastOp(v.b.insert(FPToSIOp(number, i64)), INDEX))
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One spatial axis at an index of the result: all is computed once where it is first asked for."""
+
+    v: Values
+    op: SampleOp
+    axis: int
+    outer: Idx  # batch and place
+
+    @property
+    def size(self) -> int:
+        """Elements of x along the axis."""
+        return self.op.sizes[self.axis]
+
+    @property
+    def type(self) -> Attribute:
+        """The type that positions are computed in."""
+        return wide_float(element_type_of_value(self.op.positions))
+
+    @property
+    def m(self) -> Arithmetic:
+        """Arithmetic on positions."""
+        return Arithmetic(self.v.b, self.type, contract=False)
+
+    def _once(self, what: object, write: Callable[[], SSAValue]) -> SSAValue:
+        return self.v.once((what, self.op, self.axis, self.outer), write)
+
+    def position(self) -> SSAValue:
+        """The position: mirrored where that is asked for, and not far outside."""
+        return self._once("position", self._position)
+
+    def _position(self) -> SSAValue:
+        m, size = self.m, self.size
+        entry = len(self.op.sizes) - 1 - self.axis
+        p = wide(self.v, self.op.positions, [*self.outer, Expr.of(entry)])
+        if isinstance(p.type, VectorType):
+            raise NotVectorisable
+        if self.op.mode.data == "nearest":
+            p = m.unary("round", p)
+        if self.op.padding.data != "reflection":
+            return clamped(m, p, *self.op.far(size))
+        low, high = self.op.edges(size)
+        moved = m.constant(low)
+        if high > low:
+            period = m.constant(2 * (high - low))
+            away = m.abs(m.sub(p, moved))
+            turned = m.sub(away, m.mul(m.unary("floor", m.div(away, period)), period))
+            moved = clamped(m, m.add(moved, m.min(turned, m.sub(period, turned))), low, high)
+        inside = self.v.b.conjunction(m.compare("ge", p, m.constant(low)), m.compare("le", p, m.constant(high)))
+        return m.select(inside, p, moved)
+
+    def before(self) -> SSAValue:
+        """The whole number at or before the position."""
+        return self._once("before", lambda: self.m.unary("floor", self.position()))
+
+    def neighbour(self, tap: int) -> Expr:
+        """Where a neighbour stands, perhaps outside."""
+        low, high = self.op.far(self.size)
+        behind = -((self.op.neighbours - 1) // 2)
+        first = self._once("first", lambda: self.v.b.index(whole(self.v, self.before())))
+        return self.v.variable(("neighbours", first), lambda: first, low, high) + (behind + tap)
+
+    def inside(self, tap: int) -> list[SSAValue]:
+        """i1: whether a neighbour is inside; nothing where those outside count as well."""
+        if self.op.padding.data != "zeros":
+            return []
+
+        def write() -> SSAValue:
+            at = self.v.number(self.neighbour(tap))
+            b = self.v.b
+            return b.conjunction(b.compare("sge", at, 0), b.compare("slt", at, self.size))
+
+        return [self._once(("inside", tap), write)]
+
+    def place(self, tap: int) -> Expr:
+        """The element of x that stands for a neighbour."""
+        neighbour = self.neighbour(tap)
+
+        def write() -> Index:
+            b = self.v.b
+            at = self.v.number(neighbour)
+            if self.op.padding.data == "reflection":
+                at = self._mirrored(at)
+            return b.min(b.max(at, 0), self.size - 1)
+
+        return self.v.variable(("place", self.op, self.axis, neighbour), write, 0, self.size - 1)
+
+    def _mirrored(self, at: Index) -> Index:
+        """An index that lies outside by a little: by at most the size once it was turned at the low edge."""
+        b, size = self.v.b, self.size
+        if self.op.corners is not None:
+            period = max(2 * (size - 1), 1)
+            turned = b.rem(b.max(at, b.sub(0, at)), period)
+            return b.min(turned, b.sub(period, turned))
+        turned = b.rem(b.max(at, b.sub(-1, at)), 2 * size)
+        return b.min(turned, b.sub(2 * size - 1, turned))
+
+    def weight(self, tap: int) -> SSAValue:
+        """The weight of a neighbour."""
+        return self._once(("weight", tap), lambda: self._weight(tap))
+
+    def _weight(self, tap: int) -> SSAValue:
+        m, a = self.m, CUBIC_A
+        f = self._once("fraction", lambda: m.sub(self.position(), self.before()))
+        if self.op.mode.data == "linear":
+            return f if tap else m.sub(m.constant(1), f)
+        far, near = [-4 * a, 8 * a, -5 * a, a], [1, 0, -(a + 3), a + 2]
+        match tap:
+            case 0:
+                return m.polynomial(far, m.add(f, m.constant(1)))
+            case 1:
+                return m.polynomial(near, f)
+            case 2:
+                return m.polynomial(near, m.sub(m.constant(1), f))
+            case _:
+                return m.polynomial(far, m.sub(m.constant(2), f))
+
+
+SAMPLING_RULES: dict[str, Rule] = {"graph.sample": _sample}

@@ -1,0 +1,313 @@
+"""Single elements of ops over windows: pools, and normalisation over channels.
+
+A window's taps along a spatial axis are written out one by one where there are few of them, on the innermost
+axis or where lanes differ in the position: then a tap is inside, outside, or asks for a cut of the loop
+where its border lies. Otherwise they are a loop over the taps that are inside, whose bounds are computed at
+run time, so code doesn't grow with windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ....dialects.extensions import IndexCastOp
+from ....dialects.graph.spatial import Window, channel_axis, spatial_axes, spatial_shape
+from ....dialects.graph.values import element_type_of_value, shape_of
+from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
+from ..arithmetic import Arithmetic, convert, wide_float
+from ..builder import Index
+from ..index_expr import Expr, linear
+from ..lane_access import NotVectorisable
+from ..reductions import Reduction
+from .movement_rules import ask_for_break
+from .reduction_rules import better_extremum, wide
+from .values import Rule, Values
+
+Idx = tuple[Expr, ...]
+
+# Taps of an axis that are written out; beyond it a loop is shorter and as fast.
+_MOST_WRITTEN_OUT = 8
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A window along one spatial axis.
+
+    At output position `at` tap k reads input position at * stride - pad + k * dilation.
+    """
+
+    at: Expr
+    size: int  # of the input
+    taps: int
+    stride: int
+    pad: int
+    dilation: int
+    end: int  # padding behind the input
+
+    def place(self, tap: Expr | int) -> Expr:
+        """The input position under a tap, which may lie outside."""
+        return self.at * self.stride - self.pad + Expr.of(tap) * self.dilation
+
+    @property
+    def inside(self) -> bool:
+        """Whether every tap is inside of the input wherever the window stands."""
+        low, high = self.at.bounds
+        last = high * self.stride - self.pad + (self.taps - 1) * self.dilation
+        return low * self.stride >= self.pad and last < self.size
+
+
+def axes_of(window: Window, index: Sequence[Expr], shape: Sequence[int], layout: str) -> list[Axis]:
+    """The spatial axes of a window op's result index."""
+    return [
+        Axis(
+            index[axis],
+            shape[axis],
+            window.kernel[i],
+            window.strides[i],
+            window.begin[i],
+            window.dilations[i],
+            window.end[i],
+        )
+        for i, axis in enumerate(spatial_axes(layout, len(shape)))
+    ]
+
+
+@dataclass(frozen=True)
+class Taps:
+    """Visits the taps of a window that lie inside the input."""
+
+    v: Values
+    axes: Sequence[Axis]
+    count_pads: bool = False  # whether taps in the padding are counted
+
+    def visit(
+        self,
+        start: list[SSAValue],
+        step: Callable[[list[Expr], list[Expr], list[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        """carried = step(tap, place in the input, carried) for every tap inside; the last ones carried."""
+
+        def level(taps: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+            number = len(taps)
+            if number == len(self.axes):
+                return step(taps, places, carried)
+
+            def inner(tap: Expr, place: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
+                return level([*taps, tap], [*places, place], list(carried))
+
+            axis = self.axes[number]
+            if self.writes_out(axis):
+                return self._write_out(axis, carried, inner)
+            if self.v.depends_on_lane(axis.at) and not axis.inside:
+                raise NotVectorisable
+            return self._loop(axis, carried, inner)
+
+        return level([], [], start)
+
+    def writes_out(self, axis: Axis) -> bool:
+        """Whether the taps of an axis are written one by one."""
+        few = axis.taps <= _MOST_WRITTEN_OUT
+        return few and (axis is self.axes[-1] or self.v.depends_on_lane(axis.at))
+
+    def _write_out(
+        self,
+        axis: Axis,
+        carried: list[SSAValue],
+        step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        v = self.v
+        for tap in range(axis.taps):
+            place = axis.place(tap)
+            low, high = place.bounds
+            if high < 0 or low >= axis.size:
+                continue
+            if low >= 0 and high < axis.size:
+                carried = step(Expr.of(tap), place, carried)
+                continue
+            for border in (0, axis.size):
+                if low < border <= high:
+                    ask_for_break(v, place, border)
+            carried = self._where_inside(axis, tap, place, carried, step)
+        return carried
+
+    def _where_inside(
+        self,
+        axis: Axis,
+        tap: int,
+        place: Expr,
+        carried: list[SSAValue],
+        step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        v = self.v
+        at = v.number(place)
+        inside = v.b.compare("sge", at, 0)
+        inside = v.b.conjunction(inside, v.b.compare("slt", at, axis.size))
+
+        def run() -> Sequence[SSAValue]:
+            with v.scope():
+                return step(Expr.of(tap), place, carried)
+
+        return list(v.b.when(inside, run, lambda: carried))
+
+    def _loop(
+        self,
+        axis: Axis,
+        carried: list[SSAValue],
+        step: Callable[[Expr, Expr, Sequence[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        low, high = self.range(axis)
+
+        def tap(k: Expr, carried: Sequence[SSAValue]) -> list[SSAValue]:
+            place = axis.place(k)
+            if not axis.inside:
+                v = self.v
+                place = v.variable((place, "inside"), lambda: v.number(place), 0, axis.size - 1)
+            return step(k, place, carried)
+
+        return self.v.carry_between(low, high, axis.taps, carried, tap)
+
+    def range(self, axis: Axis) -> tuple[Index, Index]:
+        """The taps [low, high) of an axis that are inside the input."""
+        if axis.inside:
+            return 0, axis.taps
+        first = axis.at * axis.stride - axis.pad
+        low = self._ceil_over(first * -1, axis)
+        return low, self._ceil_over(first * -1 + axis.size, axis)
+
+    def _ceil_over(self, distance: Expr, axis: Axis) -> Index:
+        """How many taps lie less than `distance` behind the first one, between 0 and all."""
+        b = self.v.b
+        if distance.number is not None:
+            return min(max(-(-distance.number // axis.dilation), 0), axis.taps)
+        positive = b.max(self.v.number(distance), 0)
+        return b.min(b.div(b.add(positive, axis.dilation - 1), axis.dilation), axis.taps)
+
+    def counted(self, axis: Axis) -> Index:
+        """How many taps of an axis a mean divides by."""
+        end = axis.size + axis.end if self.count_pads else axis.size
+        first = axis.at * axis.stride - axis.pad
+        if first.bounds[1] + (axis.taps - 1) * axis.dilation < end and (self.count_pads or axis.inside):
+            return axis.taps
+        high = self._ceil_over(first * -1 + end, axis)
+        return high if self.count_pads else self.v.b.sub(high, self._ceil_over(first * -1, axis))
+
+
+def with_spatial(index: Idx, layout: str, places: Sequence[Expr]) -> list[Expr]:
+    """An index with other spatial entries."""
+    result = list(index)
+    for axis, place in zip(spatial_axes(layout, len(index)), places, strict=True):
+        result[axis] = place
+    return result
+
+
+def _max_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, MaxPoolOp)
+    layout, element = op.layout.data, element_type_of_value(op.x)
+    reduction = Reduction(v.b, "max", element)
+    taps = Taps(v, axes_of(op.window, index, shape_of(op.x), layout))
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        value = v.spread(wide(v, op.x, with_spatial(index, layout, places)))
+        return [reduction.combine(carried[0], value)]
+
+    largest = taps.visit([v.spread(reduction.start())], step)[0]
+    return convert(v.b, largest, wide_float(element), element)
+
+
+def _max_pool_index(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, MaxPoolIndexOp)
+    layout, element = op.layout.data, element_type_of_value(op.x)
+    shape, strides = shape_of(op.x), op.spatial_strides()
+    reduction = Reduction(v.b, "max", element)
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        best, found = carried
+        value = v.spread(wide(v, op.x, with_spatial(index, layout, places)))
+        better = better_extremum(v, reduction, value, best, last=False)
+        none = Arithmetic(v.b, found.type).compare("lt", found, v.spread(v.b.constant(0, i64)))
+        better = v.b.insert(arith.OrIOp(better, none))
+        here = v.spread(v.number_as(linear(places, strides), i64))
+        return [v.b.select(better, value, best), v.b.select(better, here, found)]
+
+    start = [v.spread(reduction.start()), v.spread(v.b.constant(-1, i64))]
+    found = Taps(v, axes_of(op.window, index, shape, layout)).visit(start, step)[1]
+    channel = channel_axis(layout, len(shape))
+    plane = (index[0] * shape[channel] + index[channel]) * prod(spatial_shape(shape, layout))
+    m = Arithmetic(v.b, found.type)
+    missed = m.compare("lt", found, m.constant(0))
+    return m.select(missed, found, m.add(found, v.spread(v.number_as(plane, i64))))
+
+
+def _avg_pool(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, AvgPoolOp)
+    layout, element = op.layout.data, element_type_of_value(op.x)
+    reduction = Reduction(v.b, "sum", element)
+    axes = axes_of(op.window, index, shape_of(op.x), layout)
+    taps = Taps(v, axes, op.count_include_pad is not None)
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        value = v.spread(wide(v, op.x, with_spatial(index, layout, places)))
+        return [reduction.combine(carried[0], value)]
+
+    total = taps.visit([v.spread(reduction.start())], step)[0]
+    count: Index = 1
+    for axis in axes:
+        count = v.b.mul(count, _count(v, taps, axis))
+    m = Arithmetic(v.b, total.type)
+    divisor = m.constant(count) if isinstance(count, int) else v.spread(_as_float(v, count, wide_float(element)))
+    return convert(v.b, m.div(total, divisor), wide_float(element), element)
+
+
+def _count(v: Values, taps: Taps, axis: Axis) -> Index:
+    """How many taps are counted; asks for cuts where the taps are written out."""
+    if taps.writes_out(axis):
+        end = axis.size + axis.end if taps.count_pads else axis.size
+        counted = 0
+        for tap in range(axis.taps):
+            low, high = axis.place(tap).bounds
+            if (taps.count_pads or low >= 0) and high < end:
+                counted += 1
+            elif not (high < 0 or low >= end):
+                for border in (0, end):
+                    ask_for_break(v, axis.place(tap), border)
+                return taps.counted(axis)
+        return counted
+    return taps.counted(axis)
+
+
+def _as_float(v: Values, count: Index, element: Attribute) -> SSAValue:
+    return convert(v.b, v.b.insert(IndexCastOp(v.b.index(count), i64)), i64, element)
+
+
+def _lrn(v: Values, op: Operation, index: Idx) -> SSAValue:
+    assert isinstance(op, LrnOp)
+    element, size = element_type_of_value(op.x), op.size.value.data
+    channel = channel_axis(op.layout.data, len(index))
+    window = Axis(index[channel], shape_of(op.x)[channel], size, 1, (size - 1) // 2, 1, 0)
+
+    def step(_: list[Expr], places: list[Expr], carried: list[SSAValue]) -> list[SSAValue]:
+        value = v.spread(wide(v, op.x, [*index[:channel], places[0], *index[channel + 1 :]]))
+        m = Arithmetic(v.b, value.type)
+        return [m.add(carried[0], m.mul(value, value))]
+
+    start = v.spread(Reduction(v.b, "sum", element).start())
+    total = Taps(v, [window]).visit([start], step)[0]
+    m = Arithmetic(v.b, total.type)
+    alpha, beta, bias = op.alpha.value.data, op.beta.value.data, op.bias.value.data
+    scale = m.add(m.mul(total, m.constant(alpha / size)), m.constant(bias))
+    value = m.div(v.spread(wide(v, op.x, index)), m.power(scale, m.constant(beta)))
+    return convert(v.b, value, wide_float(element), element)
+
+
+WINDOW_RULES: dict[str, Rule] = {
+    "graph.avg_pool": _avg_pool,
+    "graph.lrn": _lrn,
+    "graph.max_pool": _max_pool,
+    "graph.max_pool_index": _max_pool_index,
+}

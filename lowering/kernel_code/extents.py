@@ -1,0 +1,56 @@
+"""What code is told when it is called, so that kernels which differ in that only are one function.
+
+What a family knows before it writes a function is a tree of frozen dataclasses and tuples. In it `Extent`s are numbers
+that decide nothing but how far a loop runs and where an element lies; they, and values, are told:
+
+    Nest(pixels=(Extent(3136),), depth=Extent(64), ...)      the skeleton has a hole for each; what stays is the key
+    Nest(pixels=(%pixels,), depth=%depth, ...)               given to the code: arguments of the function
+
+The extents 0 and 1 stay what they are: they decide which loops and products are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Self, TypeVar, cast
+
+from xdsl.ir import Attribute, SSAValue
+
+from ...dialects.symbolic.sizes import Size
+from .builder import Index
+
+T = TypeVar("T")
+
+
+class Extent(int):
+    """A size or stride that the code is told when it is called. A size of run time is one without being called so."""
+
+    def __new__(cls, value: int) -> Self:
+        return cast("Self", value) if isinstance(value, Size) else super().__new__(cls, value)
+
+
+def extents(values: Sequence[int]) -> tuple[Index, ...]:
+    """Sizes or strides, all of them told when the code is called."""
+    return tuple(Extent(value) for value in values)
+
+
+def lifted(tree: T, give: Callable[[Extent | SSAValue, str], object], name: str = "") -> T:
+    """The tree with what `give(leaf, names of the fields that lead to it)` makes of each extent and value, in order."""
+    if isinstance(tree, SSAValue | Size) or (isinstance(tree, Extent) and tree not in (0, 1)):
+        return cast("T", give(cast("Extent | SSAValue", tree), name))
+    if isinstance(tree, Extent):
+        return cast("T", int(tree))
+    if isinstance(tree, tuple):
+        return cast("T", tuple(lifted(each, give, name) for each in cast("tuple[object, ...]", tree)))
+    if is_dataclass(tree) and not isinstance(tree, Attribute):
+        known, prefix = cast("Any", tree), f"{name}_" if name else ""
+        parts = {each.name: lifted(getattr(known, each.name), give, prefix + each.name) for each in fields(known)}
+        return cast("T", replace(known, **parts))
+    return tree
+
+
+def skeleton(tree: object) -> tuple[Hashable, list[tuple[Extent | SSAValue, str]]]:
+    """What is left of a tree without what is told, and that in order with its names."""
+    told: list[tuple[Extent | SSAValue, str]] = []
+    return cast("Hashable", lifted(tree, lambda leaf, name: told.append((leaf, name)))), told

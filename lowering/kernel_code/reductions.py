@@ -1,0 +1,107 @@
+"""Combining many numbers into one: sums, products and extrema, on scalars and on vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from xdsl.dialects.builtin import DenseArrayBase, VectorType, i64
+from xdsl.dialects.vector import ExtractOp, ShuffleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects.extensions import ReductionOp
+from ...dialects.extensions.replace import scalar_of
+from .arithmetic import Arithmetic, bits_of, is_integer, is_unsigned, lanes_of, signless, wide_float
+from .builder import LoopBuilder
+
+_KINDS = {
+    "graph.cumprod": "prod",
+    "graph.cumsum": "sum",
+    "graph.reduce_max": "max",
+    "graph.reduce_mean": "sum",
+    "graph.reduce_min": "min",
+    "graph.reduce_prod": "prod",
+    "graph.reduce_sum": "sum",
+}
+_HORIZONTAL = {"sum": "add", "prod": "mul"}
+
+
+def kind_of(op: Operation) -> str:
+    """sum, prod, max or min: what an op combines elements with."""
+    return _KINDS[op.name]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One way of combining elements of a graph type: sum, prod, max, min or peak.
+
+    NaN wins in max and min; peak is the largest of the floats that are numbers. `products` are fused with their sum.
+    """
+
+    b: LoopBuilder
+    kind: str
+    source: Attribute  # element type of what is combined, in the graph
+    products: bool = False
+
+    @property
+    def element(self) -> Attribute:
+        """The type that is accumulated in: f32 for 16-bit floats."""
+        return signless(wide_float(self.source))
+
+    def on(self, type: Attribute) -> Arithmetic:
+        """Arithmetic on accumulators of a scalar or vector type."""
+        return Arithmetic(self.b, type, is_unsigned(self.source))
+
+    def neutral(self) -> float | int:
+        """The number that changes nothing."""
+        if self.kind in ("sum", "prod"):
+            return 0 if self.kind == "sum" else 1
+        if not is_integer(self.element):
+            return inf if self.kind == "min" else -inf
+        bits = bits_of(self.element)
+        if is_unsigned(self.source):
+            return 0 if self.kind == "max" else 2**bits - 1
+        return -(2 ** (bits - 1)) if self.kind == "max" else 2 ** (bits - 1) - 1
+
+    def start(self, type: Attribute | None = None) -> SSAValue:
+        """An accumulator of no elements."""
+        type = type or self.element
+        number = self.neutral()
+        return self.b.constant(number if is_integer(scalar_of(type)) else float(number), type)
+
+    def combine(self, accumulator: SSAValue, value: SSAValue) -> SSAValue:
+        """The accumulator with one more element."""
+        m = self.on(accumulator.type)
+        match self.kind:
+            case "sum":
+                return m.sum("add", accumulator, value, (False, self.products))
+            case "prod":
+                return m.mul(accumulator, value)
+            case "peak":
+                return m.select(m.compare("gt", value, accumulator), value, accumulator)
+            case "max":
+                return m.max(accumulator, value)
+            case _:
+                return m.min(accumulator, value)
+
+    def across(self, accumulators: SSAValue) -> SSAValue:
+        """The lanes of a vector of accumulators as one."""
+        if self.kind in _HORIZONTAL:
+            return self.b.insert(ReductionOp(accumulators, _HORIZONTAL[self.kind]))
+        if is_integer(self.element):
+            sign = "u" if is_unsigned(self.source) else "s"
+            return self.b.insert(ReductionOp(accumulators, f"{self.kind}{sign}i"))
+        return self.b.insert(ExtractOp(self.folded(accumulators, 1), [0], self.element))
+
+    def folded(self, accumulators: SSAValue, lanes: int) -> SSAValue:
+        """The lanes of a vector of accumulators as those of a vector of only so many."""
+        own = lanes_of(accumulators)
+        while own > lanes:
+            own //= 2
+            low, high = (self._part(accumulators, start, own) for start in (0, own))
+            accumulators = self.combine(low, high)
+        return accumulators
+
+    def _part(self, value: SSAValue, start: int, lanes: int) -> SSAValue:
+        mask = DenseArrayBase.from_list(i64, list(range(start, start + lanes)))
+        return self.b.insert(ShuffleOp(value, value, mask, result_type=VectorType(self.element, [lanes])))

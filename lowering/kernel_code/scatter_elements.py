@@ -1,0 +1,102 @@
+"""Scatters: a copy of x, then the updates in their order.
+
+for each row of this thread's part of the result:            row: the elements that one update replaces
+    result[row] = x[row]                                     left out where x and the result are one buffer
+for each update, in order:
+    if its row lies in this thread's part: result[row] = update
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from ...dialects.errors import CompileError
+from ...dialects.graph.base import describe
+from ...dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from ...dialects.graph.values import element_type_of_value, shape_of
+from ...dialects.symbolic.sizes import pinned
+from ...passes.geometry.boxes import row_major
+from ..kernels_to_loops.instance import AnyInstance
+from .arithmetic import convert, signless, wide_float
+from .builder import Index
+from .elements.movement_rules import wrapped
+from .elements.reduction_rules import wide
+from .elements.rules import element_values
+from .elements.values import Values
+from .index_expr import Expr, delinearize, linear
+from .lane_access import Line
+from .reductions import Reduction
+
+_KINDS = {"add": "sum", "mul": "prod", "min": "min", "max": "max"}
+
+
+def lower_scatter(k: AnyInstance, op: ScatterNdOp | ScatterElementsOp) -> None:
+    """Write a kernel whose result is a scatter's."""
+    if k.yielded != [op.result]:
+        raise CompileError(f"{describe(op)}: nothing can follow a scatter in its kernel")
+    v = element_values(k.b, k.kernel, k.operands)
+    b, shape = k.b, shape_of(op.result)
+    if 0 in shape:
+        return
+    out = v.line(k.results[0])
+    depth = pinned(shape_of(op.indices)[-1]) if isinstance(op, ScatterNdOp) else len(shape)
+    rows, length = prod(shape[:depth]), prod(shape[depth:])
+    low, high = k.part(rows)
+    if k.buffer_of(op.x) is not k.results[0]:
+        _copy(v, op.x, out, b.mul(low, length), b.mul(high, length))
+    counts = shape_of(op.indices)[:-1] if isinstance(op, ScatterNdOp) else shape_of(op.indices)
+    if 0 in counts:
+        return
+
+    def update(position: Expr) -> None:
+        at = delinearize(position, counts)
+        row = v.number(linear(_row(v, op, at), row_major(shape[:depth])))
+        mine = b.conjunction(b.compare("sge", row, low), b.compare("slt", row, high))
+
+        def write() -> None:
+            with v.scope():
+                first = v.variable(("row", row), lambda: row, 0, rows - 1) * length
+                v.each(0, length, length, lambda i: _apply(v, op, out, first + i, [*at, *_inner(op, i, depth)]))
+
+        b.when(mine, write)
+
+    v.each(0, prod(counts), prod(counts), update)
+
+
+def _copy(v: Values, x: SSAValue, out: Line, low: Index, high: Index) -> None:
+    shape = shape_of(x)
+
+    def element(i: Expr) -> None:
+        index = delinearize(i, shape)
+        v.store(v.at(x, index), out, linear(index, out.strides))
+
+    v.each(low, high, prod(shape), element)
+
+
+def _row(v: Values, op: ScatterNdOp | ScatterElementsOp, at: Sequence[Expr]) -> list[Expr]:
+    """The leading indices of the result that an update goes to."""
+    shape = shape_of(op.result)
+    if isinstance(op, ScatterNdOp):
+        depth = pinned(shape_of(op.indices)[-1])
+        return [wrapped(v, op.indices, [*at, Expr.of(i)], shape[i]) for i in range(depth)]
+    axis = op.axis.value.data
+    return [*at[:axis], wrapped(v, op.indices, at, shape[axis]), *at[axis + 1 :]]
+
+
+def _inner(op: ScatterNdOp | ScatterElementsOp, i: Expr, depth: int) -> list[Expr]:
+    """The index inside of an update."""
+    return delinearize(i, shape_of(op.result)[depth:]) if isinstance(op, ScatterNdOp) else []
+
+
+def _apply(v: Values, op: ScatterNdOp | ScatterElementsOp, out: Line, place: Expr, at: Sequence[Expr]) -> None:
+    element = element_type_of_value(op.updates)
+    kind = op.reduction.data
+    if kind == "none":
+        v.store(v.at(op.updates, at), out, place)
+        return
+    before = convert(v.b, v.load(out, place), signless(element), wide_float(element))
+    combined = Reduction(v.b, _KINDS[kind], element).combine(before, wide(v, op.updates, at))
+    v.store(convert(v.b, combined, wide_float(element), element), out, place)

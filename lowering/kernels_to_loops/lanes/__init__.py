@@ -1,1 +1,0 @@
-"""Vectors of elements: which loops get lanes, and where."""

@@ -1,1 +1,0 @@
-"""Writing loops: the builder, arithmetic on indices, numbers and vectors, and how vectors are read and written."""
