@@ -12,8 +12,8 @@ from ...dialects.graph.attention import AttentionOp
 from ...dialects.graph.base import describe
 from ...dialects.graph.movement import TransposeOp
 from ...dialects.graph.values import ints, shape_of
-from ..kernels_to_loops.instance import AnyInstance
 from .builder import Index, LoopBuilder, memref_type, strides_of
+from .instance import AnyInstance
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from ...dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.symbolic.sizes import pinned
 from ...passes.geometry.boxes import row_major
-from ..kernels_to_loops.instance import AnyInstance
 from .arithmetic import convert, signless, wide_float
 from .builder import Index
 from .elements.movement_rules import wrapped
@@ -27,6 +26,7 @@ from .elements.reduction_rules import wide
 from .elements.rules import element_values
 from .elements.values import Values
 from .index_expr import Expr, delinearize, linear
+from .instance import AnyInstance
 from .lane_access import Line
 from .reductions import Reduction
 

@@ -18,7 +18,7 @@ from ...dialects.graph.values import numpy_dtype
 from ...dialects.targets import GpuAttr
 from ...passes.kernels.schedules import AnySchedule
 from ..kernel_code.builder import Index
-from ..kernels_to_loops.instance import Instance
+from ..kernel_code.instance import Instance
 from .builder import ThreadBuilder
 
 S = TypeVar("S", bound=AnySchedule)

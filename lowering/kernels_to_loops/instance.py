@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TypeVar
 
-from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import MemRefType, UnitAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import func
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.errors import CompileError
-from ...dialects.graph.base import describe
 from ...dialects.graph.sizes import SIZES
-from ...dialects.graph.structure import KernelOp, YieldOp
 from ...dialects.kernel import AS_WRITTEN
-from ...dialects.kernel_attributes import InterfaceAttr
 from ...dialects.targets import CpuAttr
-from ...passes.geometry.strided_views import StridedView, strided_view
-from ...passes.kernels.schedules import AnySchedule
 from ...passes.memory.analysis.buffers import give_role
-from ..kernel_code.builder import Index, LoopBuilder, define_function, memref_type, strides_of
+from ..kernel_code.builder import Index, LoopBuilder, define_function
 from ..kernel_code.extents import lifted, skeleton
+from ..kernel_code.instance import Instance
 
 T = TypeVar("T")
 
@@ -73,122 +68,6 @@ class _Share:
     thread: Index
     threads: Index
     seat: Index
-
-
-S = TypeVar("S", bound=AnySchedule)
-
-
-B = TypeVar("B", bound=LoopBuilder)
-
-
-@dataclass
-class Instance(Generic[B]):
-    """A kernel being written, and the share of its work that this code does.
-
-    `operands` and `results` hold the memref of each kernel operand and result; a result that shares bytes with
-    an operand is the same value. `thread` of `threads` is the caller's part of the work, `seat` which part of the
-    scratch is its own meanwhile.
-    """
-
-    kernel: KernelOp
-    schedule: AnySchedule
-    name: str
-    b: B
-    operands: list[SSAValue]
-    results: list[SSAValue]
-    scratch: SSAValue | None
-    thread: Index
-    threads: Index
-    seat: Index
-
-    @property
-    def body(self) -> list[Operation]:
-        """The kernel's ops in order, without the yield."""
-        return [op for op in self.kernel.body.block.ops if not isinstance(op, YieldOp)]
-
-    @property
-    def yielded(self) -> list[SSAValue]:
-        """The values the kernel returns."""
-        last = self.kernel.body.block.last_op
-        assert isinstance(last, YieldOp)
-        return list(last.operands)
-
-    @property
-    def buffers(self) -> list[SSAValue]:
-        """The distinct memrefs among operands and results, in order."""
-        return list(dict.fromkeys((*self.operands, *self.results)))
-
-    def runs(self, outer: Index, inner: Index, body: Callable[[Index, Index, Index], None]) -> None:
-        """`body(item, first, last)` for the parts of `outer` items of `inner` pieces each that this share has.
-
-        A share may begin and end within an item.
-        """
-        b = self.b
-        low, high = self.part(b.mul(outer, inner))
-
-        def run(item: Index, _: Sequence[SSAValue]) -> None:
-            start = b.mul(item, inner)
-            body(item, b.max(b.sub(low, start), 0), b.min(b.sub(high, start), inner))
-
-        b.loop(b.div(low, inner), b.div(b.add(high, b.sub(inner, 1)), inner), run)
-
-    def buffer_of(self, value: SSAValue) -> SSAValue | None:
-        """The memref of a kernel argument; None for a value computed in the body."""
-        for argument, buffer in zip(self.kernel.arguments, self.operands, strict=True):
-            if argument is value:
-                return buffer
-        return None
-
-    def window(self, value: SSAValue) -> StridedView:
-        """A body value as a window on a buffer; CompileError where it is no argument seen through views."""
-        view = strided_view(value)
-        buffer = self.buffer_of(view.base)
-        if buffer is None:
-            raise CompileError(f"{describe(self.kernel)} @{self.name}: an operand is no window on an argument")
-        strides = strides_of(memref_type(buffer)) if view.base is value else view.strides
-        return StridedView(buffer, view.offset, view.sizes, strides)
-
-    def part(self, total: Index) -> tuple[Index, Index]:
-        """[first, last): which of `total` items this share of the work has, where a family must know it."""
-        first = self.b.div(self.b.mul(self.thread, total), self.threads)
-        return first, self.b.div(self.b.mul(self.b.add(self.thread, 1), total), self.threads)
-
-    def items(self, total: Index, body: Callable[[Index], None]) -> None:
-        """`body(item)` for every item of this share of `total` ones, in order.
-
-        Work is handed out here alone: what is written by different items lies in different bytes, and no item reads
-        what another one writes.
-        """
-        self.b.loop(*self.part(total), lambda item, _: body(item))
-
-    def schedule_as(self, kind: type[S]) -> S:
-        """The schedule, which is of the kind that the code is for."""
-        assert isinstance(self.schedule, kind)
-        return self.schedule
-
-    def scratch_part(self, name: str) -> SSAValue:
-        """A part of the scratch as the schedule lays it out; CompileError where the interface asked for too little."""
-        assert isinstance(self.kernel.interface, InterfaceAttr)
-        layout, granted = self.schedule.scratch(self.kernel), self.kernel.interface
-        where = f"{describe(self.kernel)} @{self.name}: scratch '{name}'"
-        for parts, needed, start, room in (
-            (layout.shared, layout.together, 0, granted.scratch.data),
-            (layout.own, layout.per_thread, granted.scratch.data, granted.per_thread.data),
-        ):
-            for part in parts:
-                if part.name != name:
-                    continue
-                if (needed > room and part.end > room) or self.scratch is None:
-                    raise CompileError(f"{where} ends at byte {part.end}, but the interface asks for {room}")
-                at: Index = start + part.offset
-                if parts is layout.own:
-                    at = self.b.add(self.b.mul(self.seat, room), at)
-                type = MemRefType(part.element, part.shape)
-                return self.b.insert(memref.ViewOp(self.scratch, self.b.index(at), [], type))
-        raise CompileError(f"{where} is no part of the schedule '{self.schedule.name}'")
-
-
-AnyInstance: TypeAlias = Instance[Any]
 
 
 @dataclass

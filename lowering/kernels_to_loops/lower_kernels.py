@@ -17,17 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from typing import cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import IntAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
@@ -45,7 +44,8 @@ from ...passes.kernels.emptiness import note_empty_operands
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role
 from ...passes.memory.share_threads import TEAM, TEAM_TYPE
-from ..kernel_code.builder import INDEX, MOST_KNOWN, define_function
+from ..kernel_code.builder import INDEX, define_function
+from ..kernel_code.calls import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.checks import write_checks
 from ..kernel_code.lane_access import NotVectorisable
 from .instance import CommonFunctions, KernelInstance
@@ -132,43 +132,6 @@ def _pinned(kernel: KernelOp) -> tuple[KernelOp, Callable[[Attribute], Attribute
             pinned(size)
     made = kernel.clone()
     return made, settle(made)
-
-
-@lru_cache(maxsize=MOST_KNOWN)
-def anywhere(type: Attribute) -> Attribute:
-    """A buffer's type without its offset: wherever in another buffer it lies, the code is the same.
-
-    Equal ones are one object, by which the builder knows what it has made before.
-    """
-    if not isinstance(type, MemRefType):
-        return type
-    known = cast("MemRefType[Attribute]", type)
-    layout = known.layout
-    if not isinstance(layout, StridedLayoutAttr) or layout.offset == IntAttr(0):
-        return known
-    anywhere = StridedLayoutAttr(layout.strides, NoneAttr())
-    return MemRefType(known.element_type, known.shape, anywhere, known.memory_space)
-
-
-def cast_before(call: Operation, value: SSAValue, type: Attribute) -> SSAValue:
-    """A buffer under that type."""
-    if type == value.type:
-        return value
-    moved = memref.CastOp.get(value, cast("MemRefType[Attribute]", type))
-    Rewriter.insert_op(moved, InsertPoint.before(call))
-    return moved.results[0]
-
-
-def sharing_of(call: CallOp) -> tuple[int, ...]:
-    """For each operand and result the first one that is the same buffer."""
-    buffers = [*call.ins, *call.outs]
-    outs = set(call.outs)
-    first: dict[SSAValue, int] = {}
-    sharing: list[int] = []
-    for i, buffer in enumerate(buffers):
-        # An operand given twice is read twice and needs no merging; only what is written must be one argument.
-        sharing.append(first.setdefault(buffer, i) if buffer in outs else i)
-    return tuple(sharing)
 
 
 @dataclass(frozen=True)

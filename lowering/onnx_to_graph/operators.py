@@ -10,7 +10,33 @@ from onnx import FunctionProto, NodeProto, defs
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from .check import OLDEST_OPSET, named_nodes
 from .functions import FunctionKey, Schema, function_key, function_opsets, plain_body, schema_of
-from .handlers import activations, attention, constants, contraction, control, determinant, einsum, elementwise, experimental, fourier, indexing, loops, movement, ngrams, normalization, pooling, quantization, recurrence, reduction, resize, sampling, selecting, sequences, states, suppression
+from .handlers import (
+    activations,
+    attention,
+    constants,
+    contraction,
+    control,
+    determinant,
+    einsum,
+    elementwise,
+    experimental,
+    fourier,
+    indexing,
+    loops,
+    movement,
+    ngrams,
+    normalization,
+    pooling,
+    quantization,
+    recurrence,
+    reduction,
+    resize,
+    sampling,
+    selecting,
+    sequences,
+    states,
+    suppression,
+)
 from .microsoft import attention as microsoft_attention
 from .microsoft import block_weights, early, fused, quantized
 from .node import Handler

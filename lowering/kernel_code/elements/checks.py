@@ -27,10 +27,10 @@ from ....dialects.graph.indexing import GatherNdOp, ScatterNdOp
 from ....dialects.graph.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.memory.insert_checks import IndexCheck, checks_of
-from ...kernels_to_loops.instance import AnyInstance
 from ..arithmetic import convert, is_unsigned
 from ..builder import INDEX, memref_type
 from ..index_expr import Expr, delinearize
+from ..instance import AnyInstance
 from ..reductions import Reduction
 from .rules import element_values
 from .values import Values

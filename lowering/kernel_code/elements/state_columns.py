@@ -20,9 +20,9 @@ from xdsl.ir import SSAValue
 from ....dialects.graph.linear_attention import LinearAttentionOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....dialects.symbolic.sizes import pinned
-from ...kernels_to_loops.instance import AnyInstance
 from ..arithmetic import Arithmetic
 from ..builder import Index, LoopBuilder
+from ..instance import AnyInstance
 
 HEADS_AT_ONCE = 4
 """Heads whose sums are kept in registers together; more of them read the state again."""

@@ -3,9 +3,9 @@
     i = block * 256 + thread
     if i < elements: result[i] = value of the body at i
 
-Results of one shape share a launch. What an element is comes from kernel_code/elements/values.py. Lanes run along the innermost
-axis where all that is read and written along it is contiguous and aligned; conditions (borders of pictures, seams of
-concatenations) are asked by each thread, once for its lanes where all of them lie on one side.
+Results of one shape share a launch. What an element is comes from kernel_code/elements/values.py. Lanes run along the
+innermost axis where all that is read and written along it is contiguous and aligned; conditions (borders of pictures,
+seams of concatenations) are asked by each thread, once for its lanes where all of them lie on one side.
 """
 
 from __future__ import annotations

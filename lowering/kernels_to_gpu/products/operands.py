@@ -20,9 +20,8 @@ from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
 from ....passes.kernels.forms.product import never_leaves, product_shape
 from ...kernel_code.arithmetic import bits_of
+from ...kernel_code.axes import collapse, picture_strides
 from ...kernel_code.builder import Index, memref_type, strides_of
-from ...kernels_to_loops.families.contraction_nest import picture_strides
-from ...kernels_to_loops.tiles.tiles import collapse
 from ..builder import ACCESS, ThreadBuilder
 from ..instance import GpuKernel, Grid
 

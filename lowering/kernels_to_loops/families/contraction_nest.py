@@ -17,11 +17,12 @@ from ....dialects.graph.contraction import ConvOp, MatmulOp
 from ....dialects.graph.values import shape_of
 from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.forms.contraction import ContractionForm, conv_geometry
+from ...kernel_code.axes import collapse, picture_strides
 from ...kernel_code.builder import Index, memref_type, strides_of
 from ...kernel_code.extents import Extent, extents
 from ..instance import KernelInstance
 from ..tiles.fused_ops import FusedOps
-from ..tiles.tiles import TileClass, collapse, tile_classes
+from ..tiles.tiles import TileClass, tile_classes
 
 SCRATCH = -1  # the place behind those of a kernel's buffers
 
@@ -219,9 +220,3 @@ def conv_nest(
         ),
         bias=None if form.bias is None else k.buffers.index(argument_buffer(k, form.bias)),
     )
-
-
-def picture_strides(buffer: SSAValue) -> tuple[int, int, int]:
-    """Strides of [image, row, column] of a channels-last buffer; a 1-D one has a single row."""
-    strides = strides_of(memref_type(buffer))
-    return (strides[0], strides[1], strides[2]) if len(strides) == 4 else (strides[0], 0, strides[1])

@@ -19,9 +19,9 @@ from ....dialects.graph.windows import LrnOp
 from ....dialects.symbolic.sizes import pinned
 from ....passes.kernels.schedules.cpu.lrn import Lrn
 from ...kernel_code.arithmetic import Arithmetic
+from ...kernel_code.axes import collapse
 from ...kernel_code.builder import Index, memref_type, strides_of
 from ..instance import KernelInstance
-from ..tiles.tiles import collapse
 
 
 def lower(k: KernelInstance) -> None:

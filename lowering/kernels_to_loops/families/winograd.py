@@ -27,6 +27,7 @@ from ....dialects.graph.winograd import FILTER
 from ....dialects.symbolic.sizes import is_fixed
 from ....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from ....passes.kernels.schedules.cpu.winograd import Winograd, tiles_together
+from ...kernel_code.axes import picture_strides
 from ...kernel_code.builder import Index, memref_type
 from ...kernel_code.extents import Extent
 from ..instance import KernelInstance
@@ -48,7 +49,7 @@ from ..tiles.winograd_transforms import (
     transform_input,
     transform_output,
 )
-from .contraction_nest import Access, access, aligned_strides, argument_buffer, picture_strides
+from .contraction_nest import Access, access, aligned_strides, argument_buffer
 
 LONG, PART = 256, 128
 """Channels beyond which sums are made of parts, and elements of a part: the transform back multiplies their rounding.

@@ -234,29 +234,6 @@ def _inside(start: int, rows: int, shift: int, stride: int, width: int) -> tuple
     return (good[0], good[-1] + 1) if good else (0, 0)
 
 
-def collapse(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """Merge neighbouring dimensions wherever every operand steps through them as through one.
-
-    `strides` holds one list per operand. Dimensions of size 1 vanish; at least one dimension is left.
-    """
-    merged: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
-    for axis, size in enumerate(sizes):
-        if size == 1:
-            continue
-        if merged and all(row[-1] == given[axis] * size for row, given in zip(steps, strides, strict=True)):
-            merged[-1] *= size
-            for row, given in zip(steps, strides, strict=True):
-                row[-1] = given[axis]
-            continue
-        merged.append(size)
-        for row, given in zip(steps, strides, strict=True):
-            row.append(given[axis])
-    if not merged:
-        return [1], [[0] for _ in strides]
-    return merged, steps
-
-
 class Alike(Protocol):
     """Things in a row that run the same code, `count` of them from number `first` on.
 

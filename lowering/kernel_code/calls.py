@@ -1,0 +1,51 @@
+"""Calls of kernels: the types under which code takes buffers, and which of them are one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.kernel import CallOp
+from .builder import MOST_KNOWN
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def anywhere(type: Attribute) -> Attribute:
+    """A buffer's type without its offset: wherever in another buffer it lies, the code is the same.
+
+    Equal ones are one object, by which the builder knows what it has made before.
+    """
+    if not isinstance(type, MemRefType):
+        return type
+    known = cast("MemRefType[Attribute]", type)
+    layout = known.layout
+    if not isinstance(layout, StridedLayoutAttr) or layout.offset == IntAttr(0):
+        return known
+    anywhere = StridedLayoutAttr(layout.strides, NoneAttr())
+    return MemRefType(known.element_type, known.shape, anywhere, known.memory_space)
+
+
+def cast_before(call: Operation, value: SSAValue, type: Attribute) -> SSAValue:
+    """A buffer under that type."""
+    if type == value.type:
+        return value
+    moved = memref.CastOp.get(value, cast("MemRefType[Attribute]", type))
+    Rewriter.insert_op(moved, InsertPoint.before(call))
+    return moved.results[0]
+
+
+def sharing_of(call: CallOp) -> tuple[int, ...]:
+    """For each operand and result the first one that is the same buffer."""
+    buffers = [*call.ins, *call.outs]
+    outs = set(call.outs)
+    first: dict[SSAValue, int] = {}
+    sharing: list[int] = []
+    for i, buffer in enumerate(buffers):
+        # An operand given twice is read twice and needs no merging; only what is written must be one argument.
+        sharing.append(first.setdefault(buffer, i) if buffer in outs else i)
+    return tuple(sharing)
