@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
@@ -163,12 +161,12 @@ def import_all(config: EngineConfig) -> None:
     pass_names(config)
     if device_named(config.place).kind != "cpu":
         return
+    from ..lowering.kernel_code.families import import_families
+    from ..lowering.kernels_to_loops import families
     from ..lowering.loops_to_llvm import emit_llvm_ir, runtime_ir
 
     del emit_llvm_ir, runtime_ir
-    families = import_module("..lowering.kernels_to_loops.families", __package__)
-    for each in iter_modules(families.__path__):
-        import_module(f"{families.__name__}.{each.name}")
+    import_families(families.__name__)
     host_target()
 
 

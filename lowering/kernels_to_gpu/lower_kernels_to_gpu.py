@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import cast
 
 from typing_extensions import override
@@ -46,6 +45,7 @@ from ...passes.statistics import count
 from ..gpu_to_cuda.launch_list import CALL, NODES
 from ..kernel_code.calls import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.checks import positions_checked, write_checks
+from ..kernel_code.families import family_of
 from .builder import ACCESS
 from .instance import GpuKernel, Window, Written
 
@@ -57,8 +57,7 @@ Key = tuple[str, tuple[Attribute, ...], tuple[int, ...], tuple[int, ...]]
 
 def code_of(schedule: str) -> Callable[[GpuKernel], None]:
     """What writes the code of a schedule: `lower` of the file that has its name."""
-    module = import_module(f".families.{schedule}", __package__)
-    return cast("Callable[[GpuKernel], None]", module.lower)
+    return cast("Callable[[GpuKernel], None]", family_of(f"{__package__}.families", schedule).lower)
 
 
 def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Callable[[str], str]) -> list[Written]:

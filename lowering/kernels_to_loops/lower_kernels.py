@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from typing import cast
 
 from typing_extensions import override
@@ -47,6 +46,7 @@ from ...passes.memory.share_threads import TEAM, TEAM_TYPE
 from ..kernel_code.builder import INDEX, define_function
 from ..kernel_code.calls import anywhere, cast_before, sharing_of
 from ..kernel_code.elements.checks import write_checks
+from ..kernel_code.families import family_of
 from ..kernel_code.lane_access import NotVectorisable
 from .instance import CommonFunctions, KernelInstance
 
@@ -57,8 +57,7 @@ Key = tuple[str, tuple[Attribute, ...], tuple[int, ...]]
 
 def code_of(schedule: str) -> Callable[[KernelInstance], None]:
     """What writes the code of a schedule: `lower` of the file that has its name."""
-    module = import_module(f".families.{schedule}", __package__)
-    return cast("Callable[[KernelInstance], None]", module.lower)
+    return cast("Callable[[KernelInstance], None]", family_of(f"{__package__}.families", schedule).lower)
 
 
 def _build(

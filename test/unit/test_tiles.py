@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from xdsl.ir import Block
 
+from mini_infer.lowering.kernel_code.axes import collapse
 from mini_infer.lowering.kernel_code.builder import Index, LoopBuilder
-from mini_infer.lowering.kernels_to_loops.tiles.tiles import TileClass, collapse, split, tile_classes
+from mini_infer.lowering.kernels_to_loops.tiles.tiles import TileClass, split, tile_classes
 
 BUILDER = LoopBuilder(Block())
 SMALL = st.integers(1, 6)

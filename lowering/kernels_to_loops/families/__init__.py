@@ -1,1 +1,1 @@
-"""Code families: one file or folder for each schedule that kernels are carried out by."""
+"""Code families, in folders by what they compute: a file for each schedule that kernels are carried out by."""

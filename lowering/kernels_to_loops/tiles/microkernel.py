@@ -13,8 +13,9 @@ A function of the module does a strip of tiles. It is told how many they are, ho
 apart rows lie, so that all kernels with tiles of one shape and one epilogue call the same one. One accumulator is a
 vector of `lanes` elements, which LLVM splits over registers. The schedule is that of Goto and van de Geijn's inner
 kernel ("Anatomy of high-performance matrix multiplication", 2008); its blocking, for large products, is that of
-families/blocked_panels.py. That depth and strides are known at run time only costs nothing: 1.00 of the time of a tile
-that knows them (6x16 on Zen 3), and no register is spilled for it (6x16 for Zen 3 and Neoverse N1, 14x32 for Zen 5).
+families/products/blocked_panels.py. That depth and strides are known at run time only costs nothing: 1.00 of the time
+of a tile that knows them (6x16 on Zen 3), and no register is spilled for it (6x16 for Zen 3 and Neoverse N1, 14x32 for
+Zen 5).
 """
 
 from __future__ import annotations

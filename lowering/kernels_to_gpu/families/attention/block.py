@@ -1,0 +1,220 @@
+"""AttentionBlock: which queries a block has, how it walks over the keys, and what its masks leave of a score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from xdsl.ir import SSAValue
+
+from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.values import element_type_of_value, is_bool
+from .....passes.kernels.forms.attention import attention_sizes
+from .....passes.kernels.kernel_facts import item_bytes
+from .....passes.kernels.schedules.cuda.flash import STAGES
+from ....kernel_code.arithmetic import Arithmetic
+from ....kernel_code.builder import Index
+from ....kernel_code.operand_windows import OperandWindow, mask_window, operand_window, result_window
+from ...builder import ACCESS
+from ...instance import GpuKernel, Grid
+from .shared_rows import SharedRows, is_aligned
+
+
+@dataclass(frozen=True)
+class Row:
+    """A query: its batch element and head, and its number in it."""
+
+    batch: Index
+    head: Index
+    query: Index
+
+    @property
+    def place(self) -> list[Index]:
+        """Where it lies in queries, mask and result."""
+        return [self.batch, self.head, self.query]
+
+
+class AttentionBlock:
+    """A block with `tile_rows` queries of the heads that read one head of keys, and tiles of `tile_keys` keys.
+
+    `splits` blocks share the keys of the same queries; this one is number `split`.
+    """
+
+    def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp, tile_rows: int, tile_keys: int, splits: int = 1):
+        self.k, self.grid, self.b, self.root = k, grid, grid.b, root
+        self.sizes = attention_sizes(root)
+        self.tile_rows, self.tile_keys, self.splits = tile_rows, tile_keys, splits
+        self.element = element_type_of_value(root.result)
+        self.lanes = ACCESS // item_bytes(root.result)  # elements of a vector
+        self.m = Arithmetic(self.b, self.element)
+        self.query, self.key, self.value = (operand_window(grid, v) for v in (root.query, root.key, root.value))
+        self.mask = None if root.mask is None else mask_window(grid, root.mask)
+        self.out = result_window(grid, root)
+        b, s = self.b, self.sizes
+        tiles = -(-s.queries * s.group // tile_rows)
+        number = b.block_id()
+        number.name_hint = "block"
+        item, self.split = b.delinearize(number, [tiles * s.batch * s.key_heads, splits])
+        self.batch, self.key_head, tile = b.delinearize(item, [s.batch, s.key_heads, tiles])
+        self.first = b.mul(b.sub(tiles - 1, tile), tile_rows)  # causal: queries with most keys first
+        for value, name in ((self.batch, "batch"), (self.key_head, "key_head"), (self.first, "first_row")):
+            if not isinstance(value, int):
+                value.name_hint = name
+
+    def row(self, number: Index) -> Row:
+        """The row of that number in the block; behind the last one that one again."""
+        b, s = self.b, self.sizes
+        position = b.min(b.add(self.first, number), s.group * s.queries - 1)
+        head, query = b.delinearize(position, [s.group, s.queries])
+        return Row(self.batch, b.add(b.mul(self.key_head, s.group), head), query)
+
+    def where_row_exists(self, number: Index, body: Callable[[], None]) -> None:
+        """Run `body` where the block has a row of that number."""
+        b, s = self.b, self.sizes
+        if s.group * s.queries % self.tile_rows:
+            b.when(b.compare("slt", b.add(self.first, number), s.group * s.queries), body)
+        else:
+            body()
+
+    # keys
+
+    def walk(
+        self, keys: tuple[SSAValue, int], values: tuple[SSAValue, int], tile: Callable[[Index, Index], None]
+    ) -> None:
+        """`tile(first key, its row in shared memory)` for the block's tiles of keys, copied one ahead.
+
+        `keys` and `values` are arrays in shared memory for STAGES tiles, and how many columns of each are written.
+        """
+        b = self.b
+        tiles = -(-self.sizes.keys // self.tile_keys)
+        share, end = -(-tiles // self.splits), self._end(tiles)
+        first = b.mul(self.split, share)
+        last = b.min(b.add(first, share), end) if self.splits > 1 else end
+        sources = [self._source(self.key, *keys), self._source(self.value, *values)]
+
+        def slot(number: Index) -> Index:
+            return b.mul(b.rem(number, STAGES), self.tile_keys)
+
+        def copy(number: Index) -> None:
+            for source in sources:
+                source.copy(b.mul(number, self.tile_keys), slot(number))
+            b.close_group()
+
+        def step(number: Index, _: Sequence[SSAValue]) -> None:
+            following = b.add(number, 1)
+
+            def with_next() -> None:
+                copy(following)
+                b.wait_groups(1)
+
+            if isinstance(number, int):
+                b.wait_groups(0)
+            else:
+                b.when(b.compare("slt", following, last), with_next, lambda: b.wait_groups(0))
+            b.barrier()
+            tile(b.mul(number, self.tile_keys), slot(number))
+            b.barrier()
+
+        if isinstance(first, int):
+            copy(first)
+        else:
+            b.when(b.compare("slt", first, last), lambda: copy(first))
+        b.loop(first, last, step)
+
+    def _end(self, tiles: int) -> Index:
+        """How many tiles of keys the block's queries look at."""
+        b, s = self.b, self.sizes
+        if self.root.causal is None:
+            return tiles
+        from_head, _ = b.delinearize(self.first, [s.group, s.queries])
+        last = b.min(b.add(self.first, self.tile_rows - 1), s.group * s.queries - 1)
+        to_head, query = b.delinearize(last, [s.group, s.queries])
+        if s.group > 1:
+            query = b.select(b.compare("eq", from_head, to_head), b.index(query), b.index(s.queries - 1))
+        return b.min(b.add(b.div(query, self.tile_keys), 1), tiles)
+
+    def _source(self, window: OperandWindow, array: SSAValue, columns: int) -> SharedRows:
+        keys, size = self.sizes.keys, self.sizes.depth if window is self.key else self.sizes.width
+        return SharedRows(
+            grid=self.grid,
+            source=window.at(self.b, [self.batch, self.key_head, 0], [keys, size]),
+            rows=keys,
+            size=size,
+            destination=array,
+            tile=self.tile_keys,
+            columns=columns,
+            lanes=self.lanes,
+            aligned=is_aligned(self.k, self.grid, window) and size % self.lanes == 0,
+        )
+
+    def load_queries(self, array: SSAValue, columns: int) -> None:
+        """The block's queries, scaled, to shared memory; zeros behind their last element up to `columns`."""
+        b, s, m = self.b, self.sizes, self.m
+
+        def element(item: Index, _: Sequence[SSAValue]) -> None:
+            number, d = b.delinearize(item, [self.tile_rows, columns])
+            at = [*self.row(number).place, b.min(d, s.depth - 1) if columns > s.depth else d]
+            place = b.linear(at, self.query.strides, self.query.offset)
+            value = m.mul(b.load(b.place(self.query.buffer, place), []), m.constant(self.root.scale.value.data))
+            if columns > s.depth:
+                value = b.select(b.compare("ult", d, s.depth), value, m.constant(0.0))
+            b.store(value, array, [number, d])
+
+        b.loop(self.grid.lane, self.tile_rows * columns, element, step=self.grid.block)
+
+    # scores
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether there are scores that don't count as they are."""
+        masked = self.mask is not None or self.root.causal is not None or self.sizes.keys % self.tile_keys != 0
+        return masked or self.root.softcap is not None
+
+    def mask_of(self, row: Row) -> SSAValue | None:
+        """A row's mask, by key."""
+        if self.mask is None:
+            return None
+        at = self.b.linear(row.place, self.mask.strides[:3], self.mask.offset)
+        return self.b.view(self.mask.buffer, at, [self.sizes.keys], self.mask.strides[3:])
+
+    def masked(self, score: SSAValue, row: Row, mask: SSAValue | None, key: Index) -> SSAValue:
+        """A score, capped and with the mask, and minus infinity for a key that the row doesn't have."""
+        b, m, keys = self.b, self.m, self.sizes.keys
+        if self.root.softcap is not None:
+            cap = self.root.softcap.value.data
+            score = m.mul(m.unary("tanh", m.mul(score, m.constant(1 / cap))), m.constant(cap))
+        nothing = m.constant(-inf)
+        ragged = keys % self.tile_keys != 0
+        if mask is not None and self.root.mask is not None:
+            given = b.load(mask, [b.min(key, keys - 1) if ragged else key])
+            is_kept = is_bool(element_type_of_value(self.root.mask))
+            score = b.select(given, score, nothing) if is_kept else m.add(score, given)
+        if self.root.causal is not None:
+            limit = b.add(row.query, 1)
+            return b.select(b.compare("slt", key, b.min(limit, keys) if ragged else limit), score, nothing)
+        return b.select(b.compare("slt", key, keys), score, nothing) if ragged else score
+
+    def over_lanes(self, value: SSAValue, lanes: int, combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
+        """The values of some neighbouring lanes, combined in all of them."""
+        offset = lanes // 2
+        while offset:
+            value = combine(value, self.b.from_lane(value, offset, width=lanes))
+            offset //= 2
+        return value
+
+    def shift(self, peak: SSAValue) -> SSAValue:
+        """What is taken from scores: their largest so far, or 0 where all of them are minus infinity."""
+        m = self.m
+        return m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(0.0), peak)
+
+    def divisor(self, total: SSAValue, peak: SSAValue) -> SSAValue:
+        """What a row's results are divided by: a row that keeps no key is to become zeros unless NaN is asked for."""
+        return divisor(self.m, self.root, total, peak)
+
+
+def divisor(m: Arithmetic, root: AttentionOp, total: SSAValue, peak: SSAValue) -> SSAValue:
+    """The same where there is no block."""
+    if root.nan_rows is not None:
+        return total
+    return m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(1.0), total)

@@ -1,0 +1,76 @@
+"""Rows of a matrix in global memory, copied tile by tile into shared memory by all threads of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import SSAValue
+
+from .....dialects.graph.values import numpy_dtype
+from ....kernel_code.builder import Index, memref_type
+from ....kernel_code.operand_windows import OperandWindow
+from ...builder import ACCESS
+from ...instance import GpuKernel, Grid
+
+
+def is_aligned(k: GpuKernel, grid: Grid, window: OperandWindow) -> bool:
+    """Whether every row of a window is neighbours that begin at a multiple of 16 bytes."""
+    type = memref_type(window.buffer)
+    assert isinstance(type, MemRefType)
+    itemsize = numpy_dtype(type.element_type).itemsize
+    numbers = [*k.operands, *k.results]
+    address = k.aligned[numbers[[*grid.operands, *grid.results].index(window.buffer)]]
+    steps = [each * itemsize for each in (window.offset, *window.strides[:-1])]
+    return window.strides[-1] == 1 and gcd(address, *steps) % ACCESS == 0
+
+
+@dataclass(frozen=True)
+class SharedRows:
+    """`rows` rows of `size` elements, `tile` of them at a time.
+
+    In shared memory are `columns` of each, whole vectors of `lanes`: behind a row's last element are zeros, and so are
+    rows behind the last. Rows that are `aligned` are copied asynchronously.
+    """
+
+    grid: Grid
+    source: SSAValue
+    rows: int
+    size: int
+    destination: SSAValue
+    tile: int
+    columns: int
+    lanes: int
+    aligned: bool
+
+    def copy(self, first: Index, to: Index) -> None:
+        """Rows from `first` on to those of shared memory from `to` on."""
+        b = self.grid.b
+        step = self.lanes if self.aligned else 1
+        count = self.columns // step
+
+        def item(number: Index, _: Sequence[SSAValue]) -> None:
+            i, column = b.delinearize(number, [self.tile, count])
+            self._one(b.add(first, i), b.mul(column, step), b.add(to, i))
+
+        b.loop(self.grid.lane, self.tile * count, item, step=self.grid.block)
+
+    def _one(self, row: Index, column: Index, to: Index) -> None:
+        b = self.grid.b
+        ragged_rows, ragged = self.rows % self.tile != 0, self.columns > self.size
+        here = b.min(row, self.rows - 1) if ragged_rows else row
+        within = b.min(column, self.size - (self.lanes if self.aligned else 1)) if ragged else column
+        exists = b.compare("slt", row, self.rows) if ragged_rows else None
+        if ragged:
+            inside = b.compare("slt", column, self.size)
+            exists = inside if exists is None else b.conjunction(exists, inside)
+        if self.aligned:
+            valid = None if exists is None else b.select(exists, b.index(self.lanes), b.index(0))
+            b.copy_async(self.source, [here, within], self.destination, [to, column], self.lanes, valid)
+            return
+        value = b.load(self.source, [here, within])
+        if exists is not None:
+            value = b.select(exists, value, b.constant(0.0, value.type))
+        b.store(value, self.destination, [to, column])

@@ -1,0 +1,1 @@
+"""Convolutions in ways of their own: depthwise."""

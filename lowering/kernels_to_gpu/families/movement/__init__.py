@@ -1,0 +1,1 @@
+"""What is made element by element, or moved."""

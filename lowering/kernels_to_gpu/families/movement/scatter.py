@@ -1,0 +1,16 @@
+"""Scatters: each thread has a row of the result, copies it from x, and applies the updates that name it, in order."""
+
+from __future__ import annotations
+
+from .....passes.kernels.schedules.cuda.scatter import Scatter, rows_of, scatter_of
+from ....kernel_code.scatter_elements import lower_scatter
+from ...instance import GpuKernel
+
+
+def lower(k: GpuKernel) -> None:
+    """Write the kernel's launch."""
+    op = scatter_of(k.kernel)
+    assert op is not None
+    rows, block = rows_of(op), k.schedule_as(Scatter).block
+    if rows:
+        k.launch(-(-rows // block), block, lambda grid: lower_scatter(grid, op))

@@ -1,0 +1,128 @@
+"""Blocks of a grid that make tiles of products: which rows, columns and part of the depth are whose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+
+from xdsl.ir import Attribute
+
+from .....passes.kernels.schedules.cuda.products import PARTIALS
+from ....kernel_code.builder import Index
+from ...builder import ACCESS, ThreadBuilder
+from ...instance import GpuKernel, Grid
+from .operands import Operand, left_operand, right_operand
+from .outputs import Output, PartialWriter, Writer
+from .tile_copies import TileCopy
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Tiles of `bm` x `bn` sums, `bk` of the depth at a time, which is cut in `splits` parts."""
+
+    bm: int
+    bn: int
+    bk: int
+    splits: int
+    output: Output
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks along rows, columns, and products and their parts."""
+        batch, rows, columns = self.output.sizes
+        return -(-rows // self.bm), -(-columns // self.bn), batch * self.splits
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of the depth that a block goes through."""
+        return ceil(ceil(self.output.depth / self.bk) / self.splits)
+
+    def here(self, k: GpuKernel, grid: Grid) -> Block:
+        """What this launch's block has to do."""
+        b, batch = grid.b, self.output.sizes[0]
+        number: Index = b.block_id(2) if batch * self.splits > 1 else 0
+        product: Index = 0
+        split = number
+        if batch > 1:
+            product, split = b.named(b.div(number, self.splits), "product"), b.rem(number, self.splits)
+        form = self.output.form
+        return Block(
+            blocks=self,
+            k=k,
+            grid=grid,
+            product=product,
+            split=b.named(split, "split"),
+            first_row=b.named(b.mul(b.block_id(0), self.bm), "first_row"),
+            first_column=b.named(b.mul(b.block_id(1), self.bn), "first_column"),
+            first_depth=b.named(b.mul(split, self.tiles * self.bk), "first_depth"),
+            left=left_operand(k, grid, form, product),
+            right=right_operand(k, grid, form, product),
+        )
+
+    def where_row(self, b: ThreadBuilder, row: Index, write: Callable[[], None]) -> None:
+        """write() where there is such a row."""
+        _where(b, row, self.output.sizes[1], self.bm, write)
+
+    def where_column(self, b: ThreadBuilder, column: Index, write: Callable[[], None]) -> None:
+        """write() where there is such a column."""
+        _where(b, column, self.output.sizes[2], self.bn, write)
+
+
+def _where(b: ThreadBuilder, at: Index, size: int, tile: int, write: Callable[[], None]) -> None:
+    if size % tile == 0:
+        write()
+    else:
+        b.when(b.compare("slt", at, size), write)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block's tile of sums: of which product and part of its depth, and from where on."""
+
+    blocks: Blocks
+    k: GpuKernel
+    grid: Grid
+    product: Index
+    split: Index
+    first_row: Index
+    first_column: Index
+    first_depth: Index
+    left: Operand
+    right: Operand
+
+    def copies(self, element: Attribute, stages: int, *, by_depth_pad: int, by_row_pad: int) -> list[TileCopy]:
+        """The copies of both operands' tiles, left and right; pads are those of lines along the depth and the rows."""
+        blocks, grid = self.blocks, self.grid
+        masked = blocks.tiles * blocks.splits * blocks.bk > self.left.depth
+        return [
+            TileCopy(
+                b=grid.b,
+                operand=operand,
+                element=element,
+                rows=rows,
+                depth=blocks.bk,
+                stages=stages,
+                pad=by_depth_pad if operand.by_depth else by_row_pad,
+                threads=grid.block,
+                thread=grid.lane,
+                first=first,
+                masked=masked,
+                name=name,
+            )
+            for operand, rows, first, name in (
+                (self.left, blocks.bm, self.first_row, "left"),
+                (self.right, blocks.bn, self.first_column, "right"),
+            )
+        ]
+
+    def writer(self, most: int) -> tuple[Writer, int]:
+        """What the sums are handed to, and of how many neighbouring columns at once: up to `most`."""
+        output = self.blocks.output
+        if self.blocks.splits == 1:
+            return output.writer(self.grid, self.product), output.lanes(most)
+        k = self.k
+        assert k.scratch is not None
+        whole = output.sizes[2] % most == 0 and k.aligned[k.scratch] == ACCESS
+        partials = self.grid.scratch_part(PARTIALS)
+        return PartialWriter(output, self.grid.b, partials, self.split, self.product), most if whole else 1

@@ -1,0 +1,243 @@
+"""Where the elements of a product's operands lie: a place in a buffer from (row, depth).
+
+The right-hand side's columns are called rows here, so that both operands are the same kind of thing. An operand is
+read by lines of neighbours along its depth or along its rows, `vector` elements at a time.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from typing_extensions import override
+from xdsl.ir import Attribute, SSAValue
+
+from .....dialects.errors import CompileError
+from .....dialects.graph.base import describe
+from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
+from .....passes.kernels.forms.product import never_leaves, product_shape
+from ....kernel_code.arithmetic import bits_of
+from ....kernel_code.axes import collapse, picture_strides
+from ....kernel_code.builder import Index, memref_type, strides_of
+from ...builder import ACCESS, ThreadBuilder
+from ...instance import GpuKernel, Grid
+
+WIDEST = 4
+"""Elements that are read at once, where they lie so."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A number counts through a box; each of its dimensions moves by a stride."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], strides: Sequence[int]) -> Steps:
+        """Neighbouring dimensions are merged where one stride leads through both."""
+        merged, (steps,) = collapse(sizes, [strides])
+        return cls(tuple(merged), tuple(steps))
+
+    def offset(self, b: ThreadBuilder, number: Index) -> Index:
+        """How far the number leads."""
+        return b.linear(b.delinearize(number, self.sizes), self.strides)
+
+    def runs(self, lanes: int) -> bool:
+        """Whether so many numbers from a multiple of it on are neighbours, and none lies across."""
+        return self.strides[-1] == 1 and self.sizes[-1] % lanes == 0 and self.keeps(lanes, but_last=True)
+
+    def keeps(self, lanes: int, *, but_last: bool = False) -> bool:
+        """Whether all that a number adds is a multiple of `lanes`."""
+        return all(stride % lanes == 0 for stride in (self.strides[:-1] if but_last else self.strides))
+
+
+@dataclass(frozen=True)
+class Operand(ABC):
+    """`line` is the buffer as one line of elements, in which `start` is the first of this thread's matrix."""
+
+    line: SSAValue
+    start: Index
+    rows: int
+    depth: int
+    vector: int
+    by_depth: bool
+    """Whether neighbours lie along the depth."""
+
+    facts: ClassVar[tuple[str, ...]] = ("place",)
+    """What `row` returns."""
+
+    @property
+    def element(self) -> Attribute:
+        """The element type in memory."""
+        return memref_type(self.line).element_type
+
+    @abstractmethod
+    def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
+        """What is known of a row, whatever the depth."""
+
+    @abstractmethod
+    def tap(self, b: ThreadBuilder, depth: Index) -> tuple[Index, ...]:
+        """What is known of a depth, whatever the row."""
+
+    @abstractmethod
+    def place(self, b: ThreadBuilder, row: tuple[Index, ...], tap: tuple[Index, ...]) -> tuple[Index, SSAValue | None]:
+        """Where in the line the element is, and whether there is one: else it is zero."""
+
+
+@dataclass(frozen=True)
+class MatrixOperand(Operand):
+    """A matrix with a stride for each dimension of its rows and one for its depth."""
+
+    steps: Steps
+    depth_stride: int
+
+    @override
+    def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
+        return (b.add(self.start, self.steps.offset(b, row)),)
+
+    @override
+    def tap(self, b: ThreadBuilder, depth: Index) -> tuple[Index, ...]:
+        return (b.mul(depth, self.depth_stride),)
+
+    @override
+    def place(self, b: ThreadBuilder, row: tuple[Index, ...], tap: tuple[Index, ...]) -> tuple[Index, SSAValue | None]:
+        return b.add(row[0], tap[0]), None
+
+
+@dataclass(frozen=True)
+class PictureOperand(Operand):
+    """The pixels under a filter's taps: row (n, y, x) at depth (ky, kx, c) is the channel c of the pixel
+    (n, y * stride + ky * dilation - pad, ...), and zero outside of the picture."""
+
+    geometry: ConvGeometry
+    strides: tuple[int, int, int]  # of image, row and column
+    inside: tuple[bool, bool]  # whether all taps are, along height and width
+    facts: ClassVar[tuple[str, ...]] = ("place", "top", "left")
+
+    @override
+    def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
+        g = self.geometry
+        image, y, x = b.delinearize(row, (g.batch, g.out_height, g.out_width))
+        top, left = (b.add(b.mul(at, g.stride[i]), -g.pad[i]) for i, at in enumerate((y, x)))
+        return b.add(self.start, b.linear((image, top, left), self.strides)), top, left
+
+    @override
+    def tap(self, b: ThreadBuilder, depth: Index) -> tuple[Index, ...]:
+        g = self.geometry
+        down, right, channel = b.delinearize(depth, (g.kernel[0], g.kernel[1], g.channels // g.groups))
+        down, right = (b.mul(at, g.dilation[i]) for i, at in enumerate((down, right)))
+        return b.linear((down, right, channel), (*self.strides[1:], 1)), down, right
+
+    @override
+    def place(self, b: ThreadBuilder, row: tuple[Index, ...], tap: tuple[Index, ...]) -> tuple[Index, SSAValue | None]:
+        g, condition = self.geometry, None
+        for inside, start, step, size in zip(self.inside, row[1:], tap[1:], (g.height, g.width), strict=True):
+            if not inside:  # one comparison: what is negative is a large number without a sign
+                within = b.compare("ult", b.add(start, step), size)
+                condition = within if condition is None else b.conjunction(condition, within)
+        return b.add(row[0], tap[0]), condition
+
+
+def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) -> Operand:
+    """The left-hand side, or the picture, of the product with that number."""
+    b, root, shape = grid.b, form.root, product_shape(form.root)
+    if isinstance(root, MatmulOp):
+        view = grid.window(form.lhs)
+        strides = _aligned(view.sizes, view.strides, len(shape.outer) + len(shape.inner) + 1)
+        if root.transpose_a is not None:
+            strides[-1], strides[-2] = strides[-2], strides[-1]
+        outer = Steps(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
+        rows = Steps.of(shape.inner_sizes, [strides[axis] for axis in shape.inner])
+        return _matrix(k, grid, view.base, view.offset, outer, batch, rows, (shape.rows, shape.depth), strides[-1])
+    g, buffer = conv_geometry(root), _buffer(grid, form.lhs)
+    image, row, column = picture_strides(buffer)
+    groups = Steps((g.groups,), (g.channels // g.groups,))
+    if g.pointwise:
+        rows = Steps.of((g.batch, g.out_height, g.out_width), (image, row * g.stride[0], column * g.stride[1]))
+        return _matrix(k, grid, buffer, 0, groups, batch, rows, (shape.rows, shape.depth), 1)
+    strides = (image, row, column)
+    lanes = _lanes(k, grid, buffer)
+    while lanes > 1 and (g.channels // g.groups % lanes or any(stride % lanes for stride in strides)):
+        lanes //= 2
+    start = groups.offset(b, batch)
+    line = _line(grid, buffer)
+    return PictureOperand(line, start, shape.rows, shape.depth, lanes, True, g, strides, never_leaves(root))
+
+
+def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) -> Operand:
+    """The right-hand side, or the packed filters, of the product with that number."""
+    root, shape = form.root, product_shape(form.root)
+    sizes = shape.columns, shape.depth
+    if isinstance(root, ConvOp):
+        if form.unpack is None:
+            raise CompileError(f"{describe(root)}: its weight is not packed; run pack-weights first")
+        buffer = _buffer(grid, form.rhs)
+        group, first, second = strides_of(memref_type(buffer))
+        depth, column = (second, first) if form.unpack.transposed is not None else (first, second)
+        outer, rows = Steps(shape.outer_sizes, (group,)), Steps((shape.columns,), (column,))
+        return _matrix(k, grid, buffer, 0, outer, batch, rows, sizes, depth)
+    view = grid.window(form.rhs)
+    strides = _aligned(view.sizes, view.strides, len(shape.outer) + len(shape.inner) + 1)
+    if root.transpose_b is not None:
+        strides[-1], strides[-2] = strides[-2], strides[-1]
+    outer = Steps(shape.outer_sizes, tuple(strides[axis] for axis in shape.outer))
+    rows = Steps((shape.columns,), (strides[-1],))
+    return _matrix(k, grid, view.base, view.offset, outer, batch, rows, sizes, strides[-2])
+
+
+def _aligned(sizes: Sequence[int], strides: Sequence[int], rank: int) -> list[int]:
+    """Strides for `rank` dimensions: 0 where the operand is repeated."""
+    own = [0 if size == 1 else stride for size, stride in zip(sizes, strides, strict=True)]
+    return [0] * (rank - len(own)) + own
+
+
+def _matrix(
+    k: GpuKernel,
+    grid: Grid,
+    buffer: SSAValue,
+    offset: int,
+    outer: Steps,
+    batch: Index,
+    rows: Steps,
+    sizes: tuple[int, int],
+    depth_stride: int,
+) -> MatrixOperand:
+    """A matrix operand that is read as widely as it lies."""
+    lanes = _lanes(k, grid, buffer)
+    by_depth = depth_stride == 1 or rows.strides[-1] != 1
+    while lanes > 1 and not (
+        outer.keeps(lanes)
+        and offset % lanes == 0
+        and (
+            (depth_stride == 1 and sizes[1] % lanes == 0 and rows.keeps(lanes))
+            if by_depth
+            else (rows.runs(lanes) and depth_stride % lanes == 0)
+        )
+    ):
+        lanes //= 2
+    start = grid.b.add(offset, outer.offset(grid.b, batch))
+    return MatrixOperand(_line(grid, buffer), start, *sizes, lanes, by_depth, rows, depth_stride)
+
+
+def _lanes(k: GpuKernel, grid: Grid, buffer: SSAValue) -> int:
+    """How many elements of a buffer are read at once at most."""
+    type = memref_type(buffer)
+    aligned = k.aligned[k.operands[grid.operands.index(buffer)]]
+    return max(1, min(WIDEST, min(aligned, ACCESS) * 8 // bits_of(type.element_type)))
+
+
+def _line(grid: Grid, buffer: SSAValue) -> SSAValue:
+    type = memref_type(buffer)
+    strides = strides_of(type)
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(type.get_shape(), strides, strict=True))
+    return grid.b.view(buffer, 0, [extent], [1])
+
+
+def _buffer(grid: Grid, value: SSAValue) -> SSAValue:
+    buffer = grid.buffer_of(value)
+    assert buffer is not None
+    return buffer

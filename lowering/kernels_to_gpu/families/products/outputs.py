@@ -1,0 +1,185 @@
+"""What follows the sums of a product: bias, fused ops and the store, or partial sums that a second launch adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Block, SSAValue
+
+from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.values import element_type_of_value, shape_of
+from .....passes.kernels.forms.contraction import ContractionForm
+from .....passes.kernels.forms.product import product_shape
+from .....passes.kernels.schedules.cuda.products import PARTIALS
+from ....kernel_code.arithmetic import Arithmetic, bits_of, convert
+from ....kernel_code.builder import Index, LoopBuilder
+from ....kernel_code.elements.rules import element_values
+from ....kernel_code.elements.values import Values, aligned
+from ....kernel_code.index_expr import Expr, Var, delinearize, linear
+from ....kernel_code.lane_access import Line, NotVectorisable, Vector
+from ...builder import ACCESS, ThreadBuilder
+from ...instance import GpuKernel, Grid
+
+
+@dataclass
+class Output:
+    """The kernel's result, by product, row and column of the sums."""
+
+    k: GpuKernel
+    form: ContractionForm
+
+    @cached_property
+    def sizes(self) -> tuple[int, int, int]:
+        """Products, rows, columns."""
+        shape = product_shape(self.form.root)
+        return shape.batch, shape.rows, shape.columns
+
+    @property
+    def depth(self) -> int:
+        """Length of each sum."""
+        return product_shape(self.form.root).depth
+
+    def lanes(self, most: int) -> int:
+        """How many neighbouring columns are written at once: up to `most`, where all that is read and written with
+        them lies so."""
+        elements = (*self.k.kernel.arguments, *self.k.kernel.terminator.operands)
+        lanes = min(most, ACCESS * 8 // max(32, *(bits_of(element_type_of_value(value)) for value in elements)))
+        if min(self.k.aligned) < ACCESS:
+            return 1
+        while lanes > 1 and not (self.sizes[2] % lanes == 0 and self._runs(lanes)):
+            lanes //= 2
+        return lanes
+
+    def _runs(self, lanes: int) -> bool:
+        block = Block(arg_types=self.k.types)
+        b = LoopBuilder(block)
+        values = element_values(b, self.k.kernel, [block.args[i] for i in self.k.operands], on_demand=True)
+        line = values.line(block.args[self.k.results[0]])
+        sums = b.constant(0.0, f32)
+        at = [Var(b.index(0), 0, size - 1) for size in self.sizes]
+        try:
+            with values.vectorised(Vector(at[2], lanes, lanes)):
+                self._write(values, line, [Expr.of(each) for each in at], b.splat(sums, lanes))
+        except NotVectorisable:
+            return False
+        return not values.lanes.one_by_one and all(_is_aligned(each, at[2], lanes) for each in values.touched)
+
+    def writer(self, grid: Grid, batch: Index) -> OutputWriter:
+        """What writes elements of one product, from registers, in this launch."""
+        values = element_values(grid.b, self.k.kernel, grid.operands)
+        return OutputWriter(self, grid.b, values, values.line(grid.results[0]), batch)
+
+    def _write(self, values: Values, line: Line, at: Sequence[Expr], sums: SSAValue) -> None:
+        """The elements that follow from sums at (product, row, column), stored."""
+        root, shape = self.form.root, product_shape(self.form.root)
+        product, row, column = at
+        inner = delinearize(row, shape.inner_sizes)
+        if isinstance(root, ConvOp):
+            index = [*inner, product * shape.columns + column]
+        else:
+            by_axis = dict(zip(shape.outer, delinearize(product, shape.outer_sizes), strict=True))
+            by_axis |= dict(zip(shape.inner, inner, strict=True))
+            index = [*(by_axis[axis] for axis in range(len(by_axis))), column]
+        index = aligned(index, shape_of(root.results[0]))  # as it will be asked for
+        b, element = values.b, element_type_of_value(root.results[0])
+        if self.form.bias is not None:
+            bias = convert(b, values.at(self.form.bias, [index[-1]]), element_type_of_value(self.form.bias), f32)
+            sums, bias = values.alike([sums, bias])
+            sums = Arithmetic(b, sums.type).add(sums, bias)
+        values.seed(root.results[0], index, convert(b, sums, f32, element))
+        values.store(values.at(self.k.kernel.terminator.operands[0], index), line, linear(index, line.strides))
+
+    def write(self, values: Values, line: Line, at: Sequence[Index], sums: SSAValue, lanes: int) -> None:
+        """The same at an index; `sums` are those of `lanes` columns."""
+        with values.scope():
+            where = [
+                Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, 0, size - 1))
+                for i, size in zip(at, self.sizes, strict=True)
+            ]
+            if lanes == 1:
+                self._write(values, line, where, sums)
+                return
+            along = Var(at[2], 0, self.sizes[2] - 1)
+            with values.vectorised(Vector(along, lanes, lanes)):
+                self._write(values, line, [*where[:2], Expr.of(along)], sums)
+
+
+def _is_aligned(place: Expr, along: Var, lanes: int) -> bool:
+    """Whether a place is the same for all lanes, or that of the first is a multiple of `lanes`."""
+    step = place.coefficient(along)
+    if step == 0:
+        return True
+    others = [factor for atom, factor in place.terms if atom is not along]
+    return step == 1 and all(each % lanes == 0 for each in (*others, place.constant))
+
+
+@dataclass
+class OutputWriter:
+    """Writes what follows from sums of one product that a thread has in registers."""
+
+    output: Output
+    b: ThreadBuilder
+    values: Values
+    line: Line
+    batch: Index
+
+    def write(self, row: Index, column: Index, sums: SSAValue, lanes: int) -> None:
+        """From the sums of `lanes` columns, which there must be."""
+        self.output.write(self.values, self.line, (self.batch, row, column), sums, lanes)
+
+
+@dataclass
+class PartialWriter:
+    """Writes sums over a part of the depth as they are."""
+
+    output: Output
+    b: ThreadBuilder
+    partials: SSAValue
+    split: Index
+    batch: Index
+
+    def write(self, row: Index, column: Index, sums: SSAValue, lanes: int) -> None:
+        """The sums of `lanes` columns."""
+        place = [self.split, self.batch, row, column]
+        if lanes == 1:
+            self.b.store(sums, self.partials, place)
+        else:
+            self.b.vstore(sums, self.partials, place)
+
+
+Writer = OutputWriter | PartialWriter
+ADDING = 256  # threads of a block that adds partial sums
+
+
+def add_partials(k: GpuKernel, output: Output, splits: int) -> None:
+    """A launch that adds the partial sums, from the first to the last part of the depth, and does what follows."""
+    batch, rows, columns = output.sizes
+    lanes = output.lanes(4)
+    items = batch * rows * (columns // lanes)
+    blocks = -(-items // ADDING)
+
+    def write(grid: Grid) -> None:
+        b, partials = grid.b, grid.scratch_part(PARTIALS)
+        values = element_values(b, k.kernel, grid.operands)
+        line = values.line(grid.results[0])
+
+        def one(item: Index) -> None:
+            product, row, group = b.delinearize(item, (batch, rows, columns // lanes))
+            at = [product, row, b.mul(group, lanes)]
+
+            def part(split: Index) -> SSAValue:
+                place = [split, *at]
+                return b.load(partials, place) if lanes == 1 else b.vload(partials, place, lanes)
+
+            def add(split: Index, sums: Sequence[SSAValue]) -> list[SSAValue]:
+                return [Arithmetic(b, sums[0].type).add(sums[0], part(split))]
+
+            (sums,) = b.loop(1, splits, add, carried=[part(0)])
+            output.write(values, line, at, sums, lanes)
+
+        grid.items(items, one)
+
+    k.launch(blocks, ADDING, write, part="sum")

@@ -1,0 +1,119 @@
+"""Layer: the sizes of a recurrence, where its results go, and the launch that makes the input's share of all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from xdsl.ir import SSAValue
+
+from .....dialects.graph.recurrence import RecurrenceOp
+from .....dialects.graph.values import element_type_of_value, shape_of
+from .....passes.kernels.forms.recurrence import between_phases, states_of
+from .....passes.kernels.kernel_facts import argument_index, item_bytes, the_root
+from .....passes.kernels.schedules.cuda.steps import BLOCK, blocks_of
+from ....kernel_code.arithmetic import Arithmetic
+from ....kernel_code.builder import Index
+from ...builder import ACCESS
+from ...instance import GpuKernel, Grid, Window
+from .sums import Share, own_row, sums_of
+
+Begin = Callable[[Grid], None]
+
+
+class Layer:
+    """A recurrence that is written for a GPU."""
+
+    def __init__(self, k: GpuKernel) -> None:
+        self.k, self.root = k, the_root(k.kernel, RecurrenceOp)
+        self.steps, self.directions, self.batch, self.hidden = shape_of(self.root.y)
+        self.inputs = shape_of(self.root.x)[2]
+        self.width = self.root.GATES * self.hidden
+        self.element = element_type_of_value(self.root.y)
+        self.states, self.between = states_of(self.root), between_phases(self.root)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to compute."""
+        return self.directions * self.batch * self.hidden == 0
+
+    def result(self, value: SSAValue) -> int | None:
+        """Which of the kernel's results one of the recurrence's is; None where it isn't asked for."""
+        yielded = list(self.k.kernel.terminator.operands)
+        return yielded.index(value) if value in yielded else None
+
+    def last_state(self, name: str) -> int | None:
+        """The same of a state after the last step."""
+        return self.result(self.root.results[1 + self.states.index(name)])
+
+    def is_backwards(self, direction: int) -> bool:
+        """Whether a direction begins with the last position of the sequence."""
+        return direction == 1 or self.root.direction.data == "reverse"
+
+    def time(self, grid: Grid, step: Index, direction: Index) -> Index:
+        """The position in the sequence of a direction's step, or the step of a position."""
+        b = grid.b
+        if self.directions == 1:
+            return b.sub(self.steps - 1, step) if self.is_backwards(0) else step
+        return b.select(b.compare("eq", direction, 1), b.index(b.sub(self.steps - 1, step)), b.index(step))
+
+    def vector(self, depth: int, *buffers: int | None) -> int:
+        """Elements that are read at once along the depth."""
+        lanes = ACCESS // item_bytes(self.root.y)
+        aligned = all(each is None or self.k.aligned[each] == ACCESS for each in buffers)
+        return lanes if depth % lanes == 0 and aligned else 1
+
+    def operand(self, value: SSAValue) -> int:
+        """The buffer of an operand."""
+        return self.k.operands[argument_index(self.k.kernel, value)]
+
+    def buffer(self, grid: Grid, value: SSAValue | None) -> SSAValue | None:
+        """An operand as a launch sees it."""
+        return None if value is None else grid.buffer_of(value)
+
+    def matrix(self, grid: Grid, value: SSAValue, direction: Index, depth: int) -> SSAValue:
+        """A direction's weights, [gates * hidden, depth]."""
+        weights = grid.buffer_of(value)
+        assert weights is not None
+        return grid.b.view(weights, grid.b.mul(direction, self.width * depth), [self.width, depth], [depth, 1])
+
+    # the input's share
+
+    def launch_inputs(self, lanes: int, rows: int, begin: Begin | None = None, windows: Sequence[Window] = ()) -> None:
+        """from_input[step, direction, batch] = x w^T + bias of w, in the order of each direction's steps.
+
+        `begin` is what else the launch does.
+        """
+        count = max(1, self.steps * self.batch)
+        blocks = self.directions * blocks_of(self.hidden, lanes, count, rows)
+        write = partial(self._inputs, lanes=lanes, rows=rows, begin=begin)
+        self.k.launch(blocks, BLOCK, write, part="inputs", windows=windows)
+
+    def _inputs(self, grid: Grid, *, lanes: int, rows: int, begin: Begin | None) -> None:
+        b, root, count = grid.b, self.root, self.steps * self.batch
+        if begin is not None:
+            begin(grid)
+        if count == 0:
+            return
+        share = Share.of_grid(grid, self.directions, self.hidden, lanes, rows)
+        x = grid.buffer_of(root.x)
+        assert x is not None
+        of_rows = b.view(x, 0, [count, self.inputs], [self.inputs, 1])
+
+        def row_of(i: Index) -> tuple[SSAValue, Sequence[Index]]:
+            return of_rows, [b.min(b.add(share.first, i), count - 1)]
+
+        weights = self.matrix(grid, root.weight, share.direction, self.inputs)
+        vector = self.vector(self.inputs, self.operand(root.x), self.operand(root.weight))
+        sums = sums_of(b, share, range(root.GATES), weights, row_of, vector)
+        m, bias, target = Arithmetic(b, self.element), self.buffer(grid, root.bias), grid.scratch_part("from_input")
+
+        def store(row: Index) -> None:
+            time, element = b.delinearize(row, [self.steps, self.batch])
+            step = self.time(grid, time, share.direction)
+            for gate, total in enumerate(sums):
+                column = b.add(gate * self.hidden, share.unit)
+                value = total if bias is None else m.add(total, b.load(bias, [share.direction, column]))
+                b.store(value, target, [step, share.direction, element, column])
+
+        own_row(b, share, count, store)

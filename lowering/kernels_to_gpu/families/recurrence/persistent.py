@@ -1,0 +1,149 @@
+"""Recurrent layers whose weights fit into shared memory: after the input's share, one launch runs all steps.
+
+    weights = r of the direction, in shared memory; h, c = initial states, or zeros
+    for each step: for each phase of the cell:
+        sums[gates, rows] of a unit = state r^T       parts of the depth in some lanes, added up by shuffles
+        c, h, .. = cell(from_input[step], sums)       a lane for each row; what other units need in shared memory
+
+A block has all units of a direction and some batch elements. h is kept twice, so that a step's products may still read
+the one while the next is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from .....passes.kernels.schedules.cuda.persistent import Persistent
+from ....kernel_code.builder import Index
+from ....kernel_code.recurrence_cells import CellPhase, phases_of
+from ...instance import GpuKernel, Grid
+from .layer import Layer
+from .sums import Share, own_row, sums_of
+from .unit import cell, given_by_input, where_kept
+
+
+def lower(k: GpuKernel) -> None:
+    """Write the kernel's launches."""
+    layer, o = Layer(k), k.schedule_as(Persistent)
+    if layer.is_empty:
+        return
+    if layer.steps:
+        layer.launch_inputs(o.input_lanes, o.input_rows)
+    blocks = layer.directions * -(-layer.batch // o.rows)
+    k.launch(blocks, o.threads(layer.root), lambda grid: _Block(layer, grid).write(), part="all_steps")
+
+
+class _Block:
+    """What a block does."""
+
+    def __init__(self, layer: Layer, grid: Grid) -> None:
+        self.layer, self.grid, self.b = layer, grid, grid.b
+        self.options = grid.schedule_as(Persistent)
+        self.share = Share.of_grid(grid, layer.directions, layer.hidden, self.options.lanes, self.options.rows)
+        b, rows = self.b, self.options.rows
+        self.weights = b.shared(layer.element, [layer.width, layer.hidden])
+        self.h = b.shared(layer.element, [2 * rows, layer.hidden])
+        self.reset_h = b.shared(layer.element, [rows, layer.hidden]) if "reset_h" in layer.between else None
+        # A lane's own row of its unit.
+        self.own = {name: b.private(layer.element, [1]) for name in (*layer.states, *layer.between)}
+        for name, array in (("weights", self.weights), ("all_h", self.h), ("reset_h", self.reset_h), *self.own.items()):
+            if array is not None:
+                array.name_hint = name
+
+    def write(self) -> None:
+        b, layer = self.b, self.layer
+        self._load_weights()
+        own_row(b, self.share, layer.batch, self._start)
+        b.barrier()
+        b.loop(0, layer.steps, self._step)
+        own_row(b, self.share, layer.batch, self._finish)
+
+    def _load_weights(self) -> None:
+        b, layer = self.b, self.layer
+        source = layer.matrix(self.grid, layer.root.recurrence, self.share.direction, layer.hidden)
+        vector = layer.vector(layer.hidden, layer.operand(layer.root.recurrence))
+        columns = layer.hidden // vector
+
+        def some(item: Index, _: Sequence[SSAValue]) -> None:
+            row, column = b.delinearize(item, [layer.width, columns])
+            at = [row, b.mul(column, vector)]
+            if vector > 1:
+                b.vstore(b.vload(source, at, vector), self.weights, at)
+            else:
+                b.store(b.load(source, at), self.weights, at)
+
+        b.loop(self.grid.lane, layer.width * columns, some, step=self.grid.block)
+
+    def _place(self, row: Index) -> list[Index]:
+        """Where the own state lies in initial and last ones."""
+        return [self.share.direction, row, self.share.unit]
+
+    def _start(self, row: Index) -> None:
+        b, layer = self.b, self.layer
+        for name, value in zip(layer.states, layer.root.states, strict=True):
+            initial = layer.buffer(self.grid, value)
+            zero = b.constant(0.0, layer.element)
+            first = zero if initial is None else b.load(initial, self._place(row))
+            b.store(first, self.own[name], [0])
+            if name == "h":
+                b.store(first, self.h, [self.share.lane, self.share.unit])
+
+    def _finish(self, row: Index) -> None:
+        for name in self.layer.states:
+            result = self.layer.last_state(name)
+            if result is not None:
+                self.b.store(self.b.load(self.own[name], [0]), self.grid.results[result], self._place(row))
+
+    # a step
+
+    def _step(self, step: Index, _: Sequence[SSAValue]) -> None:
+        for phase in phases_of(self.layer.root):
+            self._phase(step, phase)
+            self.b.barrier()
+
+    def _phase(self, step: Index, phase: CellPhase) -> None:
+        b, layer, share, rows = self.b, self.layer, self.share, self.options.rows
+        from_input = self.grid.scratch_part("from_input")
+        given = given_by_input(layer, self.grid, share, phase, lambda index: b.load(from_input, [step, *index]))
+        now = b.mul(b.rem(step, 2), rows)
+        source, first = (self.h, now) if phase.source == "h" else (self.reset_h, 0)
+        assert source is not None
+        last = b.sub(layer.batch - 1, share.first)
+
+        def row_of(i: Index) -> tuple[SSAValue, Sequence[Index]]:
+            return source, [b.add(first, b.min(i, last))]
+
+        sums = sums_of(b, share, phase.gates, self.weights, row_of, layer.vector(layer.hidden))
+
+        def own(name: str) -> SSAValue:
+            return b.load(self.own[name], [0])
+
+        def finish(row: Index) -> None:
+            place = self._place(row)
+            made = cell(layer, self.grid, phase, place, given, sums, own)
+            made, y = where_kept(layer, self.grid, self._kept(step, row), made, own)
+            for name, value in made.items():
+                b.store(value, self.own[name], [0])
+                if name == "h":
+                    b.store(value, self.h, [b.add(b.sub(rows, now), share.lane), share.unit])
+                elif name == "reset_h" and self.reset_h is not None:
+                    b.store(value, self.reset_h, [share.lane, share.unit])
+            if y is not None:
+                self._store_y(step, place, y)
+
+        own_row(b, share, layer.batch, finish)
+
+    def _kept(self, step: Index, row: Index) -> SSAValue | None:
+        """Whether a batch element has the step, where there is a mask."""
+        mask = self.layer.buffer(self.grid, self.layer.root.mask)
+        if mask is None:
+            return None
+        return self.b.load(mask, [self.layer.time(self.grid, step, self.share.direction), row])
+
+    def _store_y(self, step: Index, place: Sequence[Index], value: SSAValue) -> None:
+        result = self.layer.result(self.layer.root.y)
+        if result is not None:
+            time = self.layer.time(self.grid, step, self.share.direction)
+            self.b.store(value, self.grid.results[result], [time, *place])

@@ -1,0 +1,111 @@
+"""Products of a few rows and the weights of a hidden unit's gates, by some lanes that each have a part of the depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute, SSAValue
+
+from ....kernel_code.arithmetic import Arithmetic
+from ....kernel_code.builder import Index, memref_type
+from ...builder import ThreadBuilder
+from ...instance import Grid
+
+RowOf = Callable[[Index], tuple[SSAValue, Sequence[Index]]]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a thread does: some rows of one direction from `first` on, of one of `units`; `lane` of `lanes` share it."""
+
+    direction: Index
+    first: Index
+    unit: Index
+    units: int
+    lane: Index
+    lanes: int
+    rows: int
+
+    @classmethod
+    def of_grid(cls, grid: Grid, directions: int, units: int, lanes: int, rows: int) -> Share:
+        """Blocks have the units of some rows of a direction one after the other."""
+        b = grid.b
+        blocks = -(-units * lanes // grid.block)  # for all units
+        item, some = b.delinearize(b.block_id(), [grid.blocks[0] // blocks, blocks])
+        direction, part = b.delinearize(item, [directions, grid.blocks[0] // blocks // directions])
+        unit = b.add(b.mul(some, grid.block // lanes), b.div(grid.lane, lanes))
+        lane = b.rem(grid.lane, lanes)
+        for value, name in ((unit, "unit"), (lane, "lane"), (direction, "direction")):
+            if not isinstance(value, int):
+                value.name_hint = name
+        return cls(direction, b.mul(part, rows), unit, units, lane, lanes, rows)
+
+
+def sums_of(
+    b: ThreadBuilder, share: Share, gates: range, weights: SSAValue, row_of: RowOf, vector: int
+) -> list[SSAValue]:
+    """For each gate the product of this lane's row with the unit's weights, of [gates * units, depth].
+
+    `row_of(i)` says in which buffer row i of the share lies, and where; `vector` elements are read at once.
+    """
+    type = memref_type(weights)
+    element, depth = type.element_type, type.get_shape()[1]
+    m = Arithmetic(b, element)
+    kind: Attribute = VectorType(element, [vector]) if vector > 1 else element
+    sums, near = b.private(element, [len(gates), share.rows]), b.private(kind, [share.rows])
+    sums.name_hint, near.name_hint = "sums", "states"
+    b.unrolled(len(gates), lambda g: b.unrolled(share.rows, lambda i: b.store(m.constant(0.0), sums, [g, i])))
+    unit = b.min(share.unit, share.units - 1)
+
+    def load(buffer: SSAValue, index: Sequence[Index]) -> SSAValue:
+        return b.vload(buffer, index, vector) if vector > 1 else b.load(buffer, index)
+
+    def round(at: Index, _: Sequence[SSAValue]) -> None:
+        def state(i: Index) -> None:
+            buffer, place = row_of(i)
+            b.store(load(buffer, [*place, at]), near, [i])
+
+        def gate(g: Index) -> None:
+            weight = load(weights, [b.add(b.mul(b.add(g, gates.start), share.units), unit), at])
+
+            def product(i: Index) -> None:
+                value, total = b.load(near, [i]), b.load(sums, [g, i])
+                pairs = [(value, weight)]
+                if vector > 1:
+                    pairs = [(b.extract(value, e), b.extract(weight, e)) for e in range(vector)]
+                for x, y in pairs:
+                    total = m.add(m.mul(x, y), total)
+                b.store(total, sums, [g, i])
+
+            b.unrolled(share.rows, product)
+
+        b.unrolled(share.rows, state)
+        b.unrolled(len(gates), gate)
+
+    b.loop(b.mul(share.lane, vector), depth, round, step=share.lanes * vector)
+    return [_total(b, m, share, sums, g) for g in range(len(gates))]
+
+
+def _total(b: ThreadBuilder, m: Arithmetic, share: Share, sums: SSAValue, gate: int) -> SSAValue:
+    """The sum over all lanes of the row that is this lane's."""
+
+    def row(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        total = b.load(sums, [gate, i])
+        offset = share.lanes // 2
+        while offset:
+            total = m.add(total, b.from_lane(total, offset, width=share.lanes))
+            offset //= 2
+        return [b.select(b.compare("eq", share.lane, i), total, carried[0])]
+
+    return b.folded(share.rows, [m.constant(0.0)], row)[0]
+
+
+def own_row(b: ThreadBuilder, share: Share, count: int, body: Callable[[Index], None]) -> None:
+    """`body(row)` in the lanes that have a row of the `count` there are, and a unit."""
+    row = b.add(share.first, share.lane)
+    exists = b.conjunction(b.compare("slt", share.unit, share.units), b.compare("slt", row, count))
+    if share.rows < share.lanes:
+        exists = b.conjunction(exists, b.compare("slt", share.lane, share.rows))
+    b.when(exists, lambda: body(row))

@@ -1,0 +1,1 @@
+"""What is done along rows: by threads, warps, blocks or columns."""

@@ -1,0 +1,216 @@
+"""Products with few rows: every thread sums up a part of the depth for some columns; then lanes and warps are added.
+
+Right-hand sides whose columns are neighbours, for each thread:
+    for its depths: sums[row][column] += left[row] * (four columns of the right-hand side, read together)
+    lanes of a warp with the same columns are added by shuffles, warps through shared memory
+and those whose depth is contiguous:
+    for its depths, four at a time: sums[row] += ...
+    the lanes that share a column are neighbours, and are added by shuffles
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import vector as vector_ops
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from .....passes.kernels.forms.contraction import contraction_form
+from .....passes.kernels.schedules.cuda.vector_rows import UNROLLED, VectorRows
+from ....kernel_code.arithmetic import Arithmetic, convert
+from ....kernel_code.builder import Index, vector_of
+from ...builder import WARP, ThreadBuilder
+from ...instance import GpuKernel, Grid
+from ..products.operands import Operand, left_operand, right_operand
+from ..products.outputs import Output, OutputWriter
+
+
+def lower(k: GpuKernel) -> None:
+    """Write the kernel's launch."""
+    schedule, form = k.schedule_as(VectorRows), contraction_form(k.kernel)
+    output = Output(k, form)
+    batch, rows, columns = output.sizes
+    lanes = output.lanes(4)
+
+    def write(grid: Grid) -> None:
+        b = grid.b
+        product: Index = b.block_id(1) if batch > 1 else 0
+        left, right = left_operand(k, grid, form, product), right_operand(k, grid, form, product)
+        together = 1 if right.by_depth else right.vector
+        across = schedule.columns // together
+        along = schedule.block // across
+        slot, part = (
+            (b.div(grid.lane, along), b.rem(grid.lane, along))
+            if right.by_depth
+            else (b.rem(grid.lane, across), b.div(grid.lane, across))
+        )
+        slot, part = b.named(slot, "slot"), b.named(part, "part")
+        column = b.add(b.mul(b.block_id(0), schedule.columns), b.mul(slot, together))
+        sums = b.private(f32, (rows, together))
+        sums.name_hint = "sums"
+        _each(b, rows, together, lambda i, j: b.store(b.constant(0.0, f32), sums, [i, j]))
+        _Sums(b, left, right, sums, rows, together, b.named(column, "column"), columns).add_up(part, along)
+        writer = output.writer(grid, product)
+        if right.by_depth:
+            assert along <= WARP
+            _add_lanes(b, sums, rows, together, [along >> i for i in range(1, along.bit_length())], along)
+            mine = b.conjunction(b.compare("eq", part, 0), b.compare("slt", column, columns))
+            b.when(mine, lambda: _write(b, writer, sums, rows, column, together, lanes))
+        else:
+            assert across <= WARP
+            _add_lanes(b, sums, rows, together, [1 << i for i in range(4, across.bit_length() - 2, -1)], WARP)
+            _add_warps(b, grid, sums, rows, together, across)
+            mine = b.conjunction(b.compare("slt", grid.lane, across), b.compare("slt", column, columns))
+            b.when(mine, lambda: _write(b, writer, sums, rows, column, together, lanes))
+
+    blocks = -(-columns // schedule.columns)
+    k.launch((blocks, batch, 1), schedule.block, write)
+
+
+def _each(b: ThreadBuilder, rows: int, columns: int, body: Callable[[Index, Index], None]) -> None:
+    b.unrolled(rows, lambda i: b.unrolled(columns, lambda j: body(i, j)))
+
+
+def _read(b: ThreadBuilder, operand: Operand, row: tuple[Index, ...], tap: tuple[Index, ...], lanes: int) -> SSAValue:
+    """Neighbours of an operand as f32, a scalar where there is one; zeros where there is none."""
+    place, valid = operand.place(b, row, tap)
+
+    def load(at: Index) -> SSAValue:
+        return b.load(operand.line, [at]) if lanes == 1 else b.vload(operand.line, [at], lanes)
+
+    if valid is None:
+        value = load(place)
+    else:
+        kind = operand.element if lanes == 1 else vector_of(operand.element, lanes)
+        value = b.when(valid, lambda: [load(place)], lambda: [b.constant(0.0, kind)])[0]
+    return convert(b, value, operand.element, f32)
+
+
+@dataclass
+class _Sums:
+    """The sums of one thread: `rows` by `together` columns from `column` on."""
+
+    b: ThreadBuilder
+    left: Operand
+    right: Operand
+    sums: SSAValue
+    rows: int
+    together: int
+    column: Index
+    columns: int
+
+    def add_up(self, part: Index, parts: int) -> None:
+        """Every `parts`th piece of the depth, from piece `part` on."""
+        b, piece = self.b, self.right.vector if self.right.by_depth else 1
+        last = self.columns - self.together
+        self._right_row = self.right.row(b, b.min(self.column, last))
+        pieces = self.right.depth // piece
+        whole = pieces // (parts * UNROLLED)
+
+        def several(i: Index, _: Sequence[SSAValue]) -> None:
+            def one(j: Index) -> None:
+                number = b.add(b.mul(b.add(b.mul(i, UNROLLED), j), parts), part)
+                self._add(b.mul(number, piece), piece)
+
+            b.unrolled(UNROLLED, one)
+
+        b.loop(0, whole, several)
+
+        def single(i: Index, _: Sequence[SSAValue]) -> None:
+            number = b.add(b.mul(i, parts), part)
+            inside = b.compare("slt", number, pieces)
+            b.when(inside, lambda: self._add(b.mul(number, piece), piece))
+
+        b.loop(whole * UNROLLED, -(-pieces // parts), single)
+
+    def _add(self, depth: Index, piece: int) -> None:
+        """The products of `piece` depths."""
+        b, m = self.b, Arithmetic(self.b, f32)
+        depth = b.named(depth, "depth")
+        tap = self.right.tap(b, depth)
+        weights = _read(b, self.right, self._right_row, tap, self.right.vector)
+        wide = piece > 1 and self.left.by_depth and self.left.vector >= piece
+        taps = self.left.tap(b, depth)
+
+        def row(i: Index) -> None:
+            state = self.left.row(b, i)
+            if wide:
+                numbers = _read(b, self.left, state, taps, piece)
+                self._along(i, [self._lane(numbers, lane) for lane in range(piece)], weights)
+            elif piece > 1:
+                each = [self.left.tap(b, b.add(depth, lane)) for lane in range(piece)]
+                self._along(i, [_read(b, self.left, state, tap, 1) for tap in each], weights)
+            else:
+                number = _read(b, self.left, state, taps, 1)
+                for lane in range(self.together):
+                    weight = weights if self.together == 1 else self._lane(weights, lane)
+                    total = b.load(self.sums, [i, lane])
+                    b.store(m.add(total, m.mul(number, weight)), self.sums, [i, lane])
+
+        b.unrolled(self.rows, row)
+
+    def _along(self, i: Index, numbers: Sequence[SSAValue], weights: SSAValue) -> None:
+        b, m = self.b, Arithmetic(self.b, f32)
+        total = b.load(self.sums, [i, 0])
+        for lane, number in enumerate(numbers):
+            total = m.add(total, m.mul(number, self._lane(weights, lane)))
+        b.store(total, self.sums, [i, 0])
+
+    def _lane(self, value: SSAValue, lane: int) -> SSAValue:
+        return self.b.insert(vector_ops.ExtractOp(value, [lane], f32))
+
+
+def _add_lanes(b: ThreadBuilder, sums: SSAValue, rows: int, together: int, offsets: Sequence[int], width: int) -> None:
+    """Every lane gets the sum over those that differ from it in the bits of `offsets`."""
+
+    def one(i: Index, j: Index) -> None:
+        total = b.load(sums, [i, j])
+        for offset in offsets:
+            total = Arithmetic(b, f32).add(total, b.from_lane(total, offset, width=max(width, 2)))
+        b.store(total, sums, [i, j])
+
+    if offsets:
+        _each(b, rows, together, one)
+
+
+def _add_warps(b: ThreadBuilder, grid: Grid, sums: SSAValue, rows: int, together: int, across: int) -> None:
+    """The first threads get the sums over all warps, from the first to the last."""
+    warps = grid.block // WARP
+    if warps == 1:
+        return
+    warp, lane = b.div(grid.lane, WARP), b.rem(grid.lane, WARP)
+    shared = b.shared(f32, (warps, rows, together, across))
+    shared.name_hint = "warp_sums"
+
+    def put() -> None:
+        _each(b, rows, together, lambda i, j: b.store(b.load(sums, [i, j]), shared, [warp, i, j, lane]))
+
+    b.when(b.compare("slt", lane, across), put)
+    b.barrier()
+
+    def take(i: Index, j: Index) -> None:
+        def add(each: Index, carried: Sequence[SSAValue]) -> list[SSAValue]:
+            return [Arithmetic(b, f32).add(carried[0], b.load(shared, [each, i, j, grid.lane]))]
+
+        (total,) = b.loop(1, warps, add, carried=[b.load(shared, [0, i, j, grid.lane])])
+        b.store(total, sums, [i, j])
+
+    b.when(b.compare("slt", grid.lane, across), lambda: _each(b, rows, together, take))
+
+
+def _write(
+    b: ThreadBuilder, writer: OutputWriter, sums: SSAValue, rows: int, column: Index, together: int, lanes: int
+) -> None:
+    lanes = min(lanes, together)
+
+    def row(i: Index) -> None:
+        def group(j: Index) -> None:
+            first = b.mul(j, lanes)
+            value = b.load(sums, [i, first]) if lanes == 1 else b.vload(sums, [i, first], lanes)
+            writer.write(i, b.add(column, first), value, lanes)
+
+        b.unrolled(together // lanes, group)
+
+    b.unrolled(rows, row)

@@ -1,0 +1,106 @@
+"""Rows by warps: `width` lanes share a row and put their sums together by shuffles.
+
+    row = thread of the grid / width, lane = thread % width
+    for i in row / vectors of all lanes:  the lane's vector is read, kept and summed up
+    the vector's numbers as one, then those of the lanes
+    for i in row / vectors of all lanes:  results are computed and stored
+
+Running sums are handed up from lane to lane in five steps for each 32 elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from .....dialects.graph.reduction import CumulativeOp
+from .....dialects.graph.values import element_type_of_value
+from .....passes.kernels.schedules.cuda.warp_rows import WarpRows
+from ....kernel_code.builder import Index
+from ....kernel_code.elements.reduction_rules import wide
+from ....kernel_code.index_expr import Expr, Var
+from ....kernel_code.reductions import Reduction, kind_of
+from ...builder import WARP
+from ...exchange import from_lane, over_lanes
+from ...instance import GpuKernel, Grid
+from .row_kernels import RowCode, RowPlan, plan_of
+from .row_passes import SharedPasses, box
+
+
+def lower(k: GpuKernel) -> None:
+    """Write the kernel's launch."""
+    plan, options = plan_of(k), k.schedule_as(WarpRows)
+    if plan is None:
+        return
+    width, rows = options.width, plan.form.rows
+
+    def write(grid: Grid) -> None:
+        b, code = grid.b, RowCode.of(grid, plan)
+        lane = b.rem(grid.lane, width)
+
+        def one(row: Index) -> None:
+            _row(code, plan, row, lane, width)
+
+        row, all_rows = b.div(grid.thread, width), grid.blocks[0] * options.block // width
+        if rows == all_rows:
+            one(row)
+        else:
+            b.when(b.compare("ult", row, rows), lambda: one(row))
+
+    k.launch(-(-rows * width // options.block), options.block, write)
+
+
+def _row(code: RowCode, plan: RowPlan, row: Index, lane: Index, width: int) -> None:
+    """One row, of which this is thread `lane`."""
+    b, outer = code.b, box(code.b, row, plan.rows)[0]
+    if isinstance(plan.form.root, CumulativeOp) and width == WARP:
+        _running(code, plan, outer, lane)
+        return
+    passes = SharedPasses(
+        b,
+        code.values,
+        plan.row,
+        plan.lanes,
+        width,
+        lane,
+        lambda reduction, value: over_lanes(b, reduction, value, width),
+        code.kept(width, plan.lanes, plan.vectors),
+    )
+    code.write(outer, passes, (lambda: b.compare("eq", lane, 0)) if width > 1 else None)
+
+
+def _running(code: RowCode, plan: RowPlan, outer: Expr, lane: Index) -> None:
+    """The sums or products up to each element, 32 elements at a time; `before` is that of all earlier ones."""
+    b, v, root, length = code.b, code.values, plan.form.root, plan.form.length
+    assert isinstance(root, CumulativeOp)
+    total = Reduction(b, kind_of(root), element_type_of_value(root.x))
+
+    def chunk(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        before, item = carried[0], b.add(b.mul(i, WARP), lane)
+        at = Expr.of(Var(item, 0, length - 1))
+        position = at * -1 + (length - 1) if root.reverse is not None else at
+        inside = b.compare("ult", item, length) if length % WARP else None
+
+        def read() -> Sequence[SSAValue]:
+            with v.scope():
+                return [wide(v, root.x, plan.elements.x_index(outer, position))]
+
+        def store() -> None:
+            with v.scope():
+                plan.elements.emit(code.canvas, outer, position, total.combine(before, own))
+
+        value = (read() if inside is None else b.when(inside, read, lambda: [total.start()]))[0]
+        for step in (1, 2, 4, 8, 16):
+            lower_lane = b.compare("uge", lane, step)
+            value = b.select(lower_lane, total.combine(value, from_lane(b, value, step, "up")), value)
+        own = value
+        if root.exclusive is not None:
+            own = b.select(b.compare("eq", lane, 0), total.start(), from_lane(b, value, 1, "up"))
+        if inside is None:
+            store()
+        else:
+            b.when(inside, store)
+        return [total.combine(before, from_lane(b, value, WARP - 1, "idx"))]
+
+    b.loop(0, -(-length // WARP), chunk, carried=[total.start()])

@@ -1,0 +1,1 @@
+"""Attention: by rows, by blocks of keys, for few queries; linear attention."""

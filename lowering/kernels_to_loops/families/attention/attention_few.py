@@ -1,0 +1,88 @@
+"""Attention of few queries: keys are read where they lie, once for all heads that share them.
+
+for (batch, head of keys) in this thread's share:
+    for each query, and each block of heads that share the keys:
+        scores = q k^T            products along the elements of a key, whole registers at a time
+        softmax of each row
+        out = scores v            register tiles over the value rows as they lie; rows are heads
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from .....dialects.extensions import ReductionOp
+from .....passes.kernels.forms.attention import AttentionSizes
+from .....passes.kernels.schedules.cpu.attention import LARGEST_GROUP
+from ....kernel_code.builder import Index, memref_type
+from ....kernel_code.operand_windows import OperandWindow
+from ...instance import KernelInstance
+
+SUMS = 8  # registers of sums: they hide the latency of additions, and leave some for what is multiplied
+
+
+@dataclass(frozen=True)
+class FewQueries:
+    """What writes the loops over heads and queries."""
+
+    k: KernelInstance
+    sizes: AttentionSizes
+    query: OperandWindow
+    key: OperandWindow
+    lanes: int
+
+    def write(
+        self,
+        scores: SSAValue,
+        softmax: Callable[[Sequence[Index], Index], None],
+        product: Callable[[int, Sequence[Index], Index], None],
+    ) -> None:
+        """`softmax(index, row)` makes weights of a row of scores, `product(rows, index, group)` the result."""
+        s, b = self.sizes, self.k.b
+
+        def item(number: Index) -> None:
+            batch, group = b.delinearize(number, [s.batch, s.key_heads])
+            keys = self.key.at(b, [batch, group, 0], [s.keys, s.depth])
+            for start in range(0, s.group, LARGEST_GROUP):
+                heads = min(LARGEST_GROUP, s.group - start)
+                first = b.add(b.mul(group, s.group), start)
+
+                def query(row: Index, _: Sequence[SSAValue], heads: int = heads, first: Index = first) -> None:
+                    self._scores([batch, first, row], heads, keys, scores)
+                    b.loop(0, heads, lambda i, _: softmax([batch, b.add(first, i), row], i), unrolled=False)
+                    product(heads, [batch, first, row], group)
+
+                b.loop(0, s.queries, query)
+
+        self.k.items(s.batch * s.key_heads, item)
+
+    def _scores(self, index: Sequence[Index], heads: int, keys: SSAValue, scores: SSAValue) -> None:
+        """scores[heads, keys]: each is the sum of a register, which is one of products along the key."""
+        s, b, window = self.sizes, self.k.b, self.query
+        at = b.linear(index, window.strides[:3], window.offset)
+        queries = b.view(window.buffer, at, [heads, s.depth], (window.strides[1], window.strides[3]))
+        zero = b.splat(b.constant(0.0, memref_type(keys).element_type), self.lanes)
+        whole = s.depth // self.lanes * self.lanes
+
+        def block(first: Index, count: int) -> None:
+            def step(d: Index, sums: Sequence[SSAValue], valid: int | None = None) -> list[SSAValue]:
+                of_keys = [b.vload(keys, [b.add(first, j), d], self.lanes, valid) for j in range(count)]
+                of_queries = [b.vload(queries, [i, d], self.lanes, valid) for i in range(heads)]
+                pairs = ((q, k) for q in of_queries for k in of_keys)
+                return [b.fma(q, k, total) for (q, k), total in zip(pairs, sums, strict=True)]
+
+            sums = b.loop(0, whole, step, step=self.lanes, carried=[zero] * (heads * count))
+            if s.depth > whole:
+                sums = step(whole, sums, s.depth - whole)
+            for number, total in enumerate(sums):
+                row, key = divmod(number, count)
+                b.store(b.insert(ReductionOp(total, "add")), scores, [row, b.add(first, key)])
+
+        at_once = max(1, SUMS // heads)
+        even = s.keys // at_once * at_once
+        b.loop(0, even, lambda t, _: block(t, at_once), step=at_once)
+        if at_once > 1:
+            b.loop(even, s.keys, lambda t, _: block(t, 1))

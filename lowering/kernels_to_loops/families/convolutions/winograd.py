@@ -1,0 +1,428 @@
+"""3x3 convolutions by Winograd's transforms, a block of tiles at a time.
+
+    for each block of tiles, and chunks [first, last) of output channels that this thread's share has of it:
+        each tile's pixels, transformed, into scratch                       tiles[coordinate][tile][channel]
+        for each chunk:
+            for each coordinate, panel of the chunk: strips of register tiles over the block's tiles, into scratch
+                (filters that are packed half transformed: by rows of coordinates, each of which is made first)
+            each tile's sums, transformed back, with bias and epilogue, and pooled, into the result
+
+Where tiles lie at the border of the picture, the transforms are told how many rows and columns of them lie inside; no
+padded copy is made. The register tiles are those of panels: see tiles/microkernel.py. A share that begins within a
+block transforms its tiles again. Where the batch is known at run time, a block has tiles of one picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
+
+from .....dialects.errors import CompileError
+from .....dialects.graph.base import describe
+from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.winograd import FILTER
+from .....dialects.symbolic.sizes import is_fixed
+from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
+from .....passes.kernels.schedules.cpu.winograd import Winograd, tiles_together
+from ....kernel_code.axes import picture_strides
+from ....kernel_code.builder import Index, memref_type
+from ....kernel_code.extents import Extent
+from ...instance import KernelInstance
+from ...tiles.fused_ops import FusedOps
+from ...tiles.microkernel import MemoryRows, Strip, Tile, call_tiles
+from ...tiles.steps import MultiplyAdd
+from ...tiles.sums import Parts, chains_of
+from ...tiles.tiles import TileClass, by_class, tile_classes
+from ...tiles.winograd_transforms import (
+    FilterRow,
+    InputShape,
+    InputTile,
+    Matrices,
+    OutputShape,
+    OutputTile,
+    PixelKind,
+    Pixels,
+    transform_filters,
+    transform_input,
+    transform_output,
+)
+from ..products.contraction_nest import Access, access, aligned_strides, argument_buffer
+
+LONG, PART = 256, 128
+"""Channels beyond which sums are made of parts, and elements of a part: the transform back multiplies their rounding.
+
+With 512 channels and tiles of 4 the largest error fell by 1.4 and the mean one by 1.9, for 0.5 % of the time (Zen 5);
+256 channels would take up to 4 % more.
+"""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Tiles of a row, `count` of them from tile `first` on, whose pixels lie inside in columns [low, high)."""
+
+    first: Index
+    count: Index
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a kernel's code is told: pictures as tiles, these in blocks, channels in chunks, and where buffers lie.
+
+    The first `longer` blocks have `block` tiles, the others one less. `row` are elements from tile to tile of a
+    coordinate's matrix, `next` from matrix to matrix, of pixels and of sums.
+    """
+
+    groups: Index  # of tiles that are cut into blocks: pictures of run time, or one
+    together: Index  # tiles of each
+    blocks: Index
+    longer: Index
+    block: int
+    rows: Index  # of tiles of a picture
+    columns: Index
+    pad: tuple[Index, Index]
+    height: Index
+    width: Index
+    out_height: Index  # of what is stored, perhaps of a pool
+    out_width: Index
+    channels: Index
+    filters: Index
+    chunks: Index
+    panels: int
+    tiles: SSAValue
+    tiles_row: Index
+    tiles_next: Index
+    sums: SSAValue
+    sums_next: Index
+    made: SSAValue | None  # a row of transformed filters
+    made_next: Index
+    classes: tuple[Columns, ...]
+    x: Access
+    out: Access
+    operands: tuple[Access, ...]
+    bias: int | None
+    part: Index
+
+
+@dataclass(frozen=True)
+class Code:
+    """What it is written for, beside the sizes."""
+
+    options: Winograd
+    whole: bool  # whether input channels are whole registers, and whether output channels are
+    whole_filters: bool
+    tail: int  # columns of the last panel, in whole registers
+    kinds: tuple[PixelKind | None, ...]
+    chains: int
+    parts: Parts
+    pooled: bool  # whether of each 2x2 results the largest is stored
+
+    @property
+    def stored(self) -> int:
+        """Rows and columns of what is stored of a tile."""
+        return self.options.tile // 2 if self.pooled else self.options.tile
+
+
+def lower(k: KernelInstance) -> None:
+    """Write the kernel's loops."""
+    form = contraction_form(k.kernel)
+    assert isinstance(form.root, ConvOp)
+    if form.unpack is None:
+        raise CompileError(f"{describe(form.root)}: its weight is not packed; run pack-weights first")
+    options, g = k.schedule_as(Winograd), conv_geometry(form.root)
+    epilogue = FusedOps.of(k, form, options.inline)
+    sizes, code = _sizes_of(k, form, g, epilogue, options)
+    weight = k.buffers.index(argument_buffer(k, form.rhs))
+    sums = FusedOps(form.root.result, form.root.result, (), (), True)
+
+    def write(k: KernelInstance, sizes: Sizes) -> None:
+        _Writer(k, sizes, code, sums, epilogue, weight).write()
+
+    k.outlined("winograd", sizes, (weight, code, epilogue.key), write)
+
+
+def _sizes_of(
+    k: KernelInstance, form: ContractionForm, g: ConvGeometry, epilogue: FusedOps, options: Winograd
+) -> tuple[Sizes, Code]:
+    tile, lanes = options.tile, options.lanes
+    together = tiles_together(g, tile)
+    blocks = -(-together // options.block)
+    shorter, longer = divmod(together, blocks)
+    chains = chains_of(-(-g.out_height // tile) * -(-g.out_width // tile), g.channels)
+    parts: Parts = "runs" if g.channels > LONG and chains == 1 else "none"
+    tiles, sums = k.scratch_part("tiles"), k.scratch_part("sums")
+    filters = k.scratch_part("filters") if options.half else None
+    result = k.results[0]
+
+    def pixels(buffer: SSAValue, strides: Sequence[int]) -> Access:
+        return access(k, buffer, [], strides[:3], strides[3])
+
+    operands = tuple(pixels(argument_buffer(k, value), aligned_strides(k, value, 4)) for value in epilogue.operands)
+    sizes = Sizes(
+        groups=Extent(1 if is_fixed(g.batch) else g.batch),
+        together=Extent(together),
+        blocks=Extent(blocks),
+        longer=Extent(longer or blocks),
+        block=shorter + (longer > 0),
+        rows=Extent(-(-g.out_height // tile)),
+        columns=Extent(-(-g.out_width // tile)),
+        pad=(Extent(g.pad[0]), Extent(g.pad[1])),
+        height=Extent(g.height),
+        width=Extent(g.width),
+        out_height=Extent(memref_type(result).get_shape()[1]),
+        out_width=Extent(memref_type(result).get_shape()[2]),
+        channels=Extent(g.channels),
+        filters=Extent(g.filters),
+        chunks=Extent(-(-g.filters // (options.panels * options.nr))),
+        panels=options.panels,
+        tiles=k.b.place(tiles, 0),
+        tiles_row=Extent(-(-g.channels // lanes) * lanes),
+        tiles_next=Extent(memref_type(tiles).get_shape()[1]),
+        sums=k.b.place(sums, 0),
+        sums_next=Extent(memref_type(sums).get_shape()[1]),
+        made=None if filters is None else k.b.place(filters, 0),
+        made_next=0 if filters is None else Extent(memref_type(filters).get_shape()[1]),
+        classes=_classes(g, tile),
+        x=access(k, argument_buffer(k, form.lhs), [], picture_strides(argument_buffer(k, form.lhs)), 1),
+        out=access(k, result, [], picture_strides(result), 1),
+        operands=operands,
+        bias=None if form.bias is None else k.buffers.index(argument_buffer(k, form.bias)),
+        part=Extent(PART),
+    )
+    out = k.buffers.index(result)
+    kinds = tuple(None if each.buffer == out else _kind(k, each) for each in operands)
+    tail = -(-((g.filters - 1) % options.nr + 1) // lanes) * lanes
+    pooled = form.pool is not None
+    code = Code(options, g.channels % lanes == 0, g.filters % lanes == 0, tail, kinds, chains, parts, pooled)
+    return sizes, code
+
+
+def _kind(k: KernelInstance, operand: Access) -> PixelKind:
+    element = memref_type(k.buffers[operand.buffer]).element_type
+    _, row, column = operand.pixels
+    return PixelKind(row != 0, column != 0, operand.column != 0, element)
+
+
+def _classes(g: ConvGeometry, tile: int) -> tuple[Columns, ...]:
+    """The tiles of a row, those that see the same columns of pixels together."""
+    side = tile + FILTER - 1
+    seen: list[tuple[int, int]] = []
+    for column in range(-(-g.out_width // tile)):
+        left = column * tile - g.pad[1]
+        low, high = min(side, max(0, -left)), max(0, min(side, g.width - left))
+        seen.append((low, high) if low < high else (0, 0))
+    starts = [i for i, each in enumerate(seen) if i == 0 or each != seen[i - 1]]
+    ends = [*starts[1:], len(seen)]
+    return tuple(
+        Columns(Extent(start), Extent(end - start), *seen[start]) for start, end in zip(starts, ends, strict=True)
+    )
+
+
+class _Writer:
+    """The loops over blocks, chunks and tiles."""
+
+    def __init__(
+        self, k: KernelInstance, sizes: Sizes, code: Code, sums: FusedOps, epilogue: FusedOps, weight: int
+    ) -> None:
+        self.k, self.b, self.sizes, self.code = k, k.b, sizes, code
+        # Sums are stored as they are: the epilogue is the output transform's.
+        self.sums, self.epilogue = sums, epilogue
+        self.options = code.options
+        self.tile = self.options.tile
+        self.side = self.tile + FILTER - 1
+        self.weights = k.places[weight]
+        self.chunk = sizes.panels * self.options.nr  # output channels
+
+    def write(self) -> None:
+        b, s = self.b, self.sizes
+
+        def item(index: Index, first: Index, last: Index) -> None:
+            group, block = b.delinearize(index, [s.groups, s.blocks])
+            start = b.sub(b.mul(block, s.block), b.max(b.sub(block, s.longer), 0))
+            whole = b.compare("slt", block, s.longer)
+            count = b.sub(s.block, b.select(whole, b.index(0), b.index(1)))
+            b.loop(0, count, lambda number, _: self._input(group, start, number))
+
+            def chunk(chunk: Index, _: Sequence[SSAValue]) -> None:
+                if s.made is None:
+                    self._products(chunk, whole)
+                else:
+                    self._products_of_rows(chunk, whole, s.made)
+                b.loop(0, count, lambda number, _: self._output(group, start, number, chunk))
+
+            b.loop(first, last, chunk)
+
+        self.k.runs(b.mul(s.groups, s.blocks), s.chunks, item)
+
+    def _tile(self, group: Index, start: Index, number: Index) -> tuple[Index, Index, Index]:
+        """The picture, row and column of tiles of a block's tile."""
+        b, s = self.b, self.sizes
+        index = b.add(b.mul(group, s.together), b.add(start, number))
+        image, row, column = b.delinearize(index, [1, s.rows, s.columns])
+        return image, row, column
+
+    def _place(self, of: Access, image: Index, y: Index, x: Index, channel: Index = 0) -> SSAValue:
+        b = self.b
+        at = b.linear([image, y, x], of.pixels, of.offset)
+        return b.place(self.k.places[of.buffer], b.add(at, b.mul(channel, of.column)))
+
+    def _pixels(self, of: Access, image: Index, y: Index, x: Index, channel: Index = 0) -> Pixels:
+        row, column = (self.b.index(each) if each != 0 else 0 for each in of.pixels[1:])
+        return Pixels(self._place(of, image, y, x, channel), row, column)
+
+    def _input(self, group: Index, start: Index, number: Index) -> None:
+        b, s = self.b, self.sizes
+        image, row, column = self._tile(group, start, number)
+        top = b.sub(b.mul(row, self.tile), s.pad[0])
+        left = b.sub(b.mul(column, self.tile), s.pad[1])
+        first = b.min(b.max(b.sub(0, top), 0), self.side)
+        last = b.max(b.min(b.sub(s.height, top), self.side), first)
+        told = InputTile(
+            pixels=self._pixels(s.x, image, top, left),
+            first=b.index(first),
+            last=b.index(last),
+            channels=b.index(s.channels),
+            into=Matrices(b.place(s.tiles, b.mul(number, s.tiles_row)), b.index(s.tiles_next)),
+        )
+
+        def transform(columns: Columns) -> None:
+            shape = InputShape(self.tile, self.options.lanes, self.code.whole, columns.low, columns.high)
+            transform_input(self.k.common, b, shape, told)
+
+        by_class(b, s.classes, column, transform)
+
+    def _products(self, chunk: Index, whole: SSAValue) -> None:
+        """The sums of a chunk's output channels, of all coordinates."""
+        b, s, nr = self.b, self.sizes, self.options.nr
+        size = b.mul(s.channels, nr)  # of a panel
+        coordinates = self.side * self.side
+        begin = b.mul(b.mul(chunk, coordinates * s.panels), size)
+
+        def panel(number: Index, _: Sequence[SSAValue]) -> None:
+            coordinate, panel = b.delinearize(number, [coordinates, s.panels])
+            weights = b.add(begin, b.mul(number, size))
+            ahead = MemoryRows(b.place(self.weights, b.add(weights, size)), nr)
+            self._panel(
+                coordinate, b.add(b.mul(chunk, s.panels), panel), panel, b.place(self.weights, weights), ahead, whole
+            )
+
+        b.loop(0, coordinates * s.panels, panel)
+
+    def _products_of_rows(self, chunk: Index, whole: SSAValue, made: SSAValue) -> None:
+        """The same of a panel that is transformed by rows alone: by columns here, for a row of coordinates at a time.
+
+        Their first and last columns are there already. What the next row is made of is asked for meanwhile, a part by
+        each coordinate.
+        """
+        b, s, nr = self.b, self.sizes, self.options.nr
+        size = b.mul(s.channels, nr)
+
+        def row(row: Index, _: Sequence[SSAValue]) -> None:
+            at = b.mul(b.add(b.mul(chunk, self.side), row), b.mul(size, FILTER))
+            told = FilterRow(
+                Matrices(b.place(self.weights, at), b.index(size)),
+                Matrices(made, b.index(s.made_next)),
+                b.index(size),
+            )
+            transform_filters(self.k.common, b, self.tile, self.options.lanes, told)
+            following = b.add(at, b.mul(size, FILTER))
+
+            def column(column: Index, _: Sequence[SSAValue]) -> None:
+                part = b.mul(b.mul(column, s.channels), FILTER * nr // self.side)
+                ahead = MemoryRows(b.place(self.weights, b.add(following, part)), FILTER * nr // self.side)
+                first, last = b.compare("eq", column, 0), b.compare("eq", column, self.side - 1)
+                weights = b.place(made, b.mul(b.sub(column, 1), s.made_next))
+                weights = b.select(first, b.place(self.weights, at), weights)
+                weights = b.select(last, b.place(self.weights, b.add(at, b.mul(size, FILTER - 1))), weights)
+                self._panel(b.add(b.mul(row, self.side), column), chunk, 0, weights, ahead, whole)
+
+            b.loop(0, self.side, column)
+
+        b.loop(0, self.side, row)
+
+    def _panel(
+        self, coordinate: Index, number: Index, panel: Index, weights: SSAValue, ahead: MemoryRows, whole: SSAValue
+    ) -> None:
+        """The products of one coordinate with panel `number`, which is `panel` of its chunk."""
+        b, s = self.b, self.sizes
+        a = b.mul(coordinate, s.tiles_next)
+        out = b.add(b.mul(coordinate, s.sums_next), b.mul(panel, self.options.nr))
+
+        def strips(tiles: int, columns: int) -> None:
+            classes = tile_classes(b, tiles, self.options.mr)
+            for each in classes:
+                self._strip(each, a, weights, out, ahead, columns, last=each is classes[-1])
+
+        def rows(columns: int) -> None:
+            if s.longer == s.blocks:
+                strips(s.block, columns)
+            else:
+                b.when(whole, lambda: strips(s.block, columns), lambda: strips(s.block - 1, columns))
+
+        tail, nr = self.code.tail, self.options.nr
+        if tail == nr:
+            rows(nr)
+        else:
+            is_last = b.compare("eq", number, b.sub(b.mul(s.chunks, s.panels), 1))
+            b.when(is_last, lambda: rows(tail), lambda: rows(nr))
+
+    def _strip(
+        self, rows: TileClass, a: Index, weights: SSAValue, out: Index, ahead: MemoryRows, columns: int, last: bool
+    ) -> None:
+        b, s, nr, code = self.b, self.sizes, self.options.nr, self.code
+        tile = Tile(
+            step=MultiplyAdd(f32, f32),
+            rows=rows.rows,
+            lanes=columns,
+            valid=columns,
+            taps=((0, rows.rows),),
+            result=f32,
+            chains=code.chains,
+            parts=code.parts,
+            prefetch=self._asked() if last else 0,
+        )
+        strip = Strip(
+            tiles=rows.count,
+            depth=s.channels,
+            a=MemoryRows(b.place(s.tiles, b.add(a, b.mul(rows.start, s.tiles_row))), s.tiles_row),
+            panel=weights,
+            panel_row=nr,
+            out=MemoryRows(b.place(s.sums, b.add(out, b.mul(rows.start, self.chunk))), self.chunk),
+            ahead=ahead if last and self.options.prefetch else None,
+            part=s.part,
+        )
+        call_tiles(self.k, tile, self.sums, strip)
+
+    def _asked(self) -> int:
+        """Elements from a line that is asked for to the next, of a step: half transformed filters have fewer."""
+        line, nr = self.options.prefetch, self.options.nr
+        if not line or not self.options.half:
+            return line
+        lines = -(-(FILTER * nr // self.side) // line)
+        return max(line, nr // lines)
+
+    def _output(self, group: Index, start: Index, number: Index, chunk: Index) -> None:
+        b, s = self.b, self.sizes
+        image, row, column = self._tile(group, start, number)
+        y, x, channel = b.mul(row, self.tile), b.mul(column, self.tile), b.mul(chunk, self.chunk)
+        stored = self.code.stored
+        to_y, to_x = b.mul(row, stored), b.mul(column, stored)
+        told = OutputTile(
+            sums=Matrices(b.place(s.sums, b.mul(number, self.chunk)), b.index(s.sums_next)),
+            out=self._pixels(s.out, image, to_y, to_x, channel),
+            operands=tuple(
+                None if kind is None else self._pixels(each, image, y, x, channel)
+                for each, kind in zip(s.operands, self.code.kinds, strict=True)
+            ),
+            bias=None if s.bias is None else b.place(self.k.places[s.bias], channel),
+            rows=b.index(b.min(b.sub(s.out_height, to_y), stored)),
+            columns=b.index(b.min(b.sub(s.out_width, to_x), stored)),
+            channels=b.index(b.min(b.sub(s.filters, channel), self.chunk)),
+        )
+        code = self.code
+        shape = OutputShape(self.tile, self.options.lanes, code.whole_filters, code.kinds, code.pooled)
+        transform_output(self.k.common, b, shape, self.epilogue, told)

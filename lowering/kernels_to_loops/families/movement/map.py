@@ -1,0 +1,95 @@
+"""Kernels without a heavy root: every element of the results is written on its own.
+
+    for each element of the result's box, vectors along its innermost axis:
+        result[i] = value of the body at i
+
+The loops are planned in domain.py and written in nests.py; what an element is comes from values.py.
+Scatters copy first and then apply their updates one after the other; each thread keeps to its own part of
+the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute
+
+from .....dialects.graph.base import ContractionOp, ReductionOp
+from .....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from .....dialects.graph.values import element_type_of_value, shape_of
+from ....kernel_code.arithmetic import bits_of
+from ....kernel_code.builder import memref_type, strides_of
+from ....kernel_code.domain import Canvas, Domain, Trial, domain_for
+from ....kernel_code.elements.rules import element_values
+from ....kernel_code.elements.values import Values
+from ....kernel_code.index_expr import Expr, Var, delinearize, linear
+from ....kernel_code.scatter_elements import lower_scatter
+from ...instance import KernelInstance
+from ...nests import choose_lanes, write_nest
+
+# Registers that one vector takes: more chains in flight for cheap bodies, fewer spills for long ones.
+_CHEAP_REGISTERS, _DEAR_REGISTERS = 4, 2
+_DEAR = frozenset(
+    f"graph.{name}" for name in ("cos", "elu", "erf", "exp", "gelu", "log", "pow", "sigmoid", "silu", "sin", "tanh")
+)
+
+
+def lower(k: KernelInstance) -> None:
+    """Write the kernel's loops."""
+    scatters = [op for op in k.body if isinstance(op, ScatterNdOp | ScatterElementsOp)]
+    if scatters:
+        lower_scatter(k, scatters[0])
+    else:
+        write_elements(k)
+
+
+def write_elements(k: KernelInstance) -> None:
+    """Loops over all elements of the results, those of one shape together."""
+    values = element_values(k.b, k.kernel, k.operands)
+    numbered = sorted(enumerate(k.yielded), key=lambda pair: shape_of(pair[1]))
+    for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1])):
+        if 0 not in shape:
+            _write_group(k, values, shape, [number for number, _ in group])
+
+
+def _write_group(k: KernelInstance, values: Values, shape: Sequence[int], numbers: Sequence[int]) -> None:
+    """All results of one shape, in one set of loops."""
+    outputs = [(k.yielded[number], k.results[number]) for number in numbers]
+
+    def element(canvas: Canvas, index: list[Expr]) -> None:
+        place = delinearize(index[0], shape)
+        computed = [canvas.values.at(value, place) for value, _ in outputs]
+        for value, buffer in zip(computed, canvas.results, strict=True):
+            canvas.values.store(value, buffer, linear(place, buffer.strides))
+
+    trial = Trial(k.kernel, [value.type for value in k.operands], [buffer.type for _, buffer in outputs])
+    domain = domain_for(trial, [shape], element)
+    steps = store_steps(domain, shape, [memref_type(buffer) for _, buffer in outputs])
+    lanes = choose_lanes(trial, domain, element, vector_sizes(k), steps, _computes_much(k))
+    canvas = Canvas(values, [values.line(buffer) for _, buffer in outputs])
+    write_nest(k, canvas, domain, element, lanes)
+
+
+def vector_sizes(k: KernelInstance) -> tuple[int, int]:
+    """Lanes of one register for the widest numbers in the body, and the most lanes for one vector."""
+    values = [*k.kernel.arguments, *(result for op in k.body for result in op.results)]
+    bits = max((bits_of(element_type_of_value(value)) for value in values), default=32)
+    native = k.target.lanes(max(bits, 8))
+    registers = _DEAR_REGISTERS if any(op.name in _DEAR for op in k.body) else _CHEAP_REGISTERS
+    return native, native * registers
+
+
+def store_steps(domain: Domain, shape: Sequence[int], buffers: Sequence[MemRefType[Attribute]]) -> list[int]:
+    """How far apart neighbours along each axis of the domain are written; 0 where results differ."""
+    variables = [Var(0, 0, domain.size(axis) - 1) for axis in domain.axes()]
+    index = delinearize(domain.flat([Expr.of(var) for var in variables])[0], shape)
+    places = [linear(index, strides_of(type)) for type in buffers]
+    steps = [{place.coefficient(var) for place in places} for var in variables]
+    return [step.pop() or 0 if len(step) == 1 else 0 for step in steps]
+
+
+def _computes_much(k: KernelInstance) -> bool:
+    """Whether elements are worth collecting lane by lane."""
+    return any(op.name in _DEAR or isinstance(op, ContractionOp | ReductionOp) for op in k.body)

@@ -1,0 +1,1 @@
+"""Matrix products, and convolutions as such: panels of packed weights, register tiles."""

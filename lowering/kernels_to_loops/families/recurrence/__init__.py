@@ -1,0 +1,1 @@
+"""Recurrent networks: a step of time after the other."""

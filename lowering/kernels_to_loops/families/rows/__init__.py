@@ -1,0 +1,1 @@
+"""What is done along rows: softmax, norms, reductions, local response normalisation."""

@@ -1,0 +1,182 @@
+"""Passes over one row of a row kernel: loops over its elements that combine numbers on the way.
+
+Lanes run along the row, or there is one row in each lane, or none of both. Along the row there is a loop over
+wide vectors, then one over single registers and a masked one for the rest; each has sums of its own, which are
+put together at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import SSAValue
+
+from .....dialects.symbolic.sizes import is_fixed
+from .....passes.geometry.boxes import row_major
+from ....kernel_code.arithmetic import lanes_of
+from ....kernel_code.builder import Index
+from ....kernel_code.domain import Piece
+from ....kernel_code.elements.values import Values
+from ....kernel_code.index_expr import Expr, Var, linear
+from ....kernel_code.lane_access import Vector
+from ....kernel_code.reductions import Reduction
+from ...nests import Lanes
+
+Body: TypeAlias = "Callable[[Expr], Sequence[SSAValue]]"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One row, or a vector of rows; `inner` are the sizes of its axes, cut into `pieces`.
+
+    Along the row every block of lanes runs a pass's body once; across rows, and in scalar code, every element.
+    """
+
+    v: Values
+    inner: Sequence[int]
+    pieces: Sequence[Piece]
+    lanes: Lanes | None  # along the row; None: the lanes of `v`, or none
+    kept: SSAValue | None  # scratch for the row
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is room for a row."""
+        return self.kept is not None
+
+    def run(self, reductions: Sequence[Reduction], body: Body) -> list[SSAValue]:
+        """body(position in the row) for all of it; the values it gives, combined."""
+        totals: list[SSAValue] = []
+        for piece in self.pieces:
+            part = _Pass(self, piece, reductions, body).run()
+            totals = self._combined(reductions, totals, part) if totals else part
+        return totals
+
+    def _combined(
+        self, reductions: Sequence[Reduction], a: Sequence[SSAValue], b: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        return [r.combine(x, y) for r, x, y in zip(reductions, a, b, strict=True)]
+
+    @property
+    def _whole_vectors(self) -> bool:
+        """Whether lanes behind the row's end may be written to scratch: a masked store delays the load behind it."""
+        return len(self.pieces) == 1 and len(self.inner) == 1
+
+    def keep(self, position: Expr, value: SSAValue) -> None:
+        """Write an element (or a block) of the row to scratch, which is as long as whole registers."""
+        assert self.kept is not None
+        v, vector = self.v, self.v.vector
+        value = v.spread(value)
+        if vector is None:
+            v.b.store(value, self.kept, [position.emit(v.b)])
+        elif self.lanes is None:
+            v.b.vstore(value, self.kept, [(position * vector.lanes).emit(v.b)])
+        else:
+            v.b.vstore(value, self.kept, [position.emit(v.b)], None if self._whole_vectors else vector.valid)
+
+    def kept_at(self, position: Expr) -> SSAValue:
+        """An element (or a block) of the row from scratch."""
+        assert self.kept is not None
+        v, vector = self.v, self.v.vector
+        if vector is None:
+            return v.b.load(self.kept, [position.emit(v.b)])
+        if self.lanes is None:
+            return v.b.vload(self.kept, [(position * vector.lanes).emit(v.b)], vector.lanes)
+        valid = None if self._whole_vectors else vector.valid
+        return v.b.vload(self.kept, [position.emit(v.b)], vector.lanes, valid)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One pass over one piece of a row."""
+
+    sweep: Sweep
+    piece: Piece
+    reductions: Sequence[Reduction]
+    body: Body
+
+    @property
+    def widths(self) -> list[int]:
+        """Lanes of the vectors along the row, in their order; [0] where none run along it."""
+        low, high = self.piece[-1]
+        return [0] if self.sweep.lanes is None else self.sweep.lanes.widths(high - low)
+
+    def run(self) -> list[SSAValue]:
+        """The loops; one value per reduction."""
+        start = [self._start(reduction, width) for width in self.widths for reduction in self.reductions]
+        ends = self._level([], start)
+        count = len(self.reductions)
+        totals = self._together(ends[:count])
+        for group in range(1, len(self.widths)):
+            others = self._together(ends[group * count : (group + 1) * count])
+            totals = [r.combine(a, b) for r, a, b in zip(self.reductions, totals, others, strict=True)]
+        return totals
+
+    def _start(self, reduction: Reduction, width: int) -> SSAValue:
+        if width:
+            return reduction.start(VectorType(reduction.element, [width]))
+        return self.sweep.v.spread(reduction.start())
+
+    def _together(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """The lanes of each value as one number, where lanes run along the row."""
+        if self.sweep.lanes is None:
+            return list(values)
+        return [reduction.across(value) for reduction, value in zip(self.reductions, values, strict=True)]
+
+    def _step(self, index: Sequence[Expr], carried: Sequence[SSAValue], valid: int = 0) -> list[SSAValue]:
+        """The body at one index of the row, joined to what is carried; `valid` lanes count (0: all)."""
+        values = self.body(linear(index, row_major(self.sweep.inner)))
+        return [
+            reduction.combine(total, self._only(reduction, self.sweep.v.spread(value), valid))
+            for reduction, total, value in zip(self.reductions, carried, values, strict=True)
+        ]
+
+    def _only(self, reduction: Reduction, value: SSAValue, valid: int) -> SSAValue:
+        """The value in valid lanes, in the others what changes nothing."""
+        b = self.sweep.v.b
+        return b.select(b.mask(lanes_of(value), valid), value, reduction.start(value.type)) if valid != 0 else value
+
+    def _level(self, outer: list[Expr], carried: Sequence[SSAValue]) -> list[SSAValue]:
+        """The loops over the row's axes behind the `outer` ones."""
+        v = self.sweep.v
+        low, high = self.piece[len(outer)]
+        last = len(outer) == len(self.piece) - 1
+        if last and self.sweep.lanes is not None:
+            return self._blocks(outer, carried)
+
+        def step(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            with v.scope():
+                index = [*outer, Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, low, high - 1))]
+                return self._step(index, carried) if last else self._level(index, carried)
+
+        return list(v.b.loop(low, high, step, carried=carried))
+
+    def _blocks(self, outer: Sequence[Expr], carried: Sequence[SSAValue]) -> list[SSAValue]:
+        """Blocks of lanes along the last axis: wide ones, single registers, a masked one."""
+        v, count = self.sweep.v, len(self.reductions)
+        start, high = self.piece[-1]
+        low, ends = start, list(carried)
+        for group, width in enumerate(self.widths):
+
+            def block(i: Index, carried: Sequence[SSAValue], width: int = width, valid: int = 0) -> list[SSAValue]:
+                var = Var(i, low, high - 1)
+                with v.vectorised(Vector(var, width, width if valid == 0 else valid)):
+                    return self._step([*outer, Expr.of(var)], carried, valid)
+
+            mine = slice(group * count, (group + 1) * count)
+            whole = (high - start) // width * width
+            ends[mine] = v.b.loop(start, start + whole, block, step=width, carried=ends[mine])
+            start += whole
+            rest = high - start
+            if group < len(self.widths) - 1 or rest == 0:
+                continue
+            last = partial(block, start, valid=rest)
+            if is_fixed(rest):
+                ends[mine] = last(ends[mine])
+            else:
+                more = (rest + width - 1) // width  # 1, or 0 where nothing is left
+                ends[mine] = v.b.loop(0, more, lambda _, carried, last=last: last(carried), carried=ends[mine])
+        return ends
