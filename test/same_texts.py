@@ -56,6 +56,7 @@ from mini_infer.runtime.targets import target_attribute
 CPU, THREADS, GPU = "x86-64-v4", 2, "sm_80"  # that code is made for, whichever machine makes it
 RANGE = 1, 4, 64  # of open dimensions
 SHOWN = 12  # lines of a difference
+ROOT = Path(__file__).parents[1]
 CONSOLE = Console(soft_wrap=True)
 Texts = Mapping[str, str]
 
@@ -159,7 +160,8 @@ def _of_test(path: Path) -> Iterator[tuple[str, str]]:
                 texts.append(f"{result.status}\n{result.errors}\n{given.decode()}")
                 if command.stdout is not None:
                     Path(command.stdout).write_bytes(given)
-            yield f"run{number}", re.sub(r"[ \d.]+ ms", " ms", "\n".join(texts).replace(folder, ""))
+            whole = "\n".join(texts).replace(folder, "").replace(str(ROOT), "")
+            yield f"run{number}", re.sub(r"[ \d.]+ (?=ms)|(\.\./)+", "", whole)
 
 
 def all_made(models: Sequence[Path]) -> Iterator[tuple[Source, Texts]]:
