@@ -17,29 +17,29 @@ if TYPE_CHECKING:
     from .passes.memory.report.memory_plan import BufferRecord, MemoryPlan, TensorRecord
     from .passes.planning import Buffer, Plan, STRATEGIES
     from .runtime.backend import MiniInferBackend
-    from .runtime.building import build
+    from .runtime.compile.several_cpus import build
     from .runtime.config import EngineConfig
     from .runtime.context import ExecutionContext, KernelTime
-    from .runtime.emit_c import CFiles, emit_c
+    from .runtime.c_export.emit_c import CFiles, emit_c
     from .runtime.engine import Engine
     from .runtime.kept.artifact import load
-    from .runtime.opening import compile, plan_memory
+    from .runtime.compile.entry import compile, plan_memory
     from .runtime.options import CompileOptions
     from .runtime.plan import InferencePlan
     from .runtime.profile import OptimizationProfile
     from .runtime.specs import SymbolicSpec, TensorSpec
-    from .runtime.steps import Progress
+    from .runtime.progress import Progress
     from .runtime.storage import Storage, Tensor
     from .tools.allocating import allocate
     from .tools.reports import plan_table, pool_table, write_report
-    from .runtime import on_ray
+    from .runtime import cluster as on_ray
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Buffer": "passes.planning",
     "BufferRecord": "passes.memory.report.memory_plan",
-    "CFiles": "runtime.emit_c",
+    "CFiles": "runtime.c_export.emit_c",
     "CompileError": "dialects.errors",
     "CompileOptions": "runtime.options",
     "ConfigError": "dialects.errors",
@@ -60,7 +60,7 @@ _HOME = {
     "OutOfMemoryError": "dialects.errors",
     "Plan": "passes.planning",
     "PlanError": "dialects.errors",
-    "Progress": "runtime.steps",
+    "Progress": "runtime.progress",
     "STRATEGIES": "passes.planning",
     "Storage": "runtime.storage",
     "SymbolicSpec": "runtime.specs",
@@ -70,12 +70,12 @@ _HOME = {
     "UnknownValueError": "dialects.errors",
     "UnsupportedError": "dialects.errors",
     "allocate": "tools.allocating",
-    "build": "runtime.building",
-    "compile": "runtime.opening",
-    "emit_c": "runtime.emit_c",
+    "build": "runtime.compile.several_cpus",
+    "compile": "runtime.compile.entry",
+    "emit_c": "runtime.c_export.emit_c",
     "import_onnx": "lowering.onnx_to_graph",
     "load": "runtime.kept.artifact",
-    "plan_memory": "runtime.opening",
+    "plan_memory": "runtime.compile.entry",
     "plan_table": "tools.reports",
     "pool_table": "tools.reports",
     "write_report": "tools.reports",
@@ -132,7 +132,7 @@ if not TYPE_CHECKING:  # for whom any name would be there
 
     def __getattr__(name: str) -> object:
         if name == "on_ray":
-            return import_module(".runtime.on_ray", __name__)
+            return import_module(".runtime.cluster", __name__)
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)

@@ -22,9 +22,9 @@ from typing_extensions import override
 
 from ..dialects.arguments import check_kind, checked_sequence
 from ..dialects.errors import ConfigError, DeviceError, InvalidInputError, InvalidModelError, UnknownValueError
+from .compile.entry import compile
 from .device import Array, device_named
 from .engine import Engine
-from .opening import compile
 
 # Engines that a prepared model keeps, the last ones that were used.
 MOST_ENGINES = 16

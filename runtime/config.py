@@ -25,7 +25,7 @@ from .control_groups import cpu_limit
 from .device import device_named
 from .options import CompileOptions
 from .profile import OptimizationProfile
-from .summary import chosen_fields
+from .reprs import chosen_fields
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,11 +15,11 @@ from ..dialects.arguments import check_kind, nearest, shown
 from ..dialects.cuts import cut_shape, trimmed
 from ..dialects.errors import InvalidInputError, OutOfMemoryError
 from .device import Array, Wrong, device_named
-from .host_memory import as_array
-from .rooms import Room, beginning, lies_in, room_of
+from .memory.cache_memory import Room, beginning, lies_in, room_of
+from .memory.host_memory import as_array
+from .reprs import interface, size_text
 from .specs import Stationary, TensorSpec, check_placed, ordered_shapes
 from .storage import Storage, Tensor, lies_on_gpu
-from .summary import interface, size_text
 
 if TYPE_CHECKING:
     from .plan import InferencePlan

@@ -24,16 +24,20 @@ if TYPE_CHECKING:
     from ..dialects.targets import Target
     from ..lowering.gpu_to_cuda.launch_list import Launch
     from ..lowering.pipelines import Observer, Phase
-    from .compilers import Compilers
     from .config import EngineConfig
-    from .llvm_worker import Part
+    from .native.llvm_processes import Compilers
+    from .native.llvm_worker import Part
     from .plan import InferencePlan
     from .specs import KernelCall, TensorSpec
     from .storage import Tensor
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 DEFAULT_ALIGNMENT = 256  # bytes: whole cache lines, and what CUDA's allocator gives
-_HOMES = {"cpu": "cpu_device", "cuda": "cuda_device", "cuda-emulated": "emulated.device"}
+_HOMES = {
+    "cpu": "devices.cpu.cpu_device",
+    "cuda": "devices.cuda.cuda_device",
+    "cuda-emulated": "devices.emulated.device",
+}
 """The file of each device, which has the device as DEVICE; imported when it is first used."""
 
 

@@ -14,9 +14,9 @@ from .config import EngineConfig
 from .context import ExecutionContext
 from .device import Array
 from .plan import InferencePlan
+from .reprs import html_table, one_line
 from .specs import Stationary, SymbolicSpec, TensorSpec, ordered, ordered_shapes
 from .storage import Tensor, is_remote
-from .summary import html_table, one_line
 
 if TYPE_CHECKING:
     from ..passes.counts import PassStatistics

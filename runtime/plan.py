@@ -15,13 +15,13 @@ from ..dialects.errors import InvalidInputError
 from ..passes.memory.report.memory_plan import MemoryPlan
 from .context import ExecutionContext
 from .device import Array, Code, Memory, Session, device_named
+from .reprs import html_table, one_line
 from .specs import CacheSpec, KernelCall, RunCheck, Stationary, TensorSpec, ordered
-from .summary import html_table, one_line
 
 if TYPE_CHECKING:
     from ..lowering.gpu_to_cuda.launch_list import Launch
     from .config import EngineConfig
-    from .shapes import Arena, ShapeFamily
+    from .shapes.shape_family import Arena, ShapeFamily
 
 
 @dataclass(frozen=True, eq=False, repr=False)

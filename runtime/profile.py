@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from ..dialects.arguments import check_options, checked_mapping, is_integer, shown
 from ..dialects.errors import ConfigError
-from .summary import chosen_fields
+from .reprs import chosen_fields
 
 
 @dataclass(frozen=True, repr=False)

@@ -42,8 +42,8 @@ from ..passes.memory.insert_checks import CHECKS, STATUS
 from ..passes.memory.report.memory_report import plan_summary
 from ..passes.memory.share_threads import SHARE
 from .device import Array
-from .host_memory import aligned_bytes
 from .limits import memory_for
+from .memory.host_memory import aligned_bytes
 from .specs import CacheSpec, KernelCall, RunCheck, TensorSpec
 
 _READ = (StringAttr("input"), StringAttr("cache"))  # the roles of inputs

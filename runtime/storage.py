@@ -27,8 +27,8 @@ from ..dialects.arguments import (
 )
 from ..dialects.errors import ConfigError, InvalidInputError
 from .device import DEFAULT_ALIGNMENT, Array, Memory, Placed, device_named
-from .host_memory import HostMemory, as_array, bytes_of, spanned_bytes
 from .limits import memory_for
+from .memory.host_memory import HostMemory, as_array, bytes_of, spanned_bytes
 
 _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # kinds of device: plain and pinned memory; a GPU's own and managed
 

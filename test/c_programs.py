@@ -16,7 +16,7 @@ from onnx import ModelProto
 import mini_infer as mi
 from mini_infer.dialects.cuts import cut_shape
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.c_interface import CInterface
+from mini_infer.runtime.c_export.c_interface import CInterface
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1")
 

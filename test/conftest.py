@@ -18,7 +18,7 @@ from hypothesis import settings
 from no_cache import compile_always
 
 from mini_infer.dialects.symbolic.guards import Guards
-from mini_infer.runtime import tuning_store
+from mini_infer.runtime.kept import tuning_store
 
 compile_always()
 # Examples are the same in every run, and a slow machine is no failure.

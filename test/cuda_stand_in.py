@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from fake_cupy import FakeCupy, forget, text_as_cubin
 
-from mini_infer.runtime import cuda_device
+from mini_infer.runtime.devices.cuda import cuda_device
 
 
 def pytest_configure() -> None:

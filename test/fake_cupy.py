@@ -1,8 +1,8 @@
 """A stand-in for CuPy: notes what is called, and does it late, on memory of the host, when a stream is waited for.
 
-It has what runtime/cuda.py calls, with CuPy's signatures. What a kernel does is told by its name, or is its text, where
-that stands for a cubin, as C++. Memory is full of garbage at first, and work that nobody waits for is not done: whoever
-forgets to clear, or to wait, gets wrong numbers.
+It has what runtime/devices/cuda/cupy_calls.py calls, with the signatures of CuPy. What a kernel does is told by its
+name, or is its text, where that stands for a cubin, as C++. Memory is full of garbage at first, and work that nobody
+waits for is not done: whoever forgets to clear, or to wait, gets wrong numbers.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import Argument, Launch
-from mini_infer.runtime import cuda, cuda_device
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.device import Array
-from mini_infer.runtime.emulated import compiled
-from mini_infer.runtime.emulated.compiled import Program
+from mini_infer.runtime.devices.cuda import cuda_device
+from mini_infer.runtime.devices.cuda import cupy_calls as cuda
+from mini_infer.runtime.devices.emulated import compiled
+from mini_infer.runtime.devices.emulated.compiled import Program
 
 ALIGNED = 512
 LEGACY = 0  # CUDA's default stream

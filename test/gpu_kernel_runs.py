@@ -25,10 +25,10 @@ from mini_infer.lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from mini_infer.lowering.kernels_to_gpu.lower_kernels_to_gpu import LowerKernelsToGpu
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.kernels.schedules import AnySchedule
-from mini_infer.runtime.emulated.checks import Place
-from mini_infer.runtime.emulated.compiled import load
-from mini_infer.runtime.emulated.interpreter import Kernel
-from mini_infer.runtime.host_memory import aligned_bytes
+from mini_infer.runtime.devices.emulated.checks import Place
+from mini_infer.runtime.devices.emulated.compiled import load
+from mini_infer.runtime.devices.emulated.interpreter import Kernel
+from mini_infer.runtime.memory.host_memory import aligned_bytes
 
 ALIGNMENT = 256  # bytes, of every buffer
 SMALL = GpuAttr.of(multiprocessors=4)  # so that small shapes fill it, and schedules for large ones come up

@@ -33,10 +33,10 @@ from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import ScheduleAttr
 from mini_infer.dialects.targets import BYTE_DOTS, CpuAttr
 from mini_infer.lowering import pipelines
-from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
+from mini_infer.runtime.native.cpu_targets import target_attribute
 from mini_infer.runtime.plan import InferencePlan
-from mini_infer.runtime.targets import target_attribute
 
 GUARD = 4096 * 16  # bytes: at least a page everywhere
 

@@ -27,8 +27,9 @@ from no_cache import compile_always
 from typing_extensions import override
 
 import mini_infer as mi
-from mini_infer.runtime import opening
-from mini_infer.runtime.kept import cache, container
+from mini_infer.runtime.compile import entry as opening
+from mini_infer.runtime.kept import container
+from mini_infer.runtime.kept import model_cache as cache
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RIGHT, WRONG, COMPILED = 0, 3, 4

@@ -27,9 +27,9 @@ from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.share_threads import ShareThreads
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cpu import compile_to_object, emit_assembly
-from mini_infer.runtime.loading import loaded
-from mini_infer.runtime.targets import host_target, machine_of, target_attribute
+from mini_infer.runtime.native.cpu_targets import host_target, machine_of, target_attribute
+from mini_infer.runtime.native.llvm import compile_to_object, emit_assembly
+from mini_infer.runtime.native.loaded_code import loaded
 
 DEVICES = {"cpu"}
 """Where kernels are checked; "gpu" is added by the tests' option --gpu, and stands for an emulated one."""

@@ -40,9 +40,9 @@ from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.geometry.boxes import Box, row_major
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 from mini_infer.passes.memory.analysis.buffers import IndexConstants, cast_to, interface_of
-from mini_infer.runtime.cpu import compile_to_object
-from mini_infer.runtime.loading import loaded
-from mini_infer.runtime.targets import host_target, machine_of
+from mini_infer.runtime.native.cpu_targets import host_target, machine_of
+from mini_infer.runtime.native.llvm import compile_to_object
+from mini_infer.runtime.native.loaded_code import loaded
 
 ALIGNMENT = 64  # bytes, between buffers
 FILLING = 0xA5

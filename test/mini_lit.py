@@ -30,7 +30,7 @@ from lit.formats import ShTest
 from typing_extensions import override
 
 from mini_infer.lowering.registry import DIALECTS, PASSES
-from mini_infer.runtime.targets import host_target
+from mini_infer.runtime.native.cpu_targets import host_target
 from mini_infer.tools.mini_opt import main as mini_opt
 
 RUN_LINE = re.compile(r"RUN:\s*(.*)")
@@ -206,7 +206,7 @@ def import_tools() -> None:
         *DIALECTS.values(),
         "numpy",
         "onnx",
-        "mini_infer.runtime.build",
+        "mini_infer.runtime.compile.module_to_plan",
         "mini_infer.tools.opt_run",
     ):
         import_module(entry.partition(":")[0])

@@ -46,12 +46,12 @@ from mini_infer.lowering.module_text import print_module
 from mini_infer.lowering.onnx_to_graph.model_file import load_model
 from mini_infer.lowering.pipelines import phases, run_phases
 from mini_infer.passes.memory.report.memory_report import MemoryPlan, memory_plan
-from mini_infer.runtime.build import engine_phases, import_model
-from mini_infer.runtime.compiling import collection_paused
+from mini_infer.runtime.compile.engines import collection_paused
+from mini_infer.runtime.compile.module_to_plan import engine_phases, import_model
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.machine_code import start_compiling
+from mini_infer.runtime.native.cpu_targets import target_attribute
+from mini_infer.runtime.native.machine_code import start_compiling
 from mini_infer.runtime.profile import OptimizationProfile
-from mini_infer.runtime.targets import target_attribute
 
 CPU, THREADS, GPU = "x86-64-v4", 2, "sm_80"  # that code is made for, whichever machine makes it
 RANGE = 1, 4, 64  # of open dimensions

@@ -23,14 +23,14 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.targets import Target
 from mini_infer.lowering.pipelines import Observer, Phase
 from mini_infer.runtime import device
-from mini_infer.runtime.compilers import Compilers
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cpu_device import DEVICE as CPU
-from mini_infer.runtime.cpu_device import ENTRY
 from mini_infer.runtime.device import Array, Code, Compilation, Device, Memory, Session
-from mini_infer.runtime.host_memory import aligned_bytes
+from mini_infer.runtime.devices.cpu.cpu_device import DEVICE as CPU
+from mini_infer.runtime.devices.cpu.cpu_device import ENTRY
+from mini_infer.runtime.devices.remote_session import RemoteSession
+from mini_infer.runtime.memory.host_memory import aligned_bytes
+from mini_infer.runtime.native.llvm_processes import Compilers
 from mini_infer.runtime.plan import InferencePlan
-from mini_infer.runtime.remote_session import RemoteSession
 
 NAME = "toy"
 PLACE_BITS = 40  # of an address; the handle is above

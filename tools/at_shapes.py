@@ -15,14 +15,14 @@ from rich.text import Text
 
 from ..dialects.errors import ConfigError
 from ..dialects.symbolic.sizes import symbols_of, value_at
-from ..runtime.build import import_model
+from ..runtime.compile.entry import compile
+from ..runtime.compile.module_to_plan import import_model
 from ..runtime.config import EngineConfig
-from ..runtime.dynamic_engine import DynamicEngine
 from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
-from ..runtime.opening import compile
 from ..runtime.plan import InferencePlan
-from ..runtime.shapes import settled, unit_of
+from ..runtime.shapes.dynamic_engine import DynamicEngine
+from ..runtime.shapes.shape_family import settled, unit_of
 from ..runtime.signature import input_specs
 from ..runtime.specs import TensorSpec
 from . import facts

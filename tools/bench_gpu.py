@@ -18,7 +18,7 @@ from ..dialects.targets import gpu_of
 from ..lowering.gpu_to_cuda.launch_list import Launch
 from ..passes.kernels.schedules.cuda.cost import limit_seconds
 from ..passes.memory.analysis.host import calls_of
-from ..runtime.build import import_model, plan_memory
+from ..runtime.compile.module_to_plan import import_model, plan_memory
 from ..runtime.config import EngineConfig
 from ..runtime.context import KernelTime
 from ..runtime.engine import Engine

@@ -15,7 +15,7 @@ from ..dialects.targets import cpu_of
 from ..lowering.levels import level_of
 from ..lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from ..passes.model_work import Work, work_of_model
-from ..runtime.build import import_model
+from ..runtime.compile.module_to_plan import import_model
 from ..runtime.config import EngineConfig
 from ..runtime.kept.artifact import load
 from ..runtime.signature import input_specs

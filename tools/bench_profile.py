@@ -26,12 +26,12 @@ from ..passes.kernels.schedules import schedule_of
 from ..passes.memory.analysis.host import calls_of
 from ..passes.memory.insert_barriers import InsertBarriers
 from ..passes.model_work import Work, work_of_kernel
-from ..runtime.build import import_model
-from ..runtime.compiling import build_dynamic, engine_of
+from ..runtime.compile.engines import build_dynamic, engine_of
+from ..runtime.compile.module_to_plan import import_model
 from ..runtime.config import EngineConfig
 from ..runtime.context import KernelTime
+from ..runtime.devices.cpu.machine_limits import MachineLimits
 from ..runtime.engine import Engine
-from ..runtime.machine_limits import MachineLimits
 from ..runtime.plan import InferencePlan
 from ..runtime.specs import ordered_shapes
 from . import bench_gpu

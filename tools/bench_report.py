@@ -17,7 +17,7 @@ import numpy as np
 from rich.table import Table
 
 from ..passes.model_work import Work
-from ..runtime.machine_limits import MachineLimits
+from ..runtime.devices.cpu.machine_limits import MachineLimits
 from .bench_turns import OURS, Turns
 
 COLUMNS = (

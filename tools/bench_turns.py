@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..dialects.errors import ConfigError, MiniInferError
-from ..runtime.machine_limits import MachineLimits
+from ..runtime.devices.cpu.machine_limits import MachineLimits
 from .bench_worker import LIMITS
 
 OURS = "mini_infer"

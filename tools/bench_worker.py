@@ -44,8 +44,8 @@ class Job:
 
 
 def _mini_infer(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
+    from ..runtime.compile.entry import compile
     from ..runtime.kept.artifact import load
-    from ..runtime.opening import compile
     from .arrays import in_place
 
     engine = load(model) if model.endswith(".mi") else compile(model, **options)
@@ -92,7 +92,11 @@ ENGINES: Mapping[str, Callable[..., Runner]] = {
     "openvino": _openvino,
     **{name: _on_gpu(name) for name in ("torch", "torch-compile", "onnxruntime-cuda")},
 }
-IMPORTED = {"mini_infer": "mini_infer.runtime.compiling", "torch-compile": "torch", "onnxruntime-cuda": "onnxruntime"}
+IMPORTED = {
+    "mini_infer": "mini_infer.runtime.compile.engines",
+    "torch-compile": "torch",
+    "onnxruntime-cuda": "onnxruntime",
+}
 """What is imported before an engine's load is timed, where it has not the engine's name."""
 
 
@@ -133,7 +137,7 @@ def main() -> None:
 
 
 def _serve_limits(job: Job) -> None:
-    from ..runtime.machine_limits import LimitProbe
+    from ..runtime.devices.cpu.machine_limits import LimitProbe
 
     probe = LimitProbe(job.options["threads"])
     _say(load=0.0, imports=0.0, memory={})

@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..dialects.errors import ConfigError, MiniInferError
 from ..runtime.config import EngineConfig
 from ..runtime.device import device_named
-from ..runtime.machine_limits import cpu_title, pinned_cores
+from ..runtime.devices.cpu.machine_limits import cpu_title, pinned_cores
 from . import facts
 from .bench_chart import check_chart, write_chart
 from .bench_models import Given, Subject, check_beside, found_models, names_of, subjects

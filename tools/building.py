@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..dialects.errors import ConfigError
-from ..runtime.building import build
+from ..runtime.compile.several_cpus import build
 from ..runtime.kept.artifact import signature
 from . import facts
 from .at_shapes import Sizes, shapes_at

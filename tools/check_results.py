@@ -30,9 +30,9 @@ TOLERANCE = 1e-6
 
 def check_results(ctx: Context, module: ModuleOp) -> str:
     """One line per output; raises MiniInferError with all that differ."""
-    from ..runtime.build import build_plan
+    from ..runtime.compile.module_to_plan import build_plan
     from ..runtime.config import EngineConfig
-    from ..runtime.targets import plainest_cpu
+    from ..runtime.native.cpu_targets import plainest_cpu
 
     inputs = given_values(module)
     results = {"reference": interpret(module, inputs, blob_store(ctx))}

@@ -84,8 +84,8 @@ Seed = Annotated[
 
 def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     """EngineConfig's options from those of a command, by the names of its parameters; what it lacks is as usual."""
-    from ..runtime.module_ranges import stated_profile
     from ..runtime.profile import OptimizationProfile
+    from ..runtime.shapes.module_ranges import stated_profile
 
     spans = spans_of(given.get("range"))
     if not spans and "model" in given and (stated := stated_profile(given["model"])) is not None:

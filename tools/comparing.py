@@ -32,8 +32,8 @@ from ..dialects.graph.structure import CallOp
 from ..dialects.graph.values import Array
 from ..lowering.levels import level_of
 from ..lowering.onnx_to_graph.model_file import parts_of
-from ..runtime.build import build_plan, import_model, schedule_kernels
-from ..runtime.compiling import build_dynamic
+from ..runtime.compile.engines import build_dynamic
+from ..runtime.compile.module_to_plan import build_plan, import_model, schedule_kernels
 from ..runtime.config import EngineConfig
 from ..runtime.kept.artifact import load
 from ..runtime.signature import input_specs

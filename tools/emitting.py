@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..runtime.emit_c import emit_c
+from ..runtime.c_export.emit_c import emit_c
 from . import facts
 from .facts import Facts
 from .progress import working

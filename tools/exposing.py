@@ -19,7 +19,7 @@ from ..dialects.graph.settling import settled
 from ..dialects.graph.structure import ConstantOp, WeightOp
 from ..dialects.graph.values import Array
 from ..dialects.symbolic.sizes import value_at
-from ..runtime.compiling import build_dynamic
+from ..runtime.compile.engines import build_dynamic
 from ..runtime.config import EngineConfig
 from ..runtime.specs import ordered_shapes
 from .at_shapes import Shape

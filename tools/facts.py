@@ -46,7 +46,7 @@ def with_facts(context: Context, file: str | None, console: Console, work: Calla
 
 def header(context: Context) -> dict[str, Any]:
     """What every command tells: which it was, with which options, when, on what machine, of which versions."""
-    from ..runtime.machine_limits import cpu_title
+    from ..runtime.devices.cpu.machine_limits import cpu_title
 
     return {
         "command": context.command.name,

@@ -11,8 +11,8 @@ from rich.table import Table
 
 from ..dialects.errors import ConfigError, MiniInferError
 from ..dialects.plain_file import open_plain
+from ..runtime.kept.cache_folders import CacheFolder, cache_folder
 from ..runtime.kept.container import Container
-from ..runtime.kept.places import CacheFolder, cache_folder
 from ..runtime.kept.records import KeptError
 from .facts import Facts
 from .reports.tables import size_text

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ..runtime.config import EngineConfig
+from ..runtime.devices.cpu.machine_limits import LimitProbe, MachineLimits, cpu_title, pinned_cores
 from ..runtime.machine_facts import cache_bytes
-from ..runtime.machine_limits import LimitProbe, MachineLimits, cpu_title, pinned_cores
-from ..runtime.targets import target_attribute
+from ..runtime.native.cpu_targets import target_attribute
 from .bench_profile import pinned
 from .facts import Facts
 from .reports.tables import size_text

@@ -34,8 +34,8 @@ def _llvm_ir(ctx: Context, module: ModuleOp) -> str:
 
 def _assembly(ctx: Context, module: ModuleOp) -> str:
     from ..lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
-    from ..runtime.cpu import emit_assembly
-    from ..runtime.targets import machine_of
+    from ..runtime.native.cpu_targets import machine_of
+    from ..runtime.native.llvm import emit_assembly
 
     target = cpu_of(module)
     # Every assembler knows comments of this kind, while those to the end of a line begin differently for each CPU.

@@ -184,9 +184,9 @@ class OptRun:
             self._check_undecided(module)
             module.attributes["kernel.target"] = GpuAttr.named(options.gpu, options.precision)
         elif options.host or options.cpu or self.frontend == "onnx":
-            from ..runtime.build import tell_measured
+            from ..runtime.compile.module_to_plan import tell_measured
             from ..runtime.config import EngineConfig
-            from ..runtime.targets import target_attribute
+            from ..runtime.native.cpu_targets import target_attribute
 
             module.attributes["kernel.target"] = target_attribute(EngineConfig(), options.cpu or "")
             if not options.cpu:
@@ -197,7 +197,7 @@ class OptRun:
         target = module.attributes.get("kernel.target", CpuAttr.of())
         scheduled = any(each.name == "choose-schedule" for each in passes)
         if isinstance(target, CpuAttr) and (scheduled or self.options.target in ("llvm-ir", "asm")):
-            from ..runtime.targets import apart_from_host
+            from ..runtime.native.cpu_targets import apart_from_host
 
             if apart := apart_from_host(target):
                 self.targets.add(apart)

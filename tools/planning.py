@@ -65,7 +65,7 @@ def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: C
 
 
 def _planned(model: str, options: Mapping[str, Any], console: Console) -> MemoryPlan:
-    from ..runtime.compiling import plan_model
+    from ..runtime.compile.engines import plan_model
 
     config = EngineConfig.of(**options)
     with working(console, "importing") as now:

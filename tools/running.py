@@ -22,15 +22,15 @@ from ..lowering.levels import level_of
 from ..lowering.pipelines import PassRun
 from ..passes.counts import PassStatistics
 from ..passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
-from ..runtime.build import import_model
-from ..runtime.compiling import engine_of, import_all, pass_names
+from ..runtime.compile.engines import engine_of, import_all, pass_names
+from ..runtime.compile.entry import compile
+from ..runtime.compile.module_to_plan import import_model
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine
 from ..runtime.kept.artifact import load
-from ..runtime.opening import compile
+from ..runtime.native.cpu_targets import apart_from_host
 from ..runtime.signature import input_specs
 from ..runtime.specs import TensorSpec
-from ..runtime.targets import apart_from_host
 from . import facts
 from .arrays import in_place, load_inputs, save_outputs
 from .explaining import choice_facts, choices_table

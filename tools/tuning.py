@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ..dialects.arguments import checked_seconds
+from ..runtime.compile.tuner import TuningReport, tune
 from ..runtime.config import EngineConfig
+from ..runtime.devices.cpu.machine_limits import cpu_title
 from ..runtime.kept.cpus import host_cpu
-from ..runtime.machine_limits import cpu_title
-from ..runtime.tuning import TuningReport, tune
-from ..runtime.tuning_store import TuningStore
+from ..runtime.kept.tuning_store import TuningStore
 from . import facts
 from .facts import Facts
 from .progress import working

@@ -22,15 +22,15 @@ from ..plan import InferencePlan
 from ..profile import OptimizationProfile
 from ..specs import TensorSpec
 from .container import Blob, Container, write
+from .cpu_levels import Level
 from .cpus import HostCpu, host_cpu
+from .kept_plans import KeptPlan, plain_plan, read_plan, read_record
 from .keys import interface_text, options_text, version
-from .levels import Level
-from .plans import KeptPlan, plain_plan, read_plan, read_record
 from .records import KeptError, Reader, Writer
 
 if TYPE_CHECKING:
-    from ..images.linking import Image
-    from ..shapes import ShapeFamily
+    from ..native.images.linked import Image
+    from ..shapes.shape_family import ShapeFamily
 
 _UNKNOWN_HERE = {"specialize", "best"}  # of the options, what is a digest only, or no option
 
@@ -157,8 +157,8 @@ def _opened(container: Container, plans: Sequence[Any], config: EngineConfig) ->
 
 def _dynamic(found: Sequence[KeptPlan], config: EngineConfig) -> Engine:
     """An engine for the shapes that the file has code for."""
-    from ..dynamic_engine import DynamicEngine
-    from ..shapes import ShapeFamily
+    from ..shapes.dynamic_engine import DynamicEngine
+    from ..shapes.shape_family import ShapeFamily
 
     bounded = not config.enable_dynamic_shapes
     families = [ShapeFamily(each.plan, cast("Guards", each.guards), bounded=bounded) for each in found]

@@ -39,7 +39,7 @@ def host_cpu() -> HostCpu:
                 entries[name.strip()] = value.strip()
     flags = next((entries[name] for name in _FLAGS if name in entries), None)
     if flags is None:
-        from ..llvm_worker import binding
+        from ..native.llvm_worker import binding
 
         known = binding().get_host_cpu_features()
         found = frozenset(name for name, there in known.items() if there)

@@ -21,18 +21,18 @@ import xxhash
 from ..config import EngineConfig
 from ..file_cache import FileCache, key_of
 from ..machine_facts import cache_bytes
-from ..tuning_store import TuningStore
 from .cpus import host_cpu
 from .records import Writer
+from .tuning_store import TuningStore
 
 _SOFTWARE = ("llvmlite", "xdsl", "onnx", "numpy", "ml_dtypes")
 _SOURCES = ("dialects", "passes", "lowering", "runtime")
 _INTERFACE = (
     "lowering/loops_to_llvm/runtime_ir.py",
     "lowering/loops_to_llvm/team_ir.py",
-    "runtime/cpu_device.py",
-    "runtime/team.py",
-    "runtime/images/loaded.py",
+    "runtime/devices/cpu/cpu_device.py",
+    "runtime/native/team.py",
+    "runtime/native/images/loaded.py",
 )
 _WITHOUT = {"threads", "compile_threads", "cache_kernels", "specialize"}
 """Options that decide nothing, or are told in another way."""

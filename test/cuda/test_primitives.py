@@ -19,9 +19,9 @@ from mini_infer.dialects.gpu import FuncOp
 from mini_infer.dialects.graph.values import numpy_dtype
 from mini_infer.lowering.gpu_to_cuda.launch_list import Launch
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cuda import Stream, faults
-from mini_infer.runtime.cuda_device import CudaCode
 from mini_infer.runtime.device import device_named
+from mini_infer.runtime.devices.cuda.cuda_device import CudaCode
+from mini_infer.runtime.devices.cuda.cupy_calls import Stream, faults
 
 CONFIG = EngineConfig(device="cuda", cache_kernels=False)
 BROKEN = ("no_barrier", "late_barrier", "two_barriers", "piped_too_early", "half_a_warp", "mixed_warp", "unaligned")

@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from faults.kinds import KINDS
 from faults.subjects import SUBJECTS, Subject, subject
 from mini_infer.dialects.errors import MiniInferError
-from mini_infer.runtime.emulated.batch import op_text
+from mini_infer.runtime.devices.emulated.batch import op_text
 
 SECONDS = 60  # for one fault in one emulation
 

@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.dynamic_engine import DynamicEngine
+from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 # Of graphs with ranges; the first word says how these are told.
 AT_SHAPES: Mapping[str, Mapping[str, Any]] = {

@@ -37,12 +37,12 @@ from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
 from mini_infer.passes.memory.analysis.buffers import add_argument, memref_type, nbytes_of
 from mini_infer.passes.memory.share_threads import STAGE
-from mini_infer.runtime.cpu import compile_to_object
 from mini_infer.runtime.device import Code
-from mini_infer.runtime.host_memory import aligned_bytes
-from mini_infer.runtime.loading import loaded
+from mini_infer.runtime.memory.host_memory import aligned_bytes
+from mini_infer.runtime.native.cpu_targets import host_target, machine_of
+from mini_infer.runtime.native.llvm import compile_to_object
+from mini_infer.runtime.native.loaded_code import loaded
 from mini_infer.runtime.signature import weight_segment
-from mini_infer.runtime.targets import host_target, machine_of
 
 MOST_STEPS = 5
 APART = ("bufferize", "naive")  # passes, and plan-arena's strategy

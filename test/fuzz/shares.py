@@ -26,8 +26,8 @@ from graph_runs import guarded
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime import config
+from mini_infer.runtime.memory.cache_memory import beginning
 from mini_infer.runtime.plan import InferencePlan
-from mini_infer.runtime.rooms import beginning
 
 THREADS, STEPS = 4, 3
 WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 3)  # team, share, shares, seat

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.runtime.build import import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
 
 from .builder import ModelBuilder

@@ -19,10 +19,10 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.loops_to_llvm import split_module
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.registry import dialect_factories
-from mini_infer.runtime import build
+from mini_infer.runtime.compile import module_to_plan as build
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cpu_device import DEVICE
-from mini_infer.runtime.linking import ALLOWED, undefined_symbols
+from mini_infer.runtime.devices.cpu.cpu_device import DEVICE
+from mini_infer.runtime.native.allowed_calls import ALLOWED, undefined_symbols
 
 CPUS = (
     "x86_64-linux-gnu:x86-64-v2",

@@ -19,9 +19,9 @@ from onnx import ModelProto
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.module_text import read_module
 from mini_infer.lowering.onnx_to_graph import import_onnx
-from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.targets import host_target
+from mini_infer.runtime.native.cpu_targets import host_target
 from mini_infer.tools.check_results import agree, expected_values, given_values
 
 CPUS = {

@@ -22,8 +22,8 @@ from onnx import ModelProto
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.on_ray import deployment, infer
-from mini_infer.runtime.on_ray.nodes import Model
+from mini_infer.runtime.cluster import deployment, infer
+from mini_infer.runtime.cluster.nodes import Model
 
 ray: Any = pytest.importorskip("ray", reason="Ray is not installed: pip install 'mini-infer[ray]'")
 pytestmark = pytest.mark.slow

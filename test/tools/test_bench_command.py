@@ -18,8 +18,8 @@ import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from mini_infer.passes.model_work import Work, work_of_model
-from mini_infer.runtime.build import import_model
-from mini_infer.runtime.machine_limits import MachineLimits
+from mini_infer.runtime.compile.module_to_plan import import_model
+from mini_infer.runtime.devices.cpu.machine_limits import MachineLimits
 from mini_infer.tools import bench_turns, benching
 from mini_infer.tools.bench_chart import draw_chart
 from mini_infer.tools.bench_models import Given, names_of, subjects

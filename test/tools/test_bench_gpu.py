@@ -10,8 +10,8 @@ from fake_cupy import FakeCupy, fake
 from models.build import SMALL_MODELS, example_inputs
 from typer.testing import CliRunner
 
+from mini_infer.runtime.compile.entry import compile
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.opening import compile
 from mini_infer.tools import bench_gpu
 from mini_infer.tools.bench_profile import profile_table, timed_calls
 from mini_infer.tools.cli import app

@@ -23,8 +23,8 @@ from mini_infer.dialects.graph.structure import CallOp, KernelOp
 from mini_infer.dialects.graph.unary import NegOp, ReluOp, SigmoidOp, TanhOp
 from mini_infer.passes.graph.channels_last import ChannelsLast
 from mini_infer.passes.memory.bufferize import Bufferize
-from mini_infer.runtime import compiling
-from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.compile import engines as compiling
+from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.tools import comparing
 
 SWAPPED: dict[type[Operation], Callable[..., Operation]] = {

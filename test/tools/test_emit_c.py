@@ -22,7 +22,7 @@ from text_models import model_of, numbers
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.whole_file import write_folder
-from mini_infer.runtime.c_interface import c_names, model_name
+from mini_infer.runtime.c_export.c_interface import c_names, model_name
 
 ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1}
 TYPES = ("float16", "bfloat16", "double", "int8", "uint8", "int16", "int32", "uint64", "bool")

@@ -17,8 +17,8 @@ from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.lowering.module_text import own_errors, read_module
 from mini_infer.lowering.pipelines import PATHS, parse_passes, run_passes
 from mini_infer.lowering.registry import LEVEL_OF_PASS
-from mini_infer.runtime.build import OF_ONNX
-from mini_infer.runtime.decided import DECIDED_BY
+from mini_infer.runtime.compile.late_options import DECIDED_BY
+from mini_infer.runtime.compile.module_to_plan import OF_ONNX
 from mini_infer.tools.mini_opt import main
 
 LEVELS = PATHS["cpu"]

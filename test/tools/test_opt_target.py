@@ -11,10 +11,10 @@ from models.build import ModelBuilder
 
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.module_text import read_module
-from mini_infer.runtime.build import import_model, lower
+from mini_infer.runtime.compile.module_to_plan import import_model, lower
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cpu import Machine
-from mini_infer.runtime.targets import apart_from_host, target_attribute
+from mini_infer.runtime.native.cpu_targets import apart_from_host, target_attribute
+from mini_infer.runtime.native.llvm import Machine
 from mini_infer.tools.mini_opt import main
 
 MODULE = """

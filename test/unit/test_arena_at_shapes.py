@@ -17,8 +17,8 @@ from mini_infer.dialects.symbolic.polynomials import InputSymbol
 from mini_infer.dialects.symbolic.sizes import value_at
 from mini_infer.passes.memory.plan_arena import settled as sized
 from mini_infer.passes.memory.verify_arena import VerifyArena
-from mini_infer.runtime.build import arena_of
-from mini_infer.runtime.places import Places
+from mini_infer.runtime.compile.module_to_plan import arena_of
+from mini_infer.runtime.shapes.buckets import Places
 
 SPANS = {"n": (9, 64, 200), "m": (9, 96, 200)}
 SHAPES = [{"n": n, "m": m} for n, m in ((64, 96), (200, 200), (9, 9), (9, 200), (200, 9), (77, 31), (128, 129))]

@@ -14,8 +14,10 @@ import pytest
 from models.small import mlp
 
 import mini_infer as mi
-from mini_infer.runtime import building, compiling, emit_c
 from mini_infer.runtime.backend import MiniInferBackend
+from mini_infer.runtime.c_export import emit_c
+from mini_infer.runtime.compile import engines as compiling
+from mini_infer.runtime.compile import several_cpus as building
 
 
 class Odd:

@@ -20,10 +20,11 @@ from models.dynamic import dynamic_model
 from models.small import mlp
 
 import mini_infer as mi
-from mini_infer.runtime.kept import artifact, keys, plans
+from mini_infer.runtime.kept import artifact, keys
+from mini_infer.runtime.kept import kept_plans as plans
 from mini_infer.runtime.kept.container import summed_digest
+from mini_infer.runtime.kept.cpu_levels import level_named, usual_levels
 from mini_infer.runtime.kept.cpus import host_cpu
-from mini_infer.runtime.kept.levels import level_named, usual_levels
 
 HOST = host_cpu()
 LEVELS = [name for name in usual_levels(HOST) if level_named(name, HOST).suits(HOST)]

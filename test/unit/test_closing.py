@@ -17,7 +17,7 @@ from onnx.parser import parse_model
 
 import mini_infer as mi
 from mini_infer.runtime.context import ExecutionContext
-from mini_infer.runtime.dynamic_engine import DynamicEngine
+from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 BATCHES = mi.OptimizationProfile(dims={"batch": (1, 2, 4)})
 

@@ -23,11 +23,13 @@ from mini_infer.dialects.kernel import AS_WRITTEN
 from mini_infer.dialects.symbolic.guards import Guards
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime import compilers, compiling, llvm_worker
-from mini_infer.runtime.build import import_model
-from mini_infer.runtime.compilers import Compilers
-from mini_infer.runtime.cpu import Machine, part_of
-from mini_infer.runtime.cpu_device import DEVICE
+from mini_infer.runtime.compile import engines as compiling
+from mini_infer.runtime.compile.module_to_plan import import_model
+from mini_infer.runtime.devices.cpu.cpu_device import DEVICE
+from mini_infer.runtime.native import llvm_processes as compilers
+from mini_infer.runtime.native import llvm_worker
+from mini_infer.runtime.native.llvm import Machine, part_of
+from mini_infer.runtime.native.llvm_processes import Compilers
 
 ANSWER = "define i32 @{name}() {{\n  ret i32 42\n}}"
 
@@ -209,11 +211,12 @@ import os
 from pathlib import Path
 import mini_infer as mi
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime import compilers, compiling
-split_module.PART_OPS, compiling.WORTH_COMPILERS = 400, 0
+from mini_infer.runtime.compile import engines
+from mini_infer.runtime.native import llvm_processes
+split_module.PART_OPS, engines.WORTH_COMPILERS = 400, 0
 team = []
-start = compilers._start
-compilers._start = lambda: team.append(start()) or team[-1]
+start = llvm_processes._start
+llvm_processes._start = lambda: team.append(start()) or team[-1]
 mi.compile({model!r}, 1, compile_threads=3)
 print(len(team), *(each.returncode for each in team))
 """

@@ -16,7 +16,7 @@ from models.build import ModelBuilder
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.host_memory import aligned_bytes
+from mini_infer.runtime.memory.host_memory import aligned_bytes
 
 pytestmark = pytest.mark.usefixtures("with_cache")
 

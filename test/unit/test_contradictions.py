@@ -15,7 +15,7 @@ from text_models import model_of, numbers
 
 import mini_infer as mi
 from mini_infer.lowering.module_text import read_module
-from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.mini_opt import main as mini_opt
 

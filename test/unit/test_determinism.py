@@ -16,7 +16,7 @@ from kernel_variants import ByHand, Memory, on_other_memory
 
 from mini_infer.dialects.kernel_attributes import InterfaceAttr
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.targets import target_attribute
+from mini_infer.runtime.native.cpu_targets import target_attribute
 
 THREADS = (2, 3, 4, 7)
 # With these, vectors of every width leave a tail, and there are shares that differ, or are empty.

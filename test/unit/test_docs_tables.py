@@ -12,7 +12,7 @@ from onnx import ModelProto
 from mini_infer.dialects.graph.structure import KernelOp
 from mini_infer.dialects.kernel_attributes import ScheduleAttr
 from mini_infer.passes.planning import STRATEGIES, Problem, solve
-from mini_infer.runtime.build import import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.bench.strategies import heights
 from mini_infer.tools.bench.variants import layer

@@ -9,7 +9,7 @@ import pytest
 from gpu_runs import EMULATORS
 
 from mini_infer.lowering.module_text import read_module
-from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.tools.check_results import agree, expected_values, given_values
 

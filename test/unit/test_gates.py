@@ -19,7 +19,7 @@ from mini_infer.dialects.graph.movement import SliceOp
 from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp, SiluOp
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.lowering import pipelines
-from mini_infer.runtime.targets import target_attribute
+from mini_infer.runtime.native.cpu_targets import target_attribute
 
 Gate = Callable[[SSAValue], SiluOp | GeluOp | SigmoidOp | ReluOp]
 GATES: list[Gate] = [SiluOp, GeluOp, SigmoidOp, ReluOp]

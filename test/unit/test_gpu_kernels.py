@@ -10,9 +10,9 @@ from models.build import SMALL_MODELS
 from rich.console import Console
 
 from mini_infer.dialects.targets import GpuAttr
-from mini_infer.runtime.build import import_model
+from mini_infer.runtime.compile.module_to_plan import import_model
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.nvrtc import KernelResources
+from mini_infer.runtime.devices.cuda.nvrtc import KernelResources
 from mini_infer.tools.bench.gpu_kernels import figures_table, kernel_figures, occupancy
 
 NEEDED = KernelResources("k", registers=32, spill_stores=0, spill_loads=0, stack=0, static_shared=0)

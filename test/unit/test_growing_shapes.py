@@ -20,8 +20,8 @@ from mini_infer.dialects.symbolic.formulas import formulas, grows
 from mini_infer.dialects.symbolic.polynomials import Symbol
 from mini_infer.dialects.symbolic.sizes import size_of, terms_of, value_at
 from mini_infer.passes.planning import Buffer, Problem, check, lower_bound
-from mini_infer.runtime.dynamic_engine import DynamicEngine
-from mini_infer.runtime.places import Places
+from mini_infer.runtime.shapes.buckets import Places
+from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 N, M = Symbol("n", 0, 40), Symbol("m", 1, 9)
 
@@ -201,7 +201,7 @@ def test_a_new_shape_near_a_known_one_plans_nothing(monkeypatch: pytest.MonkeyPa
     y = b.node("Softmax", b.node("Gemm", b.node("Relu", x), b.weight(8, 8), b.weight(8)))
     engine = engine_for(b.model([b.node("Gemm", y, b.weight(8, 3), b.weight(3))]), n=(1, 40, 64))
     engine.plan_for({"x": (33, 8)})
-    monkeypatch.setattr("mini_infer.runtime.places.solve", None)
+    monkeypatch.setattr("mini_infer.runtime.shapes.buckets.solve", None)
     for n in range(34, 65):
         assert engine.plan_for({"x": (n, 8)}).outputs[0].shape == (n, 3)
 

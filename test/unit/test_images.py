@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.runtime import llvm_worker
-from mini_infer.runtime.cpu import Machine, compile_to_object, part_of
-from mini_infer.runtime.images.elf import ElfObject
-from mini_infer.runtime.images.linking import PAGE, Image, link
-from mini_infer.runtime.images.loaded import LoadedImage
+from mini_infer.runtime.native import llvm_worker
+from mini_infer.runtime.native.images.elf import ElfObject
+from mini_infer.runtime.native.images.linked import PAGE, Image, link
+from mini_infer.runtime.native.images.loaded import LoadedImage
+from mini_infer.runtime.native.llvm import Machine, compile_to_object, part_of
 
 # Two objects that call each other, the C library twice, a table of functions, variables, and constants.
 FIRST = """

@@ -15,7 +15,7 @@ from onnx import ModelProto, TensorProto, helper
 import mini_infer as mi
 from mini_infer.dialects.graph.indexing import GatherOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.compile.module_to_plan import build_plan
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 ONES = np.ones((2, 4), np.float32)

@@ -24,12 +24,14 @@ from onnx import ModelProto, TensorProto, ValueInfoProto, external_data_helper
 
 import mini_infer as mi
 from mini_infer.lowering.loops_to_llvm import split_module
-from mini_infer.runtime import compilers, compiling, llvm_worker
+from mini_infer.runtime.compile import engines as compiling
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.file_cache import FileCache
 from mini_infer.runtime.kept import keys
+from mini_infer.runtime.kept.cache_folders import CacheFolder, cache_folder
 from mini_infer.runtime.kept.container import VERSION
-from mini_infer.runtime.kept.places import CacheFolder, cache_folder
+from mini_infer.runtime.native import llvm_processes as compilers
+from mini_infer.runtime.native import llvm_worker
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

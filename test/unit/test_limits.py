@@ -11,7 +11,8 @@ from import_cases import model_of
 from onnx import ModelProto, helper
 
 import mini_infer as mi
-from mini_infer.runtime import compiling, device, limits
+from mini_infer.runtime import device, limits
+from mini_infer.runtime.compile import engines as compiling
 from mini_infer.runtime.storage import Storage
 
 FAR = 2**55  # bytes: more than any machine can name

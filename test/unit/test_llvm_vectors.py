@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from llvm_jit import Code, target
 
-from mini_infer.runtime.cpu import emit_assembly
-from mini_infer.runtime.targets import machine_of
+from mini_infer.runtime.native.cpu_targets import machine_of
+from mini_infer.runtime.native.llvm import emit_assembly
 
 REDUCTIONS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "add": ("f32 i32", lambda v, a: v.sum() + a),

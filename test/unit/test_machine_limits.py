@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from mini_infer.runtime.cpu import emit_assembly
-from mini_infer.runtime.machine_limits import SUMS, LimitProbe, MachineLimits, probe_ir
-from mini_infer.runtime.targets import cpu_target
+from mini_infer.runtime.devices.cpu.machine_limits import SUMS, LimitProbe, MachineLimits, probe_ir
+from mini_infer.runtime.native.cpu_targets import cpu_target
+from mini_infer.runtime.native.llvm import emit_assembly
 
 KIB = 1024
 

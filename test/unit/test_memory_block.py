@@ -11,7 +11,7 @@ from models.build import ModelBuilder
 from onnx import ModelProto
 
 from mini_infer.passes.memory.report.memory_report import MemoryPlan
-from mini_infer.runtime.build import import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
 
 PICTURE = 64 * 112 * 112 * 4  # bytes of the convolution's result

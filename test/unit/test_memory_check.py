@@ -20,11 +20,11 @@ from mini_infer.lowering.module_text import read_module
 from mini_infer.lowering.pipelines import Observer, PassRun
 from mini_infer.passes.geometry.boxes import Box
 from mini_infer.passes.memory.analysis.buffers import cast_to
-from mini_infer.runtime import memory_check
-from mini_infer.runtime.cpu_device import CpuSession
-from mini_infer.runtime.memory_check import CheckedEngine, run_poisoned
-from mini_infer.runtime.targets import target_attribute
-from mini_infer.runtime.watch import WatchedPlan
+from mini_infer.runtime.compile.checking import memory_check
+from mini_infer.runtime.compile.checking.memory_check import CheckedEngine, run_poisoned
+from mini_infer.runtime.compile.checking.watched_plan import WatchedPlan
+from mini_infer.runtime.devices.cpu.cpu_device import CpuSession
+from mini_infer.runtime.native.cpu_targets import target_attribute
 
 
 def checked(name: str, **options: Any) -> CheckedEngine:
@@ -301,7 +301,7 @@ def test_the_plan_without_code_is_the_engines(name: str, options: dict[str, Any]
 
 
 def test_planning_alone_builds_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mini_infer.runtime import machine_code
+    from mini_infer.runtime.native import machine_code
 
     monkeypatch.setattr(machine_code, "start_compiling", None)
     assert mi.plan_memory(MODELS["perceptron"](), threads=1).arena_bytes > 0

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mini_infer.dialects.errors import CompileError, ConfigError
-from mini_infer.runtime import nvrtc
+from mini_infer.runtime.devices.cuda import nvrtc
+from mini_infer.runtime.devices.cuda.nvrtc import Cubin, compile_cubin, compile_kernels, error_in, resources_in
 from mini_infer.runtime.file_cache import FileCache
-from mini_infer.runtime.nvrtc import Cubin, compile_cubin, compile_kernels, error_in, resources_in
 
 TEXT = """\
 // /layer/Mul

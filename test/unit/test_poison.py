@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 
 from mini_infer.dialects.graph.values import Array, int_attr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
-from mini_infer.runtime.build import build_plan, import_model, plan_memory
+from mini_infer.runtime.compile.module_to_plan import build_plan, import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
 
 

@@ -170,7 +170,7 @@ def test_the_package_imports_nothing_heavy() -> None:
 
 
 def test_an_engine_runs_without_what_built_it() -> None:
-    modules = ", ".join(f"mini_infer.runtime.{name}" for name in ("context", "cpu", "engine", "plan", "storage"))
+    modules = ", ".join(f"mini_infer.runtime.{name}" for name in ("context", "devices.cpu.cpu_device", "engine", "plan", "storage"))
     assert not imported_by(f"import {modules}") & {"llvmlite", "onnx"}
 
 

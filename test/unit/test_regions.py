@@ -22,9 +22,9 @@ from mini_infer.dialects.graph.interpret import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering import pipelines
 from mini_infer.passes.statistics import pass_statistics
-from mini_infer.runtime.build import build_plan
+from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.engine import EngineConfig
-from mini_infer.runtime.targets import target_attribute
+from mini_infer.runtime.native.cpu_targets import target_attribute
 
 SEEDS = [*range(25), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(25, 1000))]
 QUICK = (0, 1, 54)  # 54 computes nothing but loops: it looks the same with kernels formed as without

@@ -19,10 +19,10 @@ from onnx import ModelProto
 from text_models import model_of, numbers
 
 import mini_infer as mi
-from mini_infer.runtime.on_ray import datasets, deployment, infer, nodes, serving
-from mini_infer.runtime.on_ray.datasets import Worker
-from mini_infer.runtime.on_ray.nodes import Model, ray_module, take_cores
-from mini_infer.runtime.on_ray.rows import Rows
+from mini_infer.runtime.cluster import datasets, deployment, infer, nodes, serving
+from mini_infer.runtime.cluster.datasets import Worker
+from mini_infer.runtime.cluster.nodes import Model, ray_module, take_cores
+from mini_infer.runtime.cluster.rows import Rows
 
 ONE: dict[str, Any] = {"threads": 1, "compile_threads": 1, "cache": False}
 
@@ -93,7 +93,7 @@ def test_a_worker_opens_what_was_built(tmp_path: Path) -> None:
 _TAKE = """
 import os, sys, tempfile
 tempfile.tempdir = sys.argv[1]
-from mini_infer.runtime.on_ray.nodes import take_cores
+from mini_infer.runtime.cluster.nodes import take_cores
 print(*take_cores(1), flush=True)
 print(*os.sched_getaffinity(0), flush=True)
 sys.stdin.read()

@@ -16,8 +16,8 @@ from onnx import ModelProto, helper
 
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
-from mini_infer.runtime import dynamic_engine
-from mini_infer.runtime.dynamic_engine import DynamicEngine
+from mini_infer.runtime.shapes import dynamic_engine
+from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 pytestmark = pytest.mark.usefixtures("with_cache")
 

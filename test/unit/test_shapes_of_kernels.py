@@ -12,7 +12,7 @@ from models.build import ModelBuilder, example_inputs
 from onnx import ModelProto
 
 import mini_infer as mi
-from mini_infer.runtime.dynamic_engine import DynamicEngine
+from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
 
 Build = Callable[[ModelBuilder], Sequence[str]]
 Span = tuple[int, int, int]

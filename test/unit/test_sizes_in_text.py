@@ -29,10 +29,10 @@ from mini_infer.dialects.symbolic.spelling import declare, parse_size
 from mini_infer.lowering.levels import level_of
 from mini_infer.lowering.module_text import module_context, parse_module, print_module
 from mini_infer.lowering.pipelines import remaining_phases, run_phases
-from mini_infer.runtime.build import engine_phases, import_model
+from mini_infer.runtime.compile.module_to_plan import engine_phases, import_model
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.machine_code import start_compiling
-from mini_infer.runtime.targets import target_attribute
+from mini_infer.runtime.native.cpu_targets import target_attribute
+from mini_infer.runtime.native.machine_code import start_compiling
 from mini_infer.tools.demo_llama import LlamaSizes, llama, past_names, present_names
 from mini_infer.tools.mini_opt import main as mini_opt
 

@@ -13,7 +13,7 @@ import pytest
 
 import mini_infer as mi
 from mini_infer.runtime.device import Array
-from mini_infer.runtime.host_memory import aligned_bytes, as_array
+from mini_infer.runtime.memory.host_memory import aligned_bytes, as_array
 
 F32 = np.dtype(np.float32)
 

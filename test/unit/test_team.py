@@ -23,11 +23,11 @@ from llvm_jit import llvm_ir
 
 import mini_infer
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir
-from mini_infer.runtime.cpu import compile_to_object
 from mini_infer.runtime.device import Code
-from mini_infer.runtime.loading import loaded
-from mini_infer.runtime.targets import host_target
-from mini_infer.runtime.team import Team, team
+from mini_infer.runtime.native.cpu_targets import host_target
+from mini_infer.runtime.native.llvm import compile_to_object
+from mini_infer.runtime.native.loaded_code import loaded
+from mini_infer.runtime.native.team import Team, team
 
 TEST = Path(__file__).parents[1]
 ROUNDS = 300
@@ -241,7 +241,7 @@ def test_fewer_threads_than_planned_change_no_bit(name: str, there: int, monkeyp
     def cores(_: int) -> set[int]:
         return set(range(4))
 
-    monkeypatch.setattr("mini_infer.runtime.team.team", team)
+    monkeypatch.setattr("mini_infer.runtime.native.team.team", team)
     monkeypatch.setattr(os, "sched_getaffinity", cores)
     with everything_shared():
         run = mini_infer.compile(MODELS[name](), threads=4)
@@ -290,7 +290,7 @@ y = run(x)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_child_runs_its_parents_engine_and_its_own() -> None:
     child = """
-from mini_infer.runtime.team import team
+from mini_infer.runtime.native.team import team
 stop = threading.Event()
 def others():
     while not stop.is_set():
@@ -319,7 +319,7 @@ print(statuses, np.array_equal(run(x), y))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_child_is_not_held_up_by_who_grew_the_team_meanwhile() -> None:
     child = """
-from mini_infer.runtime.team import team
+from mini_infer.runtime.native.team import team
 with team()._lock:
     pid = os.fork()
     if not pid:

@@ -18,12 +18,12 @@ from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.module_text import print_module
 from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
 from mini_infer.passes.kernels.schedules.cpu.panels import WIDE
-from mini_infer.runtime import tuning
-from mini_infer.runtime.build import build_plan, import_model, plan_memory
+from mini_infer.runtime.compile import tuner as tuning
+from mini_infer.runtime.compile.module_to_plan import build_plan, import_model, plan_memory
+from mini_infer.runtime.compile.tuner import Bench, Times, TuningReport, Variant, tune
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.cpus import host_cpu
-from mini_infer.runtime.tuning import Bench, Times, TuningReport, Variant, tune
-from mini_infer.runtime.tuning_store import Decision, Tried, TuningStore
+from mini_infer.runtime.kept.tuning_store import Decision, Tried, TuningStore
 from mini_infer.tools.mini_opt import main
 
 ONE = EngineConfig(threads=1)

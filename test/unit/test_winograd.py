@@ -33,8 +33,8 @@ from mini_infer.passes.kernels.schedules.cpu import winograd
 from mini_infer.passes.kernels.schedules.cpu.winograd import Winograd
 from mini_infer.passes.memory.analysis.buffers import interface_of
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.runtime.cpu import emit_assembly
-from mini_infer.runtime.targets import machine_of, target_attribute
+from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute
+from mini_infer.runtime.native.llvm import emit_assembly
 
 TARGETS = (Target(512, 1), Target(512, 2), Target(256, 2), Target(128, 1))
 PADS = [(1, 1, 1, 1), (0, 0, 0, 0), (0, 1, 2, 1), (4, 0, 1, 3), (2, 2, 0, 5)]

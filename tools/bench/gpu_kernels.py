@@ -28,9 +28,9 @@ from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
-from ...runtime.build import import_model
+from ...runtime.compile.module_to_plan import import_model
 from ...runtime.config import EngineConfig
-from ...runtime.nvrtc import Kept, KernelResources, compile_kernels
+from ...runtime.devices.cuda.nvrtc import Kept, KernelResources, compile_kernels
 from ..one_line_errors import run_alone
 
 WARP, WARPS, BLOCKS = 32, 64, 32  # threads of a warp; of a multiprocessor, the same for all GPUs of GPUS

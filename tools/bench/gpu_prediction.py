@@ -24,7 +24,7 @@ from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
-from ...runtime.build import import_model
+from ...runtime.compile.module_to_plan import import_model
 from ...runtime.config import EngineConfig
 from ..binding import Dims, dims_of
 from ..one_line_errors import run_alone

@@ -27,7 +27,7 @@ from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.buffers import Places
 from ...passes.memory.analysis.host import calls_of
 from ...passes.memory.analysis.touched import Touched
-from ...runtime.build import import_model
+from ...runtime.compile.module_to_plan import import_model
 from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone
 

@@ -18,10 +18,10 @@ from rich.table import Table
 
 from ...dialects.errors import MiniInferError
 from ...lowering.pipelines import GRAPH, KERNELS, parse_passes, run_passes
-from ...runtime.build import build_plan, import_model
+from ...runtime.compile.module_to_plan import build_plan, import_model
 from ...runtime.config import EngineConfig
 from ...runtime.context import ExecutionContext
-from ...runtime.targets import target_attribute
+from ...runtime.native.cpu_targets import target_attribute
 from ..demo_model import resnet50
 from ..one_line_errors import run_alone
 

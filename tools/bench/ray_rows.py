@@ -19,11 +19,11 @@ import typer
 from rich.console import Console
 
 from ...dialects.errors import ConfigError
-from ...runtime import on_ray
+from ...runtime import cluster as on_ray
+from ...runtime.cluster.nodes import ray_module
+from ...runtime.compile.entry import compile
 from ...runtime.device import Array
-from ...runtime.machine_limits import cpu_title
-from ...runtime.on_ray.nodes import ray_module
-from ...runtime.opening import compile
+from ...runtime.devices.cpu.machine_limits import cpu_title
 from ..arrays import seeded_inputs
 from ..one_line_errors import run_alone
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...passes.planning import STRATEGIES, Buffer, Problem, lower_bound, solve
-from ...runtime.build import import_model, plan_memory
+from ...runtime.compile.module_to_plan import import_model, plan_memory
 from ...runtime.config import EngineConfig
 from ..one_line_errors import run_alone
 

@@ -27,12 +27,12 @@ from ...dialects.errors import ConfigError
 from ...lowering.pipelines import parse_passes, remaining_phases, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule
 from ...passes.kernels.form_kernels import FormKernels
-from ...runtime.build import build_plan, engine_phases, import_model
+from ...runtime.compile.module_to_plan import build_plan, engine_phases, import_model
 from ...runtime.config import EngineConfig
 from ...runtime.context import ExecutionContext
 from ...runtime.device import Array
-from ...runtime.machine_limits import cpu_title
-from ...runtime.targets import host_target, target_attribute
+from ...runtime.devices.cpu.machine_limits import cpu_title
+from ...runtime.native.cpu_targets import host_target, target_attribute
 from ..arrays import seeded_inputs
 from ..binding import Dims, dims_of
 from ..demo_model import Builder

@@ -1,0 +1,1 @@
+"""Models as C files: an object, a header, weights and an example."""

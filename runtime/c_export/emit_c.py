@@ -1,0 +1,173 @@
+"""A model as C files: an object, a header, weights and an example, for programs without Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import xxhash
+from typing_extensions import Unpack
+
+from ...dialects.arguments import check_kind, checked_path
+from ...dialects.errors import ConfigError, UnsupportedError
+from ...dialects.graph.sizes import symbols_of_module
+from ...dialects.targets import cpu_of
+from ...dialects.whole_file import write_folder
+from ...lowering.loops_to_llvm.c_entry_ir import BLOCK_BYTES, HEADER_BYTES, MARK, CEntry, Pointer
+from ...lowering.pipelines import collection_paused
+from ..compile.late_options import check_cpu
+from ..compile.module_to_plan import Lowered, import_model, lower
+from ..config import EngineConfig
+from ..limits import memory_for
+from ..native.allowed_calls import check_c_calls, undefined_symbols
+from ..native.cpu_targets import machine_of
+from ..native.llvm import part_of
+from ..native.one_object import one_object
+from ..options import CompileOptions
+from ..shapes.module_ranges import with_own_ranges
+from ..signature import WEIGHT_ALIGNMENT
+from .c_example import example
+from .c_interface import CInterface, Parameter, check_name, model_name, parameters
+
+if TYPE_CHECKING:
+    from ...lowering.onnx_to_graph import ModelSource
+
+_EMBEDDED = """\
+/* The weights of {name} as a part of the program: assemble it where {name}.weights lies, or with -I of that folder. */
+#if defined(__APPLE__)
+  .const
+  .globl _{name}_weights
+  .balign {alignment}
+_{name}_weights:
+#else
+  .section .rodata
+  .globl {name}_weights
+  .balign {alignment}
+{name}_weights:
+#endif
+  .incbin "{name}.weights"
+#if defined(__ELF__)
+  .section .note.GNU-stack,"",%progbits
+#endif
+"""
+
+
+@dataclass(frozen=True)
+class CFiles:
+    """What was made: its interface, the sizes of its files in bytes, and the C functions that it calls."""
+
+    interface: CInterface = field(repr=False)
+    sizes: Mapping[str, int]
+    calls: frozenset[str]
+
+
+def emit_c(
+    model: ModelSource,
+    folder: str | os.PathLike[str],
+    threads: int | None = None,
+    *,
+    name: str = "",
+    cpu: str = "",
+    embed: bool = False,
+    replace: bool = False,
+    **options: Unpack[CompileOptions],
+) -> CFiles:
+    """Compiles a model and writes NAME.o, NAME.h, NAME.weights and NAME_example.c into a folder.
+
+    `options` are EngineConfig's. `name` is that of the model's file unless it is given. `cpu` is the CPU that code is
+    made for, as `mini-infer build --cpu` takes it; this machine's unless given. With `embed` there is NAME_weights.S,
+    too, which puts the weights into the program. A new folder appears with all of its files in it; files that are there
+    are an error unless `replace`.
+
+    Raises ConfigError for options and names that C code can't have, UnsupportedError for shapes that are only known
+    in a run, MiniInferError where the files can't be written, and what `compile` raises.
+    """
+    folder = checked_path("folder", folder, wanted="the path of a folder")
+    for what, value in {"name": name, "cpu": cpu}.items():
+        check_kind(what, value, str)
+    for what, value in {"embed": embed, "replace": replace}.items():
+        check_kind(what, value, bool)
+    config = with_own_ranges(model, EngineConfig.of(threads=threads, **options))
+    if config.is_dynamic:
+        raise UnsupportedError("C code is for one shape: give sizes instead of ranges")
+    if config.device != "cpu":
+        raise ConfigError(f"C code is for CPUs; the device is '{config.device}'")
+    for option in ("enable_profiling", "check_memory"):
+        if getattr(config, option):
+            raise ConfigError(f"{option} does nothing in C code")
+    if config.threads is not None and config.threads > config.thread_count:
+        raise ConfigError(f"threads is {config.threads}; code is made for at most {config.thread_count} here")
+    source = Path(model).name if isinstance(model, str | os.PathLike) else "a model"
+    name = check_name(name) if name else model_name(Path(source).stem)
+    with collection_paused(), memory_for("compiling the model"):
+        module, ctx = import_model(model, config)
+        if symbols_of_module(module):
+            raise UnsupportedError("C code is for one shape, and the module has sizes that are only known in a run")
+        check_cpu(cpu, module)
+        lowered = lower(module, ctx, config, machine=cpu)
+        target = cpu_of(module)
+        interface, pieces = _interface(name, source, target.cpu.data, lowered, embed)
+        entry = _entry(interface, lowered)
+        parts = [*lowered.compilation.parts, part_of(entry.ir(), machine_of(target))]
+        code = one_object(parts, name, {f"{name}_run", f"{name}_check_weights"})
+    check_c_calls(code, target.cpu.data)
+    files = {
+        f"{name}.o": [code],
+        f"{name}.h": [interface.header().encode()],
+        f"{name}.weights": pieces,
+        f"{name}_example.c": [example(interface).encode()],
+    }
+    if embed:
+        files[f"{name}_weights.S"] = [_EMBEDDED.format(name=name, alignment=WEIGHT_ALIGNMENT).encode()]
+    write_folder(folder, files, replace=replace)
+    sizes = {file: sum(memoryview(piece).nbytes for piece in made) for file, made in files.items()}
+    return CFiles(interface, sizes, frozenset(undefined_symbols(code)))
+
+
+def _interface(
+    name: str, source: str, cpu: str, lowered: Lowered, embedded: bool
+) -> tuple[CInterface, list[bytes | memoryview]]:
+    """The interface, and the weights in pieces, with a header."""
+    weights = memoryview(cast("Any", lowered.weights))
+    padding = bytes(-weights.nbytes % BLOCK_BYTES if weights.nbytes else BLOCK_BYTES)
+    digest = xxhash.xxh64(weights)
+    digest.update(padding)
+    nbytes = HEADER_BYTES + weights.nbytes + len(padding)
+    words = np.zeros(HEADER_BYTES // 8, "<u8")
+    words[:3] = MARK, nbytes, digest.intdigest()
+    interface = CInterface(
+        name=name,
+        source=source,
+        cpu=cpu,
+        parameters=parameters(lowered),
+        arena_bytes=lowered.memory.arena_bytes,
+        alignment=lowered.memory.alignment,
+        weights_bytes=nbytes,
+        weights_alignment=WEIGHT_ALIGNMENT,
+        digest=digest.intdigest(),
+        threads=lowered.compilation.threads,
+        embedded=embedded,
+    )
+    return interface, [words.tobytes(), weights, padding]
+
+
+def _entry(interface: CInterface, lowered: Lowered) -> CEntry:
+    def pointer(number: int, parameter: Parameter) -> Pointer:
+        spec = parameter.spec
+        return Pointer(f"a{number}", spec.dtype.itemsize if spec.nbytes else 0)
+
+    return CEntry(
+        name=interface.name,
+        buffers=[pointer(*each) for each in enumerate(interface.parameters)],
+        arena=Pointer("arena", interface.alignment if interface.arena_bytes else 0),
+        weights=Pointer("weights", interface.weights_alignment),
+        checks=len(lowered.checks),
+        failures=[place for place, check in enumerate(lowered.checks) if check.size is None],
+        threads=interface.threads,
+        weights_bytes=interface.weights_bytes,
+        digest=interface.digest,
+    )

@@ -1,0 +1,122 @@
+"""Memory checking: every inference is run on poisoned memory and compared with one that reuses no byte.
+
+An engine with `check_memory` runs each call four times: by its plan and by one without any reuse of memory, each on an
+arena full of 0xFF (NaN in every float type, -1 in every integer) and on one full of other garbage; and a buffer's bytes
+are filled with 0xFF when it dies, and in the gaps of its life. Whoever reads bytes that nobody has written, or after
+their buffer's death, or that somebody has overwritten too early, gives another answer. Arena and outputs lie between
+guards; these and the inputs must be the same afterwards, and no call may change bytes of the arena but its own (see
+watched_plan.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from ....dialects.errors import InvalidInputError, PlanError
+from ....passes.counts import PassStatistics
+from ...config import EngineConfig
+from ...context import checked
+from ...device import Array
+from ...engine import Engine
+from ...memory.cache_memory import beginning
+from ...memory.host_memory import aligned_bytes
+from ...plan import InferencePlan
+from .watched_plan import WatchedPlan, WatchingContext
+
+GUARD = 4096  # bytes before and behind what is guarded
+PATTERNS = (0xFF, 0x55)  # 0x55555555 is a large float and a large integer
+
+
+class CheckedEngine(Engine):
+    """An engine whose every inference proves that its memory plan is right, or raises PlanError."""
+
+    def __init__(
+        self, planned: WatchedPlan, config: EngineConfig, statistics: PassStatistics, without_reuse: WatchedPlan
+    ) -> None:
+        super().__init__(planned.plan, config, statistics)
+        self.planned = planned
+        self.without_reuse = without_reuse
+
+    @override
+    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, list[Array]]:
+        checked_plan = self.plan
+        given = [checked(spec, value) for spec, value in zip(checked_plan.inputs, inputs, strict=True)]
+        expected: list[Array] | None = None
+        for plan, what in ((self.without_reuse, "without reuse of memory"), (self.planned, "as planned")):
+            for pattern in PATTERNS:
+                where = f"{what}, in an arena full of 0x{pattern:02X}"
+                try:
+                    found = run_poisoned(plan, given, pattern)
+                except InvalidInputError as error:
+                    if expected is None:  # by any plan, so the inputs are to blame
+                        raise
+                    raise PlanError(f"memory check: {error}, {where}") from None
+                expected = expected or found
+                for spec, one, other in zip(checked_plan.outputs, expected, found, strict=True):
+                    if one.tobytes() != other.tobytes():
+                        difference = _first_difference(one, other)
+                        raise PlanError(f"memory check: output '{spec.name}' is another {where}: {difference}")
+        assert expected is not None
+        return checked_plan, expected
+
+
+def run_poisoned(watched: WatchedPlan, inputs: Sequence[Array], pattern: int) -> list[Array]:
+    """One inference on memory full of `pattern`; raises PlanError where it writes what it may not."""
+    plan = watched.plan
+    arena = _Guarded(plan.arena_bytes, plan.alignment, pattern)
+    whole = {cache.output: cache.room for cache in plan.caches}  # of what lies in caches
+    specs = [whole.get(number, spec) for number, spec in enumerate(plan.outputs)]
+    outputs = [_Guarded(spec.nbytes, 64, pattern) for spec in specs]
+    arrays = [memory.inside.view(spec.dtype).reshape(spec.shape) for spec, memory in zip(specs, outputs, strict=True)]
+    before = [array.tobytes() for array in inputs]
+    context = WatchingContext(watched, arena.inside)
+    for number, (name, array) in enumerate(zip(plan.input_names, inputs, strict=True)):
+        cache = plan.cached.get(number)
+        if cache is not None:
+            beginning(arrays[cache.output], array.shape)[...] = array
+        context.bind_input(name, array if cache is None else arrays[cache.output])
+    for number, (spec, array) in enumerate(zip(specs, arrays, strict=True)):
+        if number not in whole:
+            context.bind_output(spec.name, array)
+    context.execute()
+    if not arena.is_guarded:
+        raise PlanError("memory check: bytes beside the arena were written")
+    for spec, memory in zip(plan.outputs, outputs, strict=True):
+        if not memory.is_guarded:
+            raise PlanError(f"memory check: bytes beside output '{spec.name}' were written")
+    for name, array, bytes_before in zip(plan.input_names, inputs, before, strict=True):
+        if array.tobytes() != bytes_before:
+            raise PlanError(f"memory check: input '{name}' was changed")
+    return [
+        beginning(array, context.output_shape(spec.name)).copy()
+        for spec, array in zip(plan.outputs, arrays, strict=True)
+    ]
+
+
+class _Guarded:
+    """Bytes full of a pattern, between guards that are full of it too."""
+
+    def __init__(self, nbytes: int, alignment: int, pattern: int) -> None:
+        guard = max(GUARD, alignment)
+        self.whole = aligned_bytes(guard + nbytes + guard, alignment)
+        self.whole[:] = pattern
+        self.inside = self.whole[guard : guard + nbytes]
+        self._guards = (self.whole[:guard], self.whole[guard + nbytes :])
+        self._pattern = pattern
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether nobody has written to the guards."""
+        return all(bool((guard == self._pattern).all()) for guard in self._guards)
+
+
+def _first_difference(one: Array, other: Array) -> str:
+    """Where two arrays of one shape differ in their bits."""
+    bits = [np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(one.size, -1) for each in (one, other)]
+    index = int((bits[0] != bits[1]).any(axis=1).argmax())
+    place = [int(axis) for axis in np.unravel_index(index, one.shape)]
+    return f"element {place} is {other.flat[index]} instead of {one.flat[index]}"

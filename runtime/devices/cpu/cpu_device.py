@@ -1,0 +1,176 @@
+"""The CPU as a device: memory of this process, machine code in it, and the team of threads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from typing_extensions import override
+
+from ....dialects.errors import ConfigError, InvalidInputError
+from ...device import Array, Code, Compilation, Device, Memory, Session, Wrong
+from ...memory.host_memory import HostMemory, aligned_bytes, as_array, spanned_bytes
+from ...native.loaded_code import loaded
+from ...specs import TensorSpec, check_placed
+from ...storage import Tensor
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ....dialects.graph.blobs import MiniContext
+    from ....dialects.targets import Target
+    from ....lowering.pipelines import Observer, Phase
+    from ...config import EngineConfig
+    from ...native.llvm_processes import Compilers
+    from ...plan import InferencePlan
+
+ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # see runtime_ir.py
+
+
+class CpuSession(Session):
+    """Calls native code with pointers to arrays.
+
+    These are inputs, outputs, the arena, the table of sizes where these hang on the shapes, the status (8 bytes for
+    each of the plan's `checks`, where there are any), weights, and the times when the plan is profiled.
+    """
+
+    def __init__(self, plan: InferencePlan, arena: Memory) -> None:
+        self._arena, self._weights = arena, plan.weights  # alive as long as native code may use them
+        self._nothing_wrong = bytes(8 * len(plan.checks))
+        self._status = memoryview(bytearray(self._nothing_wrong))  # an array would take ten times as long to look at
+        self._times = np.zeros((len(plan.calls) if plan.profiled else 0, 2), np.int64)
+        own = [arena.address]
+        if plan.sizes is not None:
+            own.append(plan.sizes.ctypes.data)
+        if plan.checks:
+            own.append(ctypes.addressof(ctypes.c_char.from_buffer(self._status)))
+        own.append(plan.weights.address)
+        if plan.profiled:
+            own.append(self._times.ctypes.data)
+        count = len(plan.inputs) + len(plan.written)
+        bound, given = ((ctypes.c_void_p * (count + len(own)))(*[None] * count, *own) for _ in range(2))
+        self._plan, self._sizes_at = plan, count + 1
+        self._bound: list[Array | None] = [None] * count
+        self._bound_pointers, self._bound_address = bound, ctypes.addressof(bound)
+        self._given_pointers, self._given_address = given, ctypes.addressof(given)
+        self.entry: Any = ENTRY(plan.code.address("mini_infer_run"))
+        self._threads = plan.threads
+        self._helpers = self._share = None
+        if plan.threads > 1:
+            from ...native.team import team
+
+            self._helpers = team()
+            self._share = self._helpers.share
+
+    @override
+    def use(self, plan: InferencePlan) -> None:
+        assert plan.sizes is not None
+        self._plan = plan  # alive as long as native code may read its sizes
+        self._bound_pointers[self._sizes_at] = self._given_pointers[self._sizes_at] = plan.sizes.ctypes.data
+
+    @override
+    def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
+        array = memory.numpy() if isinstance(memory, Tensor) else as_array(memory)
+        check_placed(spec, array.dtype, array.shape, "the memory for ")
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and aligned")
+        if written and not array.flags.writeable:
+            raise InvalidInputError(f"the memory for '{spec.name}' is read-only")
+        self._bound[index] = array
+        self._bound_pointers[index] = address = _address(array)
+        return address, address + array.nbytes
+
+    @override
+    def execute(self) -> Wrong | None:
+        return self._call(self._bound_address)
+
+    @override
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
+        pointers, index = self._given_pointers, 0
+        for array in inputs:
+            pointers[index] = _address(array)
+            index += 1
+        for array in outputs:
+            pointers[index] = _address(array)
+            index += 1
+        return self._call(self._given_address)
+
+    def _call(self, pointers: int) -> Wrong | None:
+        self._status[:] = self._nothing_wrong
+        if self._plan.profiled:
+            self._times.fill(0)
+        if self._helpers is not None and self._helpers.threads < self._threads:  # at first, and after a fork
+            self._helpers.grow(self._threads)
+        self.entry(pointers, self._share)
+        if self._status.tobytes() != self._nothing_wrong:
+            return np.frombuffer(self._status.tobytes(), np.int64)
+        return None
+
+    @override
+    def times(self) -> Array:
+        return self._times
+
+
+class Cpu(Device):
+    """This machine's. Who only holds tensors imports no compiler with it."""
+
+    @override
+    def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
+        from ....dialects.targets import CpuAttr
+        from ...native.cpu_targets import host_target, target_attribute
+
+        if scheduled is None:
+            return target_attribute(config, machine)
+        if not isinstance(scheduled, CpuAttr):
+            raise ConfigError(f"the module is for {scheduled}, and the device is 'cpu'")
+        return scheduled.on(machine or host_target().name)
+
+    @override
+    def start_compiling(
+        self,
+        ctx: MiniContext,
+        module: ModuleOp,
+        config: EngineConfig,
+        phases: Sequence[Phase],
+        observer: Observer | None,
+        compilers: Compilers | None,
+    ) -> Compilation:
+        from ...native.machine_code import start_compiling
+
+        return start_compiling(ctx, module, phases, observer, compilers)
+
+    @override
+    def allocate(self, nbytes: int, alignment: int) -> Memory:
+        return HostMemory(aligned_bytes(nbytes, alignment))
+
+    @override
+    def borrow(self, memory: object) -> Memory:
+        array = as_array(memory)
+        if not array.flags.c_contiguous:
+            raise InvalidInputError("memory to borrow must be contiguous")
+        return HostMemory(spanned_bytes(array)[0])
+
+    @override
+    def hold(self, data: Array) -> Memory:
+        return HostMemory(data)
+
+    @override
+    def load(self, objects: Sequence[bytes]) -> Code:
+        return loaded(objects)
+
+    @override
+    def session(self, plan: InferencePlan, arena: Memory) -> CpuSession:
+        return CpuSession(plan, arena)
+
+
+def _address(array: Array) -> int:
+    """Where an array's first element is; `array.ctypes.data`, which takes 2 us, only where nothing else works."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(cast("Any", array)))
+    except (TypeError, ValueError):  # read-only, empty, or of a type that buffers don't know
+        return int(array.ctypes.data)
+
+
+DEVICE = Cpu()

@@ -1,0 +1,199 @@
+"""What this machine reaches: multiply-adds of f32 in a second, and bytes that are read from beyond its caches.
+
+Both are measured by code of our own, on as many threads as an inference has: independent sums in registers, as many as
+hide the latency of an instruction, and sums over more memory than the caches hold. Nothing is kept: a machine that
+others use is another one an hour later, and plans hang on the target's expected numbers (dialects/targets.py), so that
+they are the same in every run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from threading import Barrier
+
+import numpy as np
+
+from ...limits import memory_bytes
+from ...machine_facts import cache_bytes
+from ...native.cpu_targets import CpuTarget, host_target
+from ...native.llvm import compile_to_object
+from ...native.loaded_code import loaded
+
+SUMS = {16: 12, 32: 24}
+"""Independent sums by the number of registers: two registers are left for what they are multiplied by, and some."""
+STREAMS = 8
+"""Registers that are read in a step."""
+LEAST_BYTES, MOST_BYTES = 64 << 20, 1 << 30
+"""Of the memory that is read: four times the last level of caches, within these."""
+_CPUINFO = Path("/proc/cpuinfo")
+_TITLES = re.compile(r"^(?:model name|Model|Hardware)\s*:\s*(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class MachineLimits:
+    """What so many threads reach together: additions and multiplications of f32, and bytes read, per nanosecond."""
+
+    threads: int
+    gflops: float
+    gbytes: float
+
+    def seconds(self, flops: float, nbytes: float) -> float:
+        """The least that so much work can take: the longer of what its operations and its bytes ask for."""
+        return max(flops / self.gflops, nbytes / self.gbytes) * 1e-9
+
+    def best(self, other: MachineLimits | None) -> MachineLimits:
+        """The higher of two measurements, number by number."""
+        if other is None:
+            return self
+        return MachineLimits(self.threads, max(self.gflops, other.gflops), max(self.gbytes, other.gbytes))
+
+
+class LimitProbe:
+    """Code and memory that the limits are measured with.
+
+    Worked on by `threads` threads of this process, wherever it may run: pin it to have them on certain cores.
+    """
+
+    def __init__(self, threads: int, nbytes: int | None = None) -> None:
+        self.threads = threads
+        cpu = host_target()
+        self._lanes, self._sums = cpu.vector_bits // 32, SUMS[min(32, max(16, cpu.registers))]
+        self._code = loaded([compile_to_object(probe_ir(cpu), cpu.machine)])
+        self._multiply = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(self._code.address("probe_multiply"))
+        self._read = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)(self._code.address("probe_read"))
+        step = STREAMS * self._lanes * 4
+        share = (nbytes or _beyond_caches()) // threads // step * step
+        # Ones: memory that nobody has written to is one page of zeros, again and again.
+        self._memory = [np.ones(share + 64, np.uint8) for _ in range(threads)]
+        self._share = share
+
+    def measure(self, seconds: float = 0.1) -> MachineLimits:
+        """The best of some trials, which take about so long together."""
+        return MachineLimits(self.threads, self._gflops(seconds / 2), self._gbytes(seconds / 2))
+
+    def read_all(self) -> None:
+        """Reads the memory once, which leaves little else in the caches; on the caller's thread."""
+        for index in range(self.threads):
+            self._read_share(index)
+
+    def _gflops(self, seconds: float) -> float:
+        steps, trials = 20_000, 4
+        taken = self._together(lambda _: self._run_sums(steps))
+        steps = max(steps, ceil(steps * seconds / trials / taken))
+        best = min(self._together(lambda _: self._run_sums(steps)) for _ in range(trials))
+        return 2 * self._sums * self._lanes * steps * self.threads / best * 1e-9
+
+    def _gbytes(self, seconds: float) -> float:
+        first = self._together(self._read_share)
+        trials = max(2, min(20, round(seconds / first)))
+        best = min(first, *(self._together(self._read_share) for _ in range(trials)))
+        return self._share * self.threads / best * 1e-9
+
+    def _run_sums(self, steps: int) -> None:
+        kept = np.ones(self._sums * self._lanes + 16, np.float32)
+        self._multiply(steps, kept.ctypes.data + -kept.ctypes.data % 64)
+
+    def _read_share(self, index: int) -> None:
+        start = self._memory[index].ctypes.data
+        self._read(start + -start % 64, self._share)
+
+    def _together(self, work: Callable[[int], None]) -> float:
+        """Seconds from when all threads begin until the last has ended."""
+        if self.threads == 1:
+            start = time.perf_counter()
+            work(0)
+            return time.perf_counter() - start
+        gate = Barrier(self.threads)
+
+        def one(index: int) -> tuple[float, float]:
+            gate.wait()
+            start = time.perf_counter()
+            work(index)
+            return start, time.perf_counter()
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            spans: Sequence[tuple[float, float]] = list(pool.map(one, range(self.threads)))
+        return max(end for _, end in spans) - min(start for start, _ in spans)
+
+
+def probe_ir(cpu: CpuTarget) -> str:
+    """LLVM IR of `probe_multiply(steps, sums)` and `probe_read(memory, bytes)`, in the widest vectors of a CPU."""
+    lanes, sums = cpu.vector_bits // 32, SUMS[min(32, max(16, cpu.registers))]
+    floats, ints = f"<{lanes} x float>", f"<{lanes} x i32>"
+    fused = "fma" in cpu.features
+    half, one = (_repeated(text, lanes) for text in ("float 5.0e-01", "float 1.0e+00"))
+    multiply = [
+        "define void @probe_multiply(i64 %steps, ptr %out) nounwind {",
+        *(f"  %p{i} = getelementptr {floats}, ptr %out, i64 {i}" for i in range(sums)),
+        *(f"  %s{i} = load {floats}, ptr %p{i}, align 64" for i in range(sums)),
+        f"  %factor = load {floats}, ptr %out, align 64",
+        "  br label %loop\nloop:",
+        "  %n = phi i64 [ 0, %0 ], [ %m, %loop ]",
+        *(f"  %x{i} = phi {floats} [ %s{i}, %0 ], [ %y{i}, %loop ]" for i in range(sums)),
+    ]
+    for i in range(sums):
+        if fused:  # a factor that is not known, or the product would be a constant
+            factors = f"{floats} %factor, {floats} {half}, {floats} %x{i}"
+            multiply.append(f"  %y{i} = call {floats} @llvm.fma.v{lanes}f32({factors})")
+        else:  # towards 2
+            multiply.append(f"  %t{i} = fmul {floats} %x{i}, {half}\n  %y{i} = fadd {floats} %t{i}, {one}")
+    multiply += [
+        "  %m = add i64 %n, 1\n  %more = icmp ult i64 %m, %steps\n  br i1 %more, label %loop, label %done\ndone:",
+        *(f"  store {floats} %y{i}, ptr %p{i}, align 64" for i in range(sums)),
+        "  ret void\n}",
+    ]
+    width = lanes * 4
+    read = [
+        "define i32 @probe_read(ptr %memory, i64 %bytes) nounwind {\n  br label %loop\nloop:",
+        "  %at = phi i64 [ 0, %0 ], [ %next, %loop ]",
+        *(f"  %x{i} = phi {ints} [ zeroinitializer, %0 ], [ %y{i}, %loop ]" for i in range(STREAMS)),
+        "  %here = getelementptr i8, ptr %memory, i64 %at",
+    ]
+    for i in range(STREAMS):
+        read.append(f"  %p{i} = getelementptr i8, ptr %here, i64 {i * width}")
+        read.append(f"  %v{i} = load {ints}, ptr %p{i}, align {width}\n  %y{i} = add {ints} %x{i}, %v{i}")
+    read += [
+        f"  %next = add i64 %at, {STREAMS * width}",
+        "  %more = icmp ult i64 %next, %bytes\n  br i1 %more, label %loop, label %done\ndone:",
+        f"  %z1 = add {ints} %y0, %y1",
+        *(f"  %z{i} = add {ints} %z{i - 1}, %y{i}" for i in range(2, STREAMS)),
+        f"  %sum = call i32 @llvm.vector.reduce.add.v{lanes}i32({ints} %z{STREAMS - 1})",
+        "  ret i32 %sum\n}",
+    ]
+    return "\n".join([*multiply, *read, ""])
+
+
+def cpu_title() -> str:
+    """This machine's CPU as its maker calls it, and as LLVM does."""
+    try:
+        found = _TITLES.search(_CPUINFO.read_text())
+    except OSError:
+        found = None
+    title = found[1].strip() if found else platform.processor() or platform.machine()
+    return f"{title} ({host_target().name})"
+
+
+def pinned_cores(threads: int) -> tuple[int, ...]:
+    """The cores for so many threads, of those that this process may run on; none where the system has no such thing."""
+    if not hasattr(os, "sched_getaffinity"):
+        return ()
+    return tuple(sorted(os.sched_getaffinity(0))[:threads])
+
+
+def _repeated(element: str, lanes: int) -> str:
+    return f"<{', '.join([element] * lanes)}>"
+
+
+def _beyond_caches() -> int:
+    """Bytes of which caches hold little, and that the machine can spare."""
+    wanted = 4 * max((cache_bytes(level) for level in (2, 3)), default=0)
+    return min(max(wanted, LEAST_BYTES), MOST_BYTES, memory_bytes() // 8)

@@ -1,0 +1,180 @@
+"""An NVIDIA GPU as a device: its memory, and code that CUDA's compiler makes.
+
+Whoever writes to its memory from elsewhere does so on CuPy's current stream, which is CUDA's default stream as that of
+PyTorch is, or waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from ....dialects.errors import ConfigError, InvalidInputError
+from ...device import Array, Code, Device, Memory, Placed, Session
+from ..launching import LaunchDevice
+from .cupy_calls import Gpu, Stream, faults
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ....dialects.targets import GpuAttr
+    from ...config import EngineConfig
+    from ...plan import InferencePlan
+
+
+class CudaMemory(Memory):
+    """Bytes on a GPU, which a pointer of CuPy's keeps."""
+
+    host = None
+
+    def __init__(self, gpu: Gpu, pointer: Any, nbytes: int) -> None:
+        self._gpu, self._pointer, self._nbytes = gpu, pointer, nbytes
+
+    @property
+    @override
+    def nbytes(self) -> int:
+        return self._nbytes
+
+    @property
+    @override
+    def address(self) -> int:
+        return int(self._pointer.ptr)
+
+    @property
+    @override
+    def writable(self) -> bool:
+        return True
+
+    @override
+    def zero(self) -> None:
+        with self._transfer() as stream:
+            stream.clear(self.address, self._nbytes)
+
+    @override
+    def write(self, offset: int, data: Array) -> None:
+        with self._transfer() as stream:
+            stream.send(data, self.address + offset)
+
+    @override
+    def read(self, offset: int, data: Array) -> None:
+        with self._transfer() as stream:
+            stream.fetch(self.address + offset, data)
+
+    @override
+    def array(self, place: Placed) -> Any:
+        return self._gpu.array(self._pointer, place)
+
+    @contextmanager
+    def _transfer(self) -> Generator[Stream]:
+        """A stream whose work comes after the caller's, and is done in the end."""
+        stream = self._gpu.transfers
+        with self._gpu.active(), faults("a copy failed"):
+            stream.follow()
+            yield stream
+            stream.wait()
+
+
+class CudaCode(Code):
+    """A cubin that has been loaded."""
+
+    def __init__(self, gpu: Gpu, module: Any) -> None:
+        self._gpu, self._module = gpu, module
+
+    @override
+    def address(self, name: str) -> int:
+        return int(self.function(name).ptr)
+
+    def function(self, name: str) -> Any:
+        """A kernel; raises CompileError where there is none of that name."""
+        return self._gpu.function(self._module, name)
+
+
+class Cuda(LaunchDevice):
+    """One GPU."""
+
+    profiles = True
+
+    def __init__(self, number: int) -> None:
+        self.gpu = Gpu(number)
+
+    @override
+    def numbered(self, number: int) -> Device:
+        return gpu_numbered(number)
+
+    @override
+    def open(self) -> None:
+        self.gpu.check()
+
+    @override
+    def present(self, precision: str) -> GpuAttr:
+        from ....dialects.gpus import GPUS
+        from ....dialects.targets import GpuAttr
+
+        try:
+            capability, limits = self.gpu.limits()
+        except ConfigError:
+            return super().present(precision)
+        # Code for an architecture runs on the others of its generation, unless its name ends in a letter.
+        own = [name for name in GPUS if name in (f"sm_{capability}", f"sm_{capability}a", f"sm_{capability[:-1]}0")]
+        if not own:
+            raise ConfigError(f"there is no code for a GPU of capability {capability}; there is for {', '.join(GPUS)}")
+        named = GpuAttr.named(own[0], precision)
+        return GpuAttr.of(architecture=own[0], precision=precision, **{**named.limits(), **limits})
+
+    @override
+    def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
+        from ....dialects.targets import gpu_of
+        from ....lowering.gpu_to_cuda.cuda_text import cuda_text
+        from .nvrtc import compile_cubin
+
+        keep = "user" if config.cache_kernels else None
+        return [compile_cubin(cuda_text(module), gpu_of(module).architecture.data, keep)]
+
+    @override
+    def memory_bytes(self) -> int:
+        return self.gpu.memory_bytes()
+
+    @override
+    def allocate(self, nbytes: int, alignment: int) -> Memory:
+        memory = CudaMemory(self.gpu, self.gpu.allocate(nbytes, alignment), nbytes)
+        memory.zero()
+        return memory
+
+    @override
+    def borrow(self, memory: object) -> Memory:
+        if isinstance(memory, CudaMemory):
+            return memory
+        pointer, nbytes, place = self.gpu.taken(memory)
+        if nbytes != prod(place.shape) * place.dtype.itemsize:
+            raise InvalidInputError("memory to borrow must be contiguous")
+        return CudaMemory(self.gpu, pointer, nbytes)
+
+    @override
+    def place(self, memory: object) -> tuple[Memory, Placed]:
+        pointer, nbytes, place = self.gpu.taken(memory)
+        return CudaMemory(self.gpu, pointer, nbytes), place
+
+    @override
+    def load(self, objects: Sequence[bytes]) -> Code:
+        return CudaCode(self.gpu, self.gpu.load(*objects) if objects else None)
+
+    @override
+    def session(self, plan: InferencePlan, arena: Memory) -> Session:
+        from .cuda_session import CudaSession
+
+        assert isinstance(plan.code, CudaCode)
+        return CudaSession(self.gpu, plan, arena, plan.code.function)
+
+
+@cache
+def gpu_numbered(number: int) -> Cuda:
+    """One of several GPUs."""
+    return Cuda(number)
+
+
+DEVICE = gpu_numbered(0)

@@ -1,0 +1,106 @@
+"""A session on an NVIDIA GPU: a plan's launches, on a stream of its own, as a CUDA graph.
+
+The copies of the caller's arrays through pinned memory, the launches and the copies back go onto the stream together.
+The first inference waits after every launch, so that a fault names its kernel; a second one at the same addresses is
+captured as a graph, and those after it replay that. What an inference wrote is there when it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from typing_extensions import override
+
+from ...device import Array, Memory, Wrong
+from ...memory.host_memory import bytes_of
+from ..launching import describe_launch
+from ..remote_session import RemoteSession
+from .cupy_calls import Gpu, Stream, faults
+
+if TYPE_CHECKING:
+    from ...plan import InferencePlan
+
+GRAPHS = 8  # of one session; other addresses are run launch by launch again
+
+
+class CudaSession(RemoteSession):
+    """Runs a plan's launches with kernels by their names."""
+
+    def __init__(self, gpu: Gpu, plan: InferencePlan, arena: Memory, functions: Callable[[str], Any]) -> None:
+        super().__init__(plan, arena, lambda _: None)
+        self._gpu, self._launches, self._inputs = gpu, plan.launches, len(plan.inputs)
+        self._functions = {each.kernel: functions(each.kernel) for each in plan.launches}
+        for name, function in self._functions.items():
+            gpu.allow_shared(function, max(each.shared for each in plan.launches if each.kernel == name))
+        self._stream = Stream(gpu)
+        self._wrong = gpu.pinned(8 * len(plan.checks))
+        self._pinned: list[Array] = []
+        self._graphs: dict[tuple[int, ...], Any] = {}  # by addresses; None once they have been run
+        self._profiled, self._marks = plan.profiled, list[Any]()
+
+    @override
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
+        self._pinned = self._pinned or [self._gpu.pinned(spec.nbytes) for spec in self._specs]
+        for there, array in zip(self._pinned, inputs, strict=False):
+            there[:] = bytes_of(array)
+        wrong = self._infer([memory.address for memory in self._stage()], self._pinned)
+        for there, array in zip(self._pinned[self._inputs :], outputs, strict=True):
+            bytes_of(array)[:] = there
+        return wrong
+
+    @override
+    def _run(self, addresses: Sequence[int]) -> Wrong | None:
+        return self._infer(addresses, ())
+
+    def _infer(self, addresses: Sequence[int], copied: Sequence[Array]) -> Wrong | None:
+        """One inference at those addresses, with copies to and from pinned arrays where there are any."""
+        key, graphs, stream = tuple(addresses), self._graphs, self._stream
+
+        def enqueue(after: Callable[[], object] | None = None) -> None:
+            self._enqueue(addresses, copied, after)
+
+        with self._gpu.active(), faults("an inference failed"):
+            stream.follow()
+            if self._profiled:
+                self._marks = [stream.mark()]
+                enqueue(lambda: self._marks.append(stream.mark()))
+            elif key in graphs:
+                graphs[key] = graphs[key] or stream.captured(enqueue)
+                stream.replay(graphs[key])
+            else:
+                enqueue(None if graphs else stream.wait)
+                graphs[key] = None
+                if len(graphs) > GRAPHS:
+                    del graphs[next(iter(graphs))]
+            stream.wait()
+        wrong = self._wrong.view(np.int64)
+        return wrong.copy() if wrong.any() else None
+
+    def _enqueue(self, addresses: Sequence[int], copied: Sequence[Array], after: Callable[[], object] | None) -> None:
+        """Puts everything that an inference does onto the stream; calls `after` each launch."""
+        stream, status = self._stream, self._status
+        places = [*zip(addresses, copied, strict=False)]
+        for address, there in places[: self._inputs]:
+            stream.send(there, address)
+        if status is not None:
+            stream.clear(status.address, status.nbytes)
+        roots = [*addresses, *(memory.address for memory in self._own)]
+        for launch in self._launches:
+            with faults(describe_launch(launch)):
+                given = [roots[each.root] + each.offset for each in launch.arguments]
+                stream.launch(self._functions[launch.kernel], launch, given)
+                if after is not None:
+                    after()
+        if status is not None:
+            stream.fetch(status.address, self._wrong)
+        for address, there in places[self._inputs :]:
+            stream.fetch(address, there)
+
+    @override
+    def times(self) -> Array:
+        if not self._marks:  # nothing has been run
+            return np.zeros((len(self._launches), 2))
+        return np.array([(self._stream.milliseconds(*pair) * 1e6, 1) for pair in pairwise(self._marks)])

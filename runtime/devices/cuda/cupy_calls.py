@@ -1,0 +1,208 @@
+"""CuPy: the one file that calls it, and only when a GPU is used. What it does, and in which order, others say.
+
+Names and signatures are those of CuPy 13 and 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....dialects.errors import CompileError, ConfigError, DeviceError, InvalidInputError
+from ...device import Array, Placed
+
+if TYPE_CHECKING:
+    from ....lowering.gpu_to_cuda.launch_list import Launch
+
+INSTALL = "pip install 'mini-infer[cuda13]', or 'mini-infer[cuda12]' where the driver has CUDA 12"
+SHARED_UNASKED = 48 << 10  # bytes of shared memory that a block gets without asking for more
+ALIGNED = 512  # bytes: where CuPy's allocator puts what it gives
+
+
+@cache
+def cupy() -> Any:
+    """CuPy; raises ConfigError where it isn't installed, or finds no GPU."""
+    try:
+        module: Any = import_module("cupy")
+    except ImportError as error:
+        raise ConfigError(f"the device 'cuda' needs CuPy ({error}): {INSTALL}") from None
+    try:
+        module.cuda.runtime.getDeviceCount()
+    except module.cuda.runtime.CUDARuntimeError as error:
+        raise ConfigError(f"the device 'cuda' needs an NVIDIA GPU and its driver; CuPy finds none: {error}") from None
+    return module
+
+
+@contextmanager
+def faults(what: str) -> Generator[None]:
+    """Turns CUDA's errors into ours, which say what was being done."""
+    cuda = cupy().cuda
+    try:
+        yield
+    except (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError) as error:
+        raise DeviceError(f"{what}: {error}") from error
+
+
+class Gpu:
+    """One GPU. A pointer is CuPy's: an address, and who keeps the bytes there."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    @cached_property
+    def _cuda(self) -> Any:
+        self.check()
+        return cupy().cuda
+
+    @cached_property
+    def transfers(self) -> Stream:
+        """The stream of copies that belong to no session."""
+        return Stream(self)
+
+    @contextmanager
+    def active(self) -> Generator[Any]:
+        """cupy.cuda, with this GPU as the calling thread's."""
+        with self._cuda.Device(self.number):
+            yield self._cuda
+
+    def check(self) -> None:
+        """Raises ConfigError where there is no such GPU."""
+        if self.number >= (count := cupy().cuda.runtime.getDeviceCount()):
+            raise ConfigError(f"there is no cuda device {self.number}; there are {count}, numbered from 0 on")
+
+    def limits(self) -> tuple[str, dict[str, int]]:
+        """Its compute capability, such as "90", and limits of a #kernel.gpu."""
+        with self.active() as cuda:
+            device = cuda.Device(self.number)
+            limits = device.attributes
+            return str(device.compute_capability), {
+                "multiprocessors": limits["MultiProcessorCount"],
+                "shared": limits["MaxSharedMemoryPerBlockOptin"],
+                "l2": limits["L2CacheSize"],
+            }
+
+    def memory_bytes(self) -> int:
+        """Bytes of memory, free or not."""
+        with self.active() as cuda:
+            return int(cuda.runtime.memGetInfo()[1])
+
+    def allocate(self, nbytes: int, alignment: int) -> Any:
+        """A pointer to new bytes. Raises MemoryError."""
+        with self.active() as cuda, faults(f"no {nbytes} bytes on the device"):
+            pointer = cuda.alloc(nbytes + max(0, alignment - ALIGNED))
+            return pointer + -pointer.ptr % alignment
+
+    def pinned(self, nbytes: int) -> Array:
+        """Zeroed bytes of the host that the GPU copies from and to by itself."""
+        with self.active(), faults(f"no {nbytes} bytes of pinned memory"):
+            found: Array = import_module("cupyx").empty_pinned(max(1, nbytes), np.uint8)
+        found[:] = 0
+        return found[:nbytes]
+
+    def array(self, pointer: Any, place: Placed) -> Any:
+        """An array of CuPy's over a tensor behind a pointer."""
+        with self.active():
+            return cupy().ndarray(place.shape, place.dtype, memptr=pointer + place.offset, strides=place.strides)
+
+    def taken(self, memory: object) -> tuple[Any, int, Placed]:
+        """DLPack memory: a pointer to its first byte, how many there are, and where its tensor is among them."""
+        try:
+            with self.active():
+                array = cupy().from_dlpack(memory)
+        except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise InvalidInputError(f"DLPack memory that CuPy can't take: {error}") from None
+        if array.data.device_id != self.number:
+            raise InvalidInputError(f"the memory is on CUDA device {array.data.device_id} instead of {self.number}")
+        reaches = [(size - 1) * step for size, step in zip(array.shape, array.strides, strict=True) if array.size]
+        low = sum(min(0, reach) for reach in reaches)
+        nbytes = sum(map(abs, reaches)) + array.itemsize if array.size else 0
+        return array.data + low, nbytes, Placed(array.shape, np.dtype(array.dtype), -low, array.strides)
+
+    def load(self, cubin: bytes) -> Any:
+        """The kernels of a cubin, which was made for this GPU's architecture."""
+        with self.active() as cuda:
+            module = cuda.function.Module()
+            try:
+                module.load(cubin)
+            except cuda.driver.CUDADriverError as error:
+                raise CompileError(f"the kernels can't be loaded: {error}") from None
+            return module
+
+    def function(self, module: Any, name: str) -> Any:
+        """A kernel of what `load` gave; raises CompileError where there is none of that name."""
+        with self.active() as cuda:
+            try:
+                return module.get_function(name)
+            except cuda.driver.CUDADriverError as error:
+                raise CompileError(f"kernel '{name}' is not there: {error}") from None
+
+    def allow_shared(self, function: Any, nbytes: int) -> None:
+        """Lets a kernel have so many bytes of shared memory per block."""
+        if nbytes > SHARED_UNASKED:
+            with self.active() as cuda, faults(f"no {nbytes} bytes of shared memory"):
+                attribute = cuda.driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                cuda.driver.funcSetAttribute(function.ptr, attribute, nbytes)
+
+
+class Stream:
+    """A stream of our own, which waits for no other: what is put on it is done in order."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        with gpu.active() as cuda, faults("no stream"):
+            self._cuda, self._stream = cuda, cuda.Stream(non_blocking=True)
+
+    def follow(self) -> None:
+        """What comes next waits for what is on CuPy's current stream by now, CUDA's default one unless it was set."""
+        self._stream.wait_event(self._cuda.get_current_stream().record())
+
+    def clear(self, address: int, nbytes: int) -> None:
+        """Make bytes 0."""
+        if nbytes:
+            self._cuda.runtime.memsetAsync(address, 0, nbytes, self._stream.ptr)
+
+    def send(self, data: Array, address: int) -> None:
+        """Copy bytes of the host to the GPU."""
+        if data.nbytes:
+            runtime = self._cuda.runtime
+            runtime.memcpyAsync(address, data.ctypes.data, data.nbytes, runtime.memcpyHostToDevice, self._stream.ptr)
+
+    def fetch(self, address: int, data: Array) -> None:
+        """Copy bytes of the GPU to the host."""
+        if data.nbytes:
+            runtime = self._cuda.runtime
+            runtime.memcpyAsync(data.ctypes.data, address, data.nbytes, runtime.memcpyDeviceToHost, self._stream.ptr)
+
+    def launch(self, function: Any, launch: Launch, addresses: Sequence[int]) -> None:
+        """Start a kernel, with the addresses as its arguments."""
+        arguments = tuple(np.uintp(address) for address in addresses)
+        function(launch.grid, launch.block, arguments, shared_mem=launch.shared, stream=self._stream)
+
+    def mark(self) -> Any:
+        """A point in the stream, which has a time once it is reached."""
+        return self._stream.record(self._cuda.Event())
+
+    def milliseconds(self, start: Any, end: Any) -> float:
+        """The time between two marks."""
+        return float(self._cuda.get_elapsed_time(start, end))
+
+    def captured(self, enqueue: Callable[[], object]) -> Any:
+        """A graph of what `enqueue` puts on the stream, none of which is done now."""
+        self._stream.begin_capture()
+        try:
+            enqueue()
+        finally:
+            graph = self._stream.end_capture()
+        return graph
+
+    def replay(self, graph: Any) -> None:
+        """Do all of a graph."""
+        graph.launch(self._stream)
+
+    def wait(self) -> None:
+        """Returns when everything is done."""
+        self._stream.synchronize()

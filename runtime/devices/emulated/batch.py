@@ -1,0 +1,94 @@
+"""Some blocks of a launch that are run together, and what goes wrong in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any, NoReturn
+
+import numpy as np
+from xdsl.ir import Operation
+from xdsl.printer import Printer
+
+from ....dialects.errors import KernelError
+from ....dialects.graph.base import node_name
+from ...device import Array
+from .values import Mask, Value
+
+Sizes = tuple[int, int, int]
+_DIMENSIONS = "xyz"
+
+
+@dataclass
+class Batch:
+    """Blocks `first` to `first + blocks` of a grid, counted with x fastest, and their threads.
+
+    `nodes` are those of the model that they compute.
+    """
+
+    kernel: str
+    grid: Sizes
+    block: Sizes
+    first: int
+    blocks: int
+    nodes: Sequence[str] = ()
+    _ids: dict[tuple[str, str], Value] = field(default_factory=dict[tuple[str, str], Value])
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        x, y, z = self.block
+        return x * y * z
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Blocks and threads of each."""
+        return self.blocks, self.threads
+
+    def id(self, kind: str, dimension: str) -> Value:
+        """`gpu.thread_id` or `gpu.block_id`, as kind says."""
+        known = self._ids.get((kind, dimension))
+        if known is None:
+            known = self._ids[kind, dimension] = self._id(kind == "gpu.block_id", _DIMENSIONS.index(dimension))
+        return known
+
+    def _id(self, of_block: bool, axis: int) -> Value:
+        sizes = self.grid if of_block else self.block
+        flat = np.arange(self.first, self.first + self.blocks) if of_block else np.arange(self.threads)
+        if sizes[axis] == 1:
+            return 0
+        ids = np.unravel_index(flat, sizes[::-1])[2 - axis].astype(np.int64)
+        if ids.size == 1:
+            return int(ids[0])
+        return ids[:, None] if of_block else ids[None, :]
+
+    def fail(self, op: Operation, fact: str, where: Mask = True, **numbers: Value) -> NoReturn:
+        """Raises KernelError for the first thread that a mask names; `fact` is a format of that thread's numbers."""
+        row, thread = (int(each) for each in np.argwhere(np.broadcast_to(where, self.shape))[0])
+        block = np.unravel_index(self.first + row, self.grid[::-1])[::-1]
+        place = np.unravel_index(thread, self.block[::-1])[::-1]
+        own = {name: np.broadcast_to(value, self.shape)[row, thread] for name, value in numbers.items()}
+        node = node_name(op) or ", ".join(self.nodes)
+        raise KernelError(
+            f"{self.kernel}: {op_text(op)}{f' ({node})' if node else ''}: {fact.format(**own)}; "
+            f"block {_text(block)}, thread {_text(place)}"
+        )
+
+
+def op_text(op: Operation) -> str:
+    """An op as it stands in a module."""
+    text = StringIO()
+    Printer(text).print_op(op)
+    return text.getvalue()
+
+
+def _text(place: tuple[Any, ...]) -> str:
+    return f"({', '.join(str(int(each)) for each in place)})"
+
+
+def active(bad: Array, mask: Mask) -> Array | None:
+    """Threads of a mask that do something bad; None where there are none."""
+    if mask is not True:
+        bad = bad & mask
+    return bad if bad.any() else None

@@ -1,0 +1,307 @@
+"""Accesses that are checked: bounds, alignment, races, bytes nobody wrote, bytes that are still being copied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+from typing_extensions import override
+from xdsl.ir import Operation
+
+from ...device import Array
+from .batch import Batch, active
+from .memory import GlobalMemory, PrivateMemory, SharedMemory, Site, Window
+from .memory import viewed as unchecked_view
+from .races import Access, GlobalRaces, Races
+from .values import Mask, Value, broadcast_to, varies
+
+
+@dataclass(frozen=True)
+class Place:
+    """Bytes of an allocation from `offset` on, which a kernel is given.
+
+    `written` has a byte for each of the allocation's, 1 where it may be read; None where all of them may. The status,
+    which says that an index was wrong, may be written by several threads: any of their numbers will do.
+    """
+
+    allocation: Array
+    offset: int = 0
+    written: Array | None = None
+    is_status: bool = False
+
+    def behind(self, offset: int) -> Place:
+        """So many bytes further."""
+        return replace(self, offset=self.offset + offset)
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A range of an allocation, in bytes, whose accesses may race, in cells of so many bytes."""
+
+    low: int
+    high: int
+    cell: int
+    races: GlobalRaces
+
+
+def load(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
+    """memref.load and vector.load"""
+    if isinstance(window.room, PrivateMemory):
+        at = known_place(window, indices)
+        if at >= 0 and not site.lanes:
+            value = window.room.slots[at]
+            if value is not None:
+                return value
+    return window.room.load(site, place(site, window, indices, mask), mask)
+
+
+def store(site: Site, value: Value, window: Window, indices: Sequence[Value], mask: Mask) -> None:
+    """memref.store and vector.store"""
+    if mask is True and isinstance(window.room, PrivateMemory):
+        at = known_place(window, indices)
+        if at >= 0 and not site.lanes:
+            window.room.slots[at] = value
+            return
+    window.room.store(site, place(site, window, indices, mask), value, mask)
+
+
+def known_place(window: Window, indices: Sequence[Value]) -> int:
+    """Where an element of a buffer is, if all threads know; -1 where they differ or it is not in the buffer."""
+    at = window.offset
+    for index, size, stride in zip(indices, window.sizes, window.strides, strict=True):
+        if type(index) is not int or not 0 <= index < size:
+            return -1
+        at += index * stride
+    return at if type(at) is int else -1
+
+
+def place(site: Site, window: Window, indices: Sequence[Value], mask: Mask) -> Value:
+    """Where an element of a buffer is, which must be in it."""
+    at = window.offset
+    last = len(indices) - 1
+    for axis, (index, size, stride) in enumerate(zip(indices, window.sizes, window.strides, strict=True)):
+        end = size - max(site.lanes - 1, 0) if axis == last else size
+        bad = outside(index, end, mask)
+        if bad is not None:
+            what = f" with {site.lanes} lanes" if site.lanes and axis == last else ""
+            window.room.fail(
+                site.op,
+                f"index {{index}}{what} is outside of dimension {axis} of {{size}}",
+                bad,
+                index=index,
+                size=size,
+            )
+        at = at + index * stride
+    return at
+
+
+def viewed(op: Operation, window: Window, shift: Value, sizes: Sequence[Value], itemsize: int, mask: Mask) -> Window:
+    """memref.view, whose elements must lie at a multiple of their size."""
+    start = window.offset + shift
+    bad = _active(start % itemsize != 0, mask)
+    if bad is not None:
+        window.room.fail(op, f"byte {{start}} is no multiple of {itemsize}", bad, start=start)
+    return unchecked_view(window, shift, sizes, itemsize)
+
+
+def outside(index: Value, size: Value, mask: Mask) -> Mask | None:
+    """The threads of a mask whose index isn't in [0, size); None where there are none."""
+    if not varies(index):
+        if not varies(size):
+            return None if 0 <= index < size else mask
+    elif not varies(size) and index.view(np.uint64).max() < max(size, 0):
+        return None
+    return _active((index < 0) | (index >= size), mask)
+
+
+def _active(bad: Value, mask: Mask) -> Mask | None:
+    if not varies(bad):
+        return mask if bad else None
+    return active(cast("Array", bad), mask)
+
+
+class CheckedGlobal(GlobalMemory):
+    """What one argument of a kernel is: bytes of an allocation, up to `high`, as far as there are any."""
+
+    def __init__(self, batch: Batch, given: Place, high: int) -> None:
+        super().__init__(batch, given.allocation)
+        self._low, self._high = given.offset, min(high, len(given.allocation))
+        self._given = given
+        self.tracked: Tracked | None = None
+        whole = given.written is None or bool(given.written[given.offset : high].all())
+        self._written = None if whole else given.written
+        self._maps: dict[int, Array] = {}
+
+    @override
+    def load(self, site: Site, at: Value, mask: Mask) -> Value:
+        self._check(site, at, mask)
+        if self._written is not None:
+            found = self._map(self._written, site).take(_each(site, at), mode="clip")
+            bad = _active((found != _ones(site)).any(axis=-1), mask)
+            if bad is not None:
+                self.fail(site.op, "reads bytes of global memory that nobody wrote", bad)
+        if self.tracked is not None:
+            self._note(site, at, mask, False)
+        return super().load(site, at, mask)
+
+    @override
+    def store(self, site: Site, at: Value, value: Value, mask: Mask) -> None:
+        self._check(site, at, mask)
+        if not self.data.flags.writeable:
+            self.fail(site.op, "writes memory that may only be read", mask)
+        if self._written is not None:
+            places = broadcast_to(_each(site, at), (*self.batch.shape, site.elements))
+            chosen = places if mask is True else places[broadcast_to(mask, self.batch.shape)]
+            self._map(self._written, site)[chosen] = _ones(site)
+        if self.tracked is not None and not self._given.is_status:
+            self._note(site, at, mask, True)
+        super().store(site, at, value, mask)
+
+    def _map(self, written: Array, site: Site) -> Array:
+        """Which elements of a type were written, all bytes of an element in one number."""
+        size = site.stored.itemsize
+        if size not in self._maps:
+            self._maps[size] = written[: len(written) // size * size].view(f"u{size}")
+        return self._maps[size]
+
+    def _check(self, site: Site, at: Value, mask: Mask) -> None:
+        size = site.stored.itemsize
+        low, high = -(-self._low // size), self._high // size - site.elements + 1
+        bad = outside(at - low, high - low, mask)
+        if bad is not None:
+            self.fail(
+                site.op,
+                f"byte {{byte}} is outside of the argument's {max(0, self._high - self._low)} bytes",
+                bad,
+                byte=at * size - self._low,
+            )
+        check_aligned(self, site, at, mask)
+
+    def _note(self, site: Site, at: Value, mask: Mask, writes: bool) -> None:
+        tracked = self.tracked
+        assert tracked is not None
+        cells = site.stored.itemsize // tracked.cell
+        first = at * cells - tracked.low // tracked.cell
+        tracked.races.note(Access(site.op, first, cells * site.elements, mask, writes))
+
+
+def check_aligned(room: GlobalMemory | SharedMemory, site: Site, at: Value, mask: Mask) -> None:
+    """A vector lies at a multiple of its own size."""
+    if site.lanes > 1 and site.unit is not None:
+        bad = _active(at % site.lanes != 0, mask)
+        if bad is not None:
+            room.fail(site.op, f"byte {{byte}} is no multiple of {site.nbytes}", bad, byte=at * site.stored.itemsize)
+
+
+def _each(site: Site, at: Value) -> Array:
+    """The places of all elements of an access: a dimension more."""
+    return (at[..., None] if varies(at) else at) + np.arange(site.elements)
+
+
+def _ones(site: Site) -> int:
+    """A number whose bytes are all 1."""
+    return int.from_bytes(b"\1" * site.stored.itemsize, "little")
+
+
+class CheckedShared(SharedMemory):
+    """The shared memory of each block, in cells of as many bytes as the smallest access has."""
+
+    def __init__(self, batch: Batch, nbytes: int, cell: int) -> None:
+        super().__init__(batch, nbytes)
+        self.cell = cell
+        count = -(-nbytes // cell)
+        self.races = Races(batch, count)
+        self._written = Marks(batch, count)
+        self._copied = Marks(batch, count)
+        self._copies = 0
+
+    def _cells(self, site: Site, at: Value) -> tuple[Value, int]:
+        """The first cell of an access, and how many there are."""
+        scale = site.stored.itemsize // self.cell
+        return at * scale, scale * site.elements
+
+    def _check(self, site: Site, at: Value, mask: Mask) -> None:
+        bad = outside(at, self.nbytes // site.stored.itemsize - site.elements + 1, mask)
+        if bad is not None:
+            byte = at * site.stored.itemsize
+            self.fail(site.op, f"byte {{byte}} is outside of {self.nbytes} bytes of shared memory", bad, byte=byte)
+        check_aligned(self, site, at, mask)
+        if self._copies:
+            bad = self._copied.any(*self._cells(site, at), mask)
+            if bad is not None:
+                self.fail(site.op, "accesses bytes of shared memory that are still being copied", bad)
+
+    @override
+    def load(self, site: Site, at: Value, mask: Mask) -> Value:
+        self._check(site, at, mask)
+        first, count = self._cells(site, at)
+        bad = self._written.missing(first, count, mask)
+        if bad is not None:
+            self.fail(site.op, "reads bytes of shared memory that nobody wrote", bad)
+        self.races.note(Access(site.op, first, count, mask, False))
+        return super().load(site, at, mask)
+
+    @override
+    def store(self, site: Site, at: Value, value: Value, mask: Mask) -> None:
+        self._check(site, at, mask)
+        first, count = self._cells(site, at)
+        self._written.set(first, count, mask, True)
+        self.races.note(Access(site.op, first, count, mask, True))
+        super().store(site, at, value, mask)
+
+    def begin_copy(self, site: Site, at: Value, mask: Mask) -> None:
+        """From now on the bytes may change at any time."""
+        self._check(site, at, mask)
+        first, count = self._cells(site, at)
+        self.races.note(Access(site.op, first, count, mask, True))
+        self._copied.set(first, count, mask, True)
+        self._copies += 1
+
+    def end_copy(self, site: Site, at: Value, mask: Mask, last: bool) -> None:
+        """The bytes are about to be stored; `last` where no thread's are still under way."""
+        self._copied.set(*self._cells(site, at), mask, False)
+        self._copies -= last
+
+
+class Marks:
+    """A mark on each cell of each block; one row serves them all while they do the same."""
+
+    def __init__(self, batch: Batch, cells: int) -> None:
+        self._batch = batch
+        self._marks = np.zeros((1, cells), bool)
+
+    def set(self, first: Value, count: int, mask: Mask, mark: bool) -> None:
+        """Mark `count` cells from the first on, or take the marks away."""
+        rows, cells = self._places(first, count, mask)
+        if mask is not True:
+            chosen = broadcast_to(mask, cells.shape[:2])
+            rows, cells = broadcast_to(rows, cells.shape)[chosen], cells[chosen]
+        self._marks[rows, cells] = mark
+
+    def any(self, first: Value, count: int, mask: Mask) -> Mask | None:
+        """Threads for which some cell is marked."""
+        rows, cells = self._places(first, count, mask)
+        return active(np.asarray(self._found(rows, cells).any(axis=-1)), mask)
+
+    def missing(self, first: Value, count: int, mask: Mask) -> Mask | None:
+        """Threads for which some cell isn't marked."""
+        rows, cells = self._places(first, count, mask)
+        return active(np.logical_not(self._found(rows, cells).all(axis=-1)), mask)
+
+    def _found(self, rows: Array, cells: Array) -> Array:
+        flat = cells + rows * self._marks.shape[1]
+        return self._marks.reshape(-1).take(flat, mode="clip")
+
+    def _places(self, first: Value, count: int, mask: Mask) -> tuple[Array, Array]:
+        """Row and column of all cells: arrays over blocks, threads and cells. Rows are made where blocks differ."""
+        cells = np.atleast_2d(first)[..., None] + np.arange(count)
+        shape = np.broadcast_shapes(cells.shape[:2], np.shape(mask))
+        differ = shape[0] > 1
+        if differ and len(self._marks) == 1:
+            self._marks = self._marks.repeat(self._batch.blocks, axis=0)
+        cells = broadcast_to(cells, (*shape, count))
+        if len(self._marks) == 1:
+            return np.zeros((1, 1, 1), np.int64), cells
+        return np.arange(self._batch.blocks)[:, None, None], broadcast_to(cells, (self._batch.blocks, *cells.shape[1:]))

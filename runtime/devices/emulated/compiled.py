@@ -1,0 +1,112 @@
+"""The CUDA C++ text of kernels, compiled by g++ for this machine's CPU and run there: see shim.h.
+
+    program = load(cuda_text(module))
+    for launch in launch_list(module):
+        program.run(launch, addresses, seed=1)
+
+It runs the very text that a GPU's compiler gets, and finds what the IR doesn't show: a wrong fragment, barriers that
+not all threads reach, a wait for too few copies. Bounds and races are for the interpreter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ....dialects.errors import CompileError, ConfigError, KernelError
+from ....lowering.gpu_to_cuda.launch_list import Launch
+
+COMPILERS = ("g++", "clang++", "c++")
+OPTIONS = (
+    "-std=c++20",
+    "-O1",
+    "-march=native",  # for one instruction that multiplies and adds; nothing is kept for another machine
+    "-ffp-contract=off",  # as on the GPU: what is fused the text says
+    "-fno-strict-aliasing",
+    "-fno-gnu-unique",  # or several programs would share variables
+    "-fno-exceptions",
+    "-fPIC",
+    "-shared",
+    "-w",
+)
+MOST_SHARED = 227 * 1024
+"""Bytes of shared memory that a block of any GPU may have."""
+MOST_THREADS = 1024
+_SHIM = Path(__file__).with_name("shim.h")
+_KERNEL = re.compile(r'^extern "C" __global__ void (?:__launch_bounds__\((\d+)\) )?(\w+)\((.*)\) \{$', re.MULTILINE)
+_MESSAGE_BYTES = 1024
+
+
+class Program:
+    """Kernels that can be launched. Safe to be used by several threads at once."""
+
+    def __init__(self, library: ctypes.CDLL, kernels: dict[str, tuple[int, int]]) -> None:
+        self._library = library
+        self._kernels = kernels
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the kernels."""
+        return list(self._kernels)
+
+    def run(self, launch: Launch, addresses: Sequence[int], seed: int = 0) -> None:
+        """Runs one launch: all its blocks, one after another. `addresses` are those of main's arguments, on the host.
+
+        The seed decides the order of blocks and threads, and when asynchronous copies are done; with 0 threads and
+        blocks go in order, and copies are done as late as may be. Raises KernelError for what no GPU could run.
+        """
+        where = f"{', '.join(launch.nodes)} ({launch.kernel})" if launch.nodes else launch.kernel
+        if launch.kernel not in self._kernels:
+            raise KernelError(f"{where}: there is no kernel of that name")
+        count, most = self._kernels[launch.kernel]
+        threads = launch.block[0] * launch.block[1] * launch.block[2]
+        if len(launch.arguments) != count:
+            raise KernelError(f"{where}: {len(launch.arguments)} arguments; the kernel takes {count}")
+        if not 0 < threads <= most:
+            raise KernelError(f"{where}: blocks of {threads} threads; the kernel is made for at most {most}")
+        if launch.shared > MOST_SHARED:
+            raise KernelError(f"{where}: {launch.shared} bytes of shared memory; a block has {MOST_SHARED} at most")
+        given = (ctypes.c_void_p * count)(*(addresses[each.root] + each.offset for each in launch.arguments))
+        sizes = (ctypes.c_uint32 * 6)(*launch.grid, *launch.block)
+        message = ctypes.create_string_buffer(_MESSAGE_BYTES)
+        function = getattr(self._library, f"emulated_{launch.kernel}")
+        if function(
+            given,
+            sizes,
+            ctypes.c_uint64(seed),
+            ctypes.c_int(launch.shared),
+            message,
+            ctypes.c_size_t(_MESSAGE_BYTES),
+        ):
+            raise KernelError(f"{where}: {message.value.decode(errors='replace')}")
+
+
+def load(text: str) -> Program:
+    """Compiles the text of kernels. Raises ConfigError where there is no compiler, CompileError for what it refuses."""
+    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise ConfigError(f"no C++ compiler to emulate a GPU with: install one of {', '.join(COMPILERS)}")
+    found = {match[2]: (len(match[3].split(", ")) if match[3] else 0, match[1]) for match in _KERNEL.finditer(text)}
+    kernels = {name: (count, int(most or MOST_THREADS)) for name, (count, most) in found.items()}
+    exported = "".join(f"\nEMULATED_KERNEL({name})" for name in kernels)
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "kernels.so"
+        command = [compiler, *OPTIONS, f'-DMINI_INFER_EMULATED="{_SHIM}"', "-x", "c++", "-", "-o", str(output)]
+        done = subprocess.run(command, input=f"{text}{exported}\n".encode(), capture_output=True, check=False)
+        if done.returncode:
+            raise CompileError(f"{Path(compiler).name}: {_first_error(done.stderr.decode(errors='replace'))}")
+        try:
+            library = ctypes.CDLL(str(output))
+        except OSError as error:  # each takes thread-local memory, which a process has little of
+            raise CompileError(f"a process holds so many emulated models and no more: {error}") from error
+    return Program(library, kernels)
+
+
+def _first_error(log: str) -> str:
+    lines = log.splitlines()
+    return next((line for line in lines if "error" in line), lines[-1] if lines else "it failed without a word")

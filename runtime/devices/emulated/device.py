@@ -1,0 +1,178 @@
+"""Device "cuda-emulated": a GPU's launches and memory on a machine without one.
+
+Its memory is out of numpy's sight, as a GPU's is, behind addresses that mean nothing to the CPU. The option `emulator`
+says how kernels run: "interpreter" checks every access and names what is wrong, "compiled" runs the text for a GPU's
+compiler, made into code for the CPU. To the interpreter, nobody has written to the arena and to outputs when an
+inference begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from typing_extensions import override
+
+from ....dialects.errors import CompileError, InvalidInputError
+from ...device import Array, Code, Memory, Session
+from ...memory.host_memory import aligned_bytes
+from ..launching import LaunchDevice
+from ..remote_session import RemoteSession
+from .checks import Place
+from .interpreter import Kernel
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ...config import EngineConfig
+    from ...plan import InferencePlan
+
+COMPILED = "compiled"
+PLACE_BITS = 40  # of an address; above them is the number of the memory
+
+
+class EmulatedMemory(Memory):
+    """Bytes of their own behind an address."""
+
+    host = None
+    _numbers = count(1)
+    alive: ClassVar[WeakValueDictionary[int, EmulatedMemory]] = WeakValueDictionary()
+
+    def __init__(self, nbytes: int, alignment: int) -> None:
+        self.bytes = aligned_bytes(nbytes, alignment)
+        self.number = next(self._numbers)
+        self.alive[self.number] = self
+
+    @property
+    @override
+    def nbytes(self) -> int:
+        return self.bytes.nbytes
+
+    @property
+    @override
+    def address(self) -> int:
+        return self.number << PLACE_BITS
+
+    @property
+    @override
+    def writable(self) -> bool:
+        return True
+
+    @override
+    def zero(self) -> None:
+        self.bytes[:] = 0
+
+    @override
+    def write(self, offset: int, data: Array) -> None:
+        self.bytes[offset : offset + data.nbytes] = data
+
+    @override
+    def read(self, offset: int, data: Array) -> None:
+        data[:] = self.bytes[offset : offset + data.nbytes]
+
+
+def located(address: int) -> tuple[Array, int]:
+    """The allocation that an address is in, and how many bytes it is from its start."""
+    return EmulatedMemory.alive[address >> PLACE_BITS].bytes, address % (1 << PLACE_BITS)
+
+
+class EmulatedCode(Code):
+    """Kernels that can be launched."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self._names = names
+
+    @override
+    def address(self, name: str) -> int:
+        if name not in self._names:
+            raise CompileError(f"there is no kernel '{name}'")
+        return self._names.index(name)
+
+    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+        """Runs a plan's launches. Without any there is nothing to do."""
+
+
+class InterpretedCode(EmulatedCode):
+    """Kernels as functions of GPU code."""
+
+    def __init__(self, text: bytes) -> None:
+        from ....dialects.gpu import FuncOp
+        from ....lowering.module_text import module_context, parse_module
+
+        module = parse_module(module_context(), text, "kernels")
+        self._kernels = {op.sym_name.data: Kernel(op) for op in module.walk() if isinstance(op, FuncOp)}
+        super().__init__(list(self._kernels))
+
+    @override
+    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+        first, last = len(plan.inputs), len(plan.inputs) + len(plan.written)
+        status = last + 1 if plan.checks else None
+        roots: list[Place] = []
+        for number, address in enumerate(addresses):
+            allocation, offset = located(address)
+            written = np.zeros(len(allocation), np.uint8) if first <= number <= last else None
+            roots.append(Place(allocation, offset, written, number == status))
+        for each in plan.launches:
+            places = [roots[argument.root].behind(argument.offset) for argument in each.arguments]
+            self._kernels[each.kernel].run(each.grid, each.block, each.shared, places, nodes=each.nodes)
+
+
+class CompiledCode(EmulatedCode):
+    """Kernels as text that a C++ compiler has translated."""
+
+    def __init__(self, text: str) -> None:
+        from .compiled import load
+
+        self._program = load(text)
+        super().__init__(self._program.names)
+
+    @override
+    def launch(self, plan: InferencePlan, addresses: Sequence[int]) -> None:
+        places = [located(address) for address in addresses]
+        pointers = [allocation.ctypes.data + offset for allocation, offset in places]
+        for each in plan.launches:
+            self._program.run(each, pointers)
+
+
+class Emulation(LaunchDevice):
+    """A GPU that isn't there."""
+
+    @override
+    def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
+        """The emulator, and the text that it takes."""
+        if config.emulator == COMPILED:
+            from ....lowering.gpu_to_cuda.cuda_text import cuda_text
+
+            return [COMPILED.encode(), cuda_text(module).encode()]
+        from ....lowering.module_text import module_context, print_module
+
+        return [b"", print_module(module_context(), module).encode()]
+
+    @override
+    def allocate(self, nbytes: int, alignment: int) -> Memory:
+        return EmulatedMemory(nbytes, alignment)
+
+    @override
+    def borrow(self, memory: object) -> Memory:
+        if not isinstance(memory, EmulatedMemory):
+            raise InvalidInputError(f"{type(memory).__name__} is no memory of the emulated device")
+        return memory
+
+    @override
+    def load(self, objects: Sequence[bytes]) -> Code:
+        if not objects:
+            return EmulatedCode()
+        emulator, text = objects
+        return CompiledCode(text.decode()) if emulator == COMPILED.encode() else InterpretedCode(text)
+
+    @override
+    def session(self, plan: InferencePlan, arena: Memory) -> Session:
+        assert isinstance(plan.code, EmulatedCode)
+        return RemoteSession(plan, arena, partial(plan.code.launch, plan))
+
+
+DEVICE = Emulation()

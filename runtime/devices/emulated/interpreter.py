@@ -1,0 +1,227 @@
+"""An interpreter of GPU code: a kernel is run on a grid of blocks of threads, in numpy.
+
+Blocks are run in batches, all threads of a batch together, step by step. With checks it finds what a GPU would do
+wrong now and then: see checks.py, races.py and warps.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from ....dialects.errors import CompileError
+from ....dialects.gpu import PRIVATE, WORKGROUP, FuncOp
+from . import checks, memory, warps
+from .batch import Batch, Sizes
+from .checks import CheckedGlobal, CheckedShared, Place, Tracked
+from .copies import Copies
+from .memory import GlobalMemory, PrivateMemory, SharedMemory, Window, element_bytes, strides_of
+from .races import GlobalRaces
+from .translate import translate
+from .values import Mask, Value, joined, joined_lanes, merged, merged_lanes, split, trips
+
+MOST_THREADS = 1 << 16
+"""Of a batch: their values should stay in a core's caches."""
+_STORES = ("memref.store", "vector.store")
+_BUFFERS = ("memref.load", "vector.load", *_STORES, "nvgpu.device_async_copy")
+
+
+class Kernel:
+    """A gpu.func that can be run. Raises CompileError for one with an operation that isn't known."""
+
+    def __init__(self, function: FuncOp) -> None:
+        self.name = function.sym_name.data
+        self._types = [_buffer_type(argument) for argument in function.body.block.args]
+        self._sizes = _access_sizes(function)
+        self._stored = _stored_arguments(function)
+        self.text, self._given = translate(function)
+        self._code = compile(self.text, f"<{self.name}>", "exec")
+
+    @cached_property
+    def _checked(self) -> Any:
+        return self._loaded(checks.load, checks.store)
+
+    @cached_property
+    def _unchecked(self) -> Any:
+        return self._loaded(memory.load, memory.store)
+
+    def _loaded(self, load: Any, store: Any) -> Any:
+        names: dict[str, Any] = {
+            **self._given,
+            "load": load,
+            "store": store,
+            "moved": memory.moved,
+            "subview": memory.subview,
+            "split": split,
+            "trips": trips,
+            "joined": joined,
+            "joined_lanes": joined_lanes,
+            "merged": merged,
+            "merged_lanes": merged_lanes,
+        }
+        exec(self._code, names)
+        return names["kernel"]
+
+    def run(
+        self,
+        grid: Sizes,
+        block: Sizes,
+        shared: int,
+        arguments: Sequence[Place],
+        *,
+        checked: bool = True,
+        nodes: Sequence[str] = (),
+    ) -> None:
+        """One launch, with `shared` bytes of shared memory for each block. Raises KernelError where checks fail."""
+        blocks, threads = prod(grid), prod(block)
+        together = max(1, min(blocks, MOST_THREADS // threads))
+        tracked = self._tracked(arguments) if checked else {}
+        run = self._checked if checked else self._unchecked
+        with np.errstate(all="ignore"):
+            for first in range(0, blocks, together):
+                batch = Batch(self.name, grid, block, first, min(together, blocks - first), nodes)
+                windows = [
+                    self._window(batch, type, place, checked, tracked)
+                    for type, place in zip(self._types, arguments, strict=True)
+                ]
+                for each in tracked.values():
+                    each.races.batch = batch
+                state = _Run(batch, shared, self._sizes.get("shared", {1}), tracked, checked)
+                run(state, *windows)
+                state.finish()
+
+    def _window(
+        self, batch: Batch, type: MemRefType[Attribute], given: Place, checked: bool, tracked: dict[int, Tracked]
+    ) -> Window:
+        size, sizes = element_bytes(type), type.get_shape()
+        strides = cast("Sequence[int]", type.get_strides())
+        high = given.offset + _extent(type)
+        if given.offset % size:
+            raise CompileError(f"{self.name}: an argument at byte {given.offset} is no multiple of {size}")
+        if checked:
+            room = CheckedGlobal(batch, given, high)
+            of = tracked.get(given.allocation.ctypes.data)
+            if of is not None and given.offset < of.high and of.low < high:
+                room.tracked = of
+        else:
+            room = GlobalMemory(batch, given.allocation)
+        return Window(room, given.offset // size, sizes, strides, size)
+
+    def _tracked(self, arguments: Sequence[Place]) -> dict[int, Tracked]:
+        """The ranges of allocations that the kernel may write to."""
+        ranges: dict[int, list[tuple[int, int]]] = {}
+        for number, (type, given) in enumerate(zip(self._types, arguments, strict=True)):
+            if number in self._stored:
+                of = ranges.setdefault(given.allocation.ctypes.data, [])
+                of.append((given.offset, given.offset + _extent(type)))
+        cell = min(self._sizes.get("global", {1}))
+        tracked: dict[int, Tracked] = {}
+        for address, each in ranges.items():
+            low, high = min(low for low, _ in each) // cell * cell, -(-max(high for _, high in each) // cell) * cell
+            races = GlobalRaces(Batch(self.name, (1, 1, 1), (1, 1, 1), 0, 1), (high - low) // cell)
+            tracked[address] = Tracked(low, high, cell, races)
+        return tracked
+
+
+class _Run:
+    """What the text of a kernel calls."""
+
+    def __init__(self, batch: Batch, shared: int, sizes: set[int], tracked: dict[int, Tracked], checked: bool) -> None:
+        self._batch = batch
+        self._tracked = tracked
+        self._checked = checked
+        self._room = CheckedShared(batch, shared, min(sizes)) if checked else SharedMemory(batch, shared)
+        self.shared = Window(self._room, 0, (shared,), (1,), 1)
+        self.copies = Copies(batch, checked)
+        self.id = batch.id
+
+    def private(self, sizes: Sequence[int]) -> Window:
+        """memref.alloca"""
+        return Window(PrivateMemory(self._batch, prod(sizes)), 0, sizes, strides_of(sizes), 1)
+
+    def viewed(
+        self, op: Operation, window: Window, shift: Value, sizes: Sequence[Value], size: int, mask: Mask
+    ) -> Window:
+        """memref.view"""
+        if self._checked:
+            return checks.viewed(op, window, shift, sizes, size, mask)
+        return memory.viewed(window, shift, sizes, size)
+
+    def shuffle(
+        self, op: Operation, mode: str, value: Value, offset: Value, width: Value, mask: Mask
+    ) -> tuple[Value, Value]:
+        """gpu.shuffle"""
+        return warps.shuffle(self._batch, op, mode, value, offset, width, mask, self._checked)
+
+    def sync(self, op: Operation, a: Value, b: Value, c: Value, mask: Mask) -> Value:
+        """nvgpu.mma.sync"""
+        return warps.product(self._batch, op, a, b, c, mask, self._checked)
+
+    def barrier(self, op: Operation, mask: Mask) -> None:
+        """gpu.barrier"""
+        if self._checked:
+            self._pass(warps.barrier(self._batch, op, mask))
+
+    def finish(self) -> None:
+        """The blocks are done."""
+        if self._checked:
+            self._pass(True)
+
+    def _pass(self, passed: Mask) -> None:
+        if isinstance(self._room, CheckedShared):
+            self._room.races.barrier(passed)
+        for each in self._tracked.values():
+            each.races.barrier(passed)
+
+
+def _buffer_type(argument: SSAValue) -> MemRefType[Attribute]:
+    type: Attribute = argument.type
+    strides = cast("MemRefType[Attribute]", type).get_strides() if isinstance(type, MemRefType) else None
+    if strides is None or None in strides:
+        raise CompileError(f"an argument of a kernel is a buffer with known strides, not {type}")
+    return cast("MemRefType[Attribute]", type)
+
+
+def _extent(type: MemRefType[Attribute]) -> int:
+    """Bytes from the first element of a buffer to the end of the last one."""
+    sizes, strides = type.get_shape(), cast("Sequence[int]", type.get_strides())
+    if 0 in sizes:
+        return 0
+    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    return (last + 1) * element_bytes(type)
+
+
+def _access_sizes(function: FuncOp) -> dict[str, set[int]]:
+    """Bytes of the elements that are accessed in global and in shared memory."""
+    sizes: dict[str, set[int]] = {}
+    for op in function.walk():
+        for type in _accessed(op):
+            if type.memory_space != PRIVATE:
+                space = "shared" if type.memory_space == WORKGROUP else "global"
+                sizes.setdefault(space, set()).add(element_bytes(type))
+    return sizes
+
+
+def _accessed(op: Operation) -> list[MemRefType[Attribute]]:
+    """The types of the buffers that an op accesses."""
+    types: list[Any] = list(op.operand_types) if op.name in _BUFFERS else []
+    return [type for type in types if isinstance(type, MemRefType)]
+
+
+def _stored_arguments(function: FuncOp) -> set[int]:
+    """Numbers of the arguments that are written to."""
+    roots = (_root(op.operands[1]) for op in function.walk() if op.name in _STORES)
+    return {root.index for root in roots if isinstance(root, BlockArgument)}
+
+
+def _root(buffer: SSAValue) -> SSAValue:
+    """What a buffer is a window on."""
+    while isinstance(buffer.owner, Operation) and buffer.owner.operands:
+        buffer = buffer.owner.operands[0]
+    return buffer

@@ -1,0 +1,374 @@
+"""A gpu.func as a function of Python, which takes each step for all threads of a batch of blocks.
+
+    %3 = arith.addi %1, %2 : index        v3 = v1 + v2
+    scf.for %4 = %c0 to %c8 step %c1 {    for v4 in range(0, 8, 1):
+    scf.if %5 {                           m1, m2 = split(v5, m0)
+                                          if m1 is not False:
+
+What Python has no operator for is a call of a function that the op is given by name (f3), memory is accessed by
+functions that are told the op (s4), and m0, m1, ... are the threads that take part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    MemRefType,
+    StridedLayoutAttr,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ....dialects.errors import CompileError
+from ....dialects.gpu import AsyncCopyOp, AsyncWaitOp, FuncOp, ShuffleOp
+from ....dialects.graph.base import describe
+from .arithmetic import constant_lanes, function_of, infix
+from .conversions import conversion
+from .memory import element_bytes, site_of
+from .values import constant, is_vector, lanes_of
+from .vectors import vector_function
+
+DEEPEST = 18  # loops around each other; Python takes 20
+
+
+def translate(function: FuncOp) -> tuple[str, dict[str, Any]]:
+    """The text of `def kernel(batch, ...)` and the names in it that stand for parts of the op.
+
+    Raises CompileError for an op that isn't known.
+    """
+    writer = _Writer()
+    block = function.body.block
+    arguments = ", ".join(writer.name(argument) for argument in block.args)
+    writer.line(f"def kernel(run, {arguments}):")
+    writer.depth += 1
+    writer.line("m0 = True")
+    writer.block(block, "m0")
+    writer.line("return")
+    return "\n".join(writer.lines) + "\n", writer.given
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+        self.given: dict[str, Any] = {}
+        self._names: dict[SSAValue, str] = {}
+        self._numbers: dict[SSAValue, int] = {}
+        self._masks = 0
+        self._loops = 0
+
+    # names
+
+    def name(self, value: SSAValue) -> str:
+        """The name of a value, or the number that an index is."""
+        if value not in self._names:
+            self._names[value] = f"v{len(self._names)}"
+        return self._names[value]
+
+    def names(self, values: Sequence[SSAValue]) -> str:
+        """Names of several values, as elements of a tuple."""
+        return "".join(f"{self.name(value)}, " for value in values)
+
+    def give(self, kind: str, thing: Any) -> str:
+        """A name for a thing that isn't in the text."""
+        name = f"{kind}{len(self.given)}"
+        self.given[name] = thing
+        return name
+
+    def mask(self) -> str:
+        """A new name of a mask."""
+        self._masks += 1
+        return f"m{self._masks}"
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    # blocks
+
+    def block(self, block: Block, mask: str) -> Sequence[SSAValue]:
+        """Write a block; what its terminator hands on."""
+        for op in block.ops:
+            if isinstance(op, scf.YieldOp | scf.ConditionOp):
+                return op.operands
+            handler = _HANDLERS.get(op.name)
+            if handler is not None:
+                handler(self, op, mask)
+            else:
+                self._compute(op)
+        return ()
+
+    def _compute(self, op: Operation) -> None:
+        result = self.name(op.results[0]) if len(op.results) == 1 else ""
+        operator = infix(op)
+        if operator is not None:
+            a, b = map(self.name, op.operands)
+            self.line(f"{result} = {a} {operator} {b}")
+            return
+        function = function_of(op) or conversion(op) or vector_function(op)
+        if function is None:
+            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't know this operation")
+        self.line(f"{result} = {self.give('f', function)}({self.names(op.operands)})")
+
+    def constant(self, op: arith.ConstantOp) -> None:
+        value, result = op.value, op.result
+        if isinstance(value, IntegerAttr) and isinstance(result.type, IndexType):
+            number = value.value.data
+            self._numbers[result] = number
+            self._names[result] = str(number) if number >= 0 else f"({number})"
+            return
+        if isinstance(value, IntegerAttr | FloatAttr):
+            made = constant(value.value.data, result.type)
+        elif isinstance(value, DenseIntOrFPElementsAttr):
+            numbers = cast("list[float | int]", list(value.get_values()))
+            made = constant_lanes(numbers * (lanes_of(result.type) // len(numbers)), result.type)
+        else:
+            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't know such a constant")
+        self._names[result] = self.give("c", made)
+
+    # control flow
+
+    def region(self, region: Region, mask: str, results: Sequence[str], types: Sequence[SSAValue]) -> None:
+        """A branch: it writes its results into names."""
+        self.depth += 1
+        values = self.block(region.block, mask) if region.blocks else ()
+        self.line(f"{_tuple(results)} = {self.names(values)}" if results else "pass")
+        self.depth -= 1
+
+    def branch(self, op: scf.IfOp, mask: str) -> None:
+        then, otherwise = self.mask(), self.mask()
+        taken = [f"{self.name(result)}_a" for result in op.results]
+        other = [f"{self.name(result)}_b" for result in op.results]
+        for name in (*taken, *other):
+            self.line(f"{name} = None")
+        self.line(f"{then}, {otherwise} = split({self.name(op.cond)}, {mask})")
+        self.line(f"if {then} is not False:")
+        self.region(op.true_region, then, taken, op.results)
+        if op.false_region.blocks:
+            self.line(f"if {otherwise} is not False:")
+            self.region(op.false_region, otherwise, other, op.results)
+        for result, a, b in zip(op.results, taken, other, strict=True):
+            self.check_carried(op, result)
+            function = "joined_lanes" if is_vector(result.type) else "joined"
+            self.line(f"{self.name(result)} = {function}({then}, {otherwise}, {a}, {b})")
+
+    def loop(self, op: scf.ForOp, mask: str) -> None:
+        counter, *carried = op.body.block.args
+        bounds = [op.lb, op.ub, op.step]
+        if not isinstance(counter.type, IndexType):
+            raise CompileError(f"{describe(op)}: a counter is an index, not {counter.type}")
+        for argument, initial in zip(carried, op.iter_args, strict=True):
+            self.check_carried(op, argument)
+            self.line(f"{self.name(argument)} = {self.name(initial)}")
+        self._loops += 1
+        if self._loops > DEEPEST:
+            raise CompileError(f"{describe(op)}: more than {DEEPEST} loops around each other")
+        inside = mask
+        if all(bound in self._numbers for bound in bounds):
+            self.line(f"for {self.name(counter)} in range({self.names(bounds)}):")
+        else:
+            inside = self.mask()
+            self.line(f"for {self.name(counter)}, {inside} in trips({self.names(bounds)}{mask}):")
+        self.depth += 1
+        values = self.block(op.body.block, inside)
+        if carried:
+            new = [self.merged(inside, mask, value, old) for value, old in zip(values, carried, strict=True)]
+            self.line(f"{self.names(carried)} = {_tuple(new)}")
+        else:
+            self.line("pass")
+        self.depth -= 1
+        self._loops -= 1
+        if carried:
+            self.line(f"{self.names(op.results)} = {self.names(carried)}")
+
+    def merged(self, inside: str, mask: str, new: SSAValue, old: SSAValue) -> str:
+        """What is carried on: the old value where threads have left."""
+        if inside == mask:
+            return self.name(new)
+        function = "merged_lanes" if is_vector(new.type) else "merged"
+        return f"{function}({inside}, {mask}, {self.name(new)}, {self.name(old)})"
+
+    def repeat(self, op: scf.WhileOp, mask: str) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        for argument, initial in zip(before.args, op.arguments, strict=True):
+            self.check_carried(op, argument)
+            self.line(f"{self.name(argument)} = {self.name(initial)}")
+        for result in op.results:
+            self.line(f"{self.name(result)} = None")
+        testing, going, spare = self.mask(), self.mask(), self.mask()
+        self.line(f"{testing} = {mask}")
+        self._loops += 1
+        self.line("while True:")
+        self.depth += 1
+        condition, *values = self.block(before, testing)
+        self.line(f"{going}, {spare} = split({self.name(condition)}, {testing})")
+        for result, value in zip(op.results, values, strict=True):
+            old, new = self.name(result), self.name(value)
+            function = "merged_lanes" if is_vector(result.type) else "merged"
+            self.line(f"{old} = {new} if {old} is None else {function}({testing}, {mask}, {new}, {old})")
+        self.line(f"if {going} is False:")
+        self.line("    break")
+        if values:
+            self.line(f"{self.names(after.args)} = {self.names(values)}")
+        yielded = self.block(after, going)
+        if yielded:
+            self.line(f"{self.names(before.args)} = {self.names(yielded)}")
+        self.line(f"{testing} = {going}")
+        self.depth -= 1
+        self._loops -= 1
+
+    def check_carried(self, op: Operation, value: SSAValue) -> None:
+        """Buffers are named where they are used."""
+        if isinstance(value.type, MemRefType):
+            raise CompileError(f"{describe(op)}: a loop or branch can't hand on a buffer")
+
+    # memory
+
+    def load(self, op: memref.LoadOp | vector.LoadOp, mask: str) -> None:
+        base, *indices = op.operands
+        result = op.results[0]
+        site = self.give("s", site_of(op, result.type, 0 if op.name == "memref.load" else None))
+        self.line(f"{self.name(result)} = load({site}, {self.name(base)}, ({self.names(indices)}), {mask})")
+
+    def store(self, op: memref.StoreOp | vector.StoreOp, mask: str) -> None:
+        value, base, *indices = op.operands
+        site = self.give("s", site_of(op, value.type, 0 if op.name == "memref.store" else None))
+        self.line(f"store({site}, {self.name(value)}, {self.name(base)}, ({self.names(indices)}), {mask})")
+
+    def alloca(self, op: memref.AllocaOp, _: str) -> None:
+        sizes = _type(op.memref).get_shape()
+        self.line(f"{self.name(op.memref)} = run.private({tuple(sizes)})")
+
+    def view(self, op: memref.ViewOp, mask: str) -> None:
+        sizes = self.mixed(_type(op.results[0]).get_shape(), op.sizes)
+        what = f"{self.name(op.source)}, {self.name(op.byte_shift)}, {sizes}, {element_bytes(_type(op.results[0]))}"
+        self.line(f"{self.name(op.results[0])} = run.viewed({self.give('s', op)}, {what}, {mask})")
+
+    def same(self, op: Operation, _: str) -> None:
+        self.line(f"{self.name(op.results[0])} = {self.name(op.operands[0])}")
+
+    def reshaped(self, op: Operation, _: str) -> None:
+        sizes = _type(op.results[0]).get_shape()
+        strides = _strides(op, op.results[0])
+        self.line(f"{self.name(op.results[0])} = moved({self.name(op.operands[0])}, 0, {tuple(sizes)}, {strides})")
+
+    def window(self, op: memref.ReinterpretCastOp, _: str) -> None:
+        """Offsets count from the start of the buffer where its type says how far its own first element is from it."""
+        (known,) = op.static_offsets.get_values()
+        layout = _type(op.source).layout
+        known_start = isinstance(layout, StridedLayoutAttr) and isinstance(layout.offset, IntAttr)
+        start = cast("IntAttr", cast("StridedLayoutAttr", layout).offset).data if known_start else 0
+        offset = self.name(op.offsets[0]) if known == DYNAMIC_INDEX else str(known)
+        sizes = self.mixed(op.static_sizes.get_values(), op.sizes)
+        strides = self.mixed(op.static_strides.get_values(), op.strides)
+        shift = f"{offset} - {start}" if start else offset
+        self.line(f"{self.name(op.result)} = moved({self.name(op.source)}, {shift}, {sizes}, {strides})")
+
+    def subview(self, op: memref.SubviewOp, _: str) -> None:
+        offsets = self.mixed(op.static_offsets.get_values(), op.offsets)
+        sizes = self.mixed(op.static_sizes.get_values(), op.sizes)
+        if len(_type(op.result).get_shape()) != _type(op.source).get_num_dims() or op.strides:
+            raise CompileError(f"{describe(op)}: the emulation of GPUs doesn't know windows that drop dimensions")
+        steps = tuple(op.static_strides.get_values())
+        self.line(f"{self.name(op.result)} = subview({self.name(op.source)}, {offsets}, {sizes}, {steps})")
+
+    def mixed(self, static: Sequence[int], dynamic: Sequence[SSAValue]) -> str:
+        """A list of numbers, those that aren't known taken from values."""
+        rest = iter(dynamic)
+        return _tuple([self.name(next(rest)) if each == DYNAMIC_INDEX else str(each) for each in static])
+
+    def dim(self, op: memref.DimOp, _: str) -> None:
+        self.line(f"{self.name(op.result)} = {self.name(op.source)}.sizes[{self.name(op.index)}]")
+
+    # threads
+
+    def id(self, op: Operation, _: str) -> None:
+        dimension = cast("StringAttr", cast("Any", op.properties["dimension"])).data
+        text = str(getattr(dimension, "value", dimension))
+        self.line(f"{self.name(op.results[0])} = run.id({op.name!r}, {text!r})")
+
+    def step(self, op: Operation, mask: str) -> None:
+        """What needs no more than operands and the mask."""
+        results = f"{self.names(op.results)[:-2]} = " if op.results else ""
+        method = op.name.rpartition(".")[2]
+        self.line(f"{results}run.{method}({self.give('s', op)}, {self.names(op.operands)}{mask})")
+
+    def shuffle(self, op: ShuffleOp, mask: str) -> None:
+        what = f"{self.give('s', op)}, {op.mode.data!r}, {self.names(op.operands)}{mask}"
+        self.line(f"{self.names(op.results)} = run.shuffle({what})")
+
+    def copy(self, op: AsyncCopyOp, mask: str) -> None:
+        site = self.give("s", site_of(op, _type(op.source).element_type, op.elements.value.data))
+        places = [
+            f"{self.name(window)}, ({self.names(indices)})"
+            for window, indices in ((op.source, op.source_indices), (op.destination, op.destination_indices))
+        ]
+        valid = None if op.valid is None else self.name(op.valid)
+        self.line(f"run.copies.begin({site}, {', '.join(places)}, {valid}, {mask})")
+
+    def group(self, _: Operation, mask: str) -> None:
+        self.line(f"run.copies.group({mask})")
+
+    def wait(self, op: AsyncWaitOp, mask: str) -> None:
+        self.line(f"run.copies.wait({op.groups.value.data}, {mask})")
+
+    def shared(self, op: Operation, _: str) -> None:
+        self.line(f"{self.name(op.results[0])} = run.shared")
+
+    def nothing(self, op: Operation, mask: str) -> None:
+        """The end of the function."""
+
+
+def _type(value: SSAValue) -> MemRefType[Attribute]:
+    return cast("MemRefType[Attribute]", value.type)
+
+
+def _tuple(texts: Sequence[str]) -> str:
+    return f"({''.join(f'{text}, ' for text in texts)})"
+
+
+def _strides(op: Operation, value: SSAValue) -> tuple[int, ...]:
+    type = _type(value)
+    strides = type.get_strides()
+    if strides is None or None in strides:
+        raise CompileError(f"{describe(op)}: the strides of {type} must be known")
+    return tuple(cast("Sequence[int]", strides))
+
+
+_HANDLERS: dict[str, Callable[[_Writer, Any, str], None]] = {
+    "arith.constant": lambda w, op, _: w.constant(op),
+    "scf.if": _Writer.branch,
+    "scf.for": _Writer.loop,
+    "scf.while": _Writer.repeat,
+    "memref.load": _Writer.load,
+    "memref.store": _Writer.store,
+    "vector.load": _Writer.load,
+    "vector.store": _Writer.store,
+    "memref.alloca": _Writer.alloca,
+    "memref.view": _Writer.view,
+    "memref.cast": _Writer.same,
+    "memref.assume_alignment": _Writer.same,
+    "memref.collapse_shape": _Writer.reshaped,
+    "memref.expand_shape": _Writer.reshaped,
+    "memref.reinterpret_cast": _Writer.window,
+    "memref.subview": _Writer.subview,
+    "memref.dim": _Writer.dim,
+    "gpu.thread_id": _Writer.id,
+    "gpu.block_id": _Writer.id,
+    "gpu.barrier": _Writer.step,
+    "gpu.shuffle": _Writer.shuffle,
+    "gpu.dynamic_shared_memory": _Writer.shared,
+    "gpu.return": _Writer.nothing,
+    "nvgpu.device_async_copy": _Writer.copy,
+    "nvgpu.device_async_create_group": _Writer.group,
+    "nvgpu.device_async_wait": _Writer.wait,
+    "nvgpu.mma.sync": _Writer.step,
+}

@@ -1,0 +1,116 @@
+"""What the 32 threads of a warp do together: shuffles and products of small matrices."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from ...device import Array
+from .batch import Batch, active
+from .values import Mask, Value, broadcast_to, varies, where
+
+WARP = 32
+_TF32 = np.uint32(0xFFFFE000)  # the bits that a product takes of an f32
+_HALF_UNIT = np.uint32(0x1000)
+
+
+def whole_warps(batch: Batch, op: Operation, mask: Mask) -> None:
+    """Raises KernelError unless all threads of a warp take part, or none."""
+    if batch.threads % WARP:
+        batch.fail(op, f"a block of {batch.threads} threads has a warp that isn't whole", mask)
+    if isinstance(mask, bool):
+        return
+    each = broadcast_to(mask, (len(mask), batch.threads)).reshape(len(mask), -1, WARP)
+    alone = broadcast_to((each != each[..., :1]).any(axis=-1, keepdims=True), each.shape)
+    bad = active(alone.reshape(len(mask), -1), mask)
+    if bad is not None:
+        batch.fail(op, "some threads of the warp take no part", bad)
+
+
+def shuffle(
+    batch: Batch, op: Operation, mode: str, value: Value, offset: Value, width: Value, mask: Mask, checked: bool
+) -> tuple[Value, Value]:
+    """gpu.shuffle"""
+    if checked:
+        whole_warps(batch, op, mask)
+    lane = (np.arange(batch.threads) % WARP)[None]
+    offset, width = (each.astype(np.int64) for each in (offset, width))
+    if checked and np.any((width <= 0) | (width > WARP) | (width & (width - 1) != 0)):
+        batch.fail(op, "the width {width} is no power of two up to 32", mask, width=width)
+    group = lane - lane % width
+    wanted = {
+        "xor": lambda: lane ^ offset,
+        "up": lambda: lane - offset,
+        "down": lambda: lane + offset,
+        "idx": lambda: group + offset,
+    }[mode]()
+    valid = (wanted >= group) & (wanted < group + width)
+    if not varies(value) or value.shape[1] == 1:
+        return value, valid
+    source = where(valid, wanted, lane) + (np.arange(batch.threads) // WARP * WARP)
+    if len(source) == 1:
+        return value.take(source[0], axis=1), valid
+    rows = max(len(source), len(value))
+    whole = broadcast_to(value, (rows, batch.threads))
+    return np.take_along_axis(whole, broadcast_to(source, whole.shape), axis=1), valid
+
+
+def round_to_tf32(value: Value) -> Value:
+    """nvgpu.round_to_tf32; numbers that aren't finite stay."""
+    bits = np.asarray(value).view(np.uint32)
+    rounded = ((bits + _HALF_UNIT) & _TF32).view(np.float32)
+    return where(np.isfinite(value), rounded, value)[()]
+
+
+def product(batch: Batch, op: Operation, a: Value, b: Value, c: Value, mask: Mask, checked: bool) -> Value:
+    """nvgpu.mma.sync: matrices are put together of what the threads hold, and taken apart again."""
+    if checked:
+        whole_warps(batch, op, mask)
+    rows = max(len(a), len(b), len(c))
+    a, b, c = (broadcast_to(each, (rows, batch.threads, each.shape[-1])) for each in (a, b, c))
+    left, right = (_left_tf32(a), _right_tf32(b)) if a.dtype == np.float32 else (_left_half(a), _right_half(b))
+    sums = np.matmul(left, right)
+    # [row half, g, t, column in pair] -> [g, t, row half, column in pair]
+    parts = sums.reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4)
+    return parts.reshape(rows, batch.threads, 4) + c
+
+
+def _cut(value: Array) -> Array:
+    """The bits of f32 that a product takes."""
+    return (np.ascontiguousarray(value).view(np.uint32) & _TF32).view(np.float32)
+
+
+def _left_tf32(a: Array) -> Array:
+    """a[i] at row g + 8 (i % 2), column t + 4 (i / 2)"""
+    return _cut(a).reshape(-1, 8, 4, 2, 2).transpose(0, 4, 1, 3, 2).reshape(-1, 16, 8)
+
+
+def _right_tf32(b: Array) -> Array:
+    """b[i] at row t + 4 i, column g"""
+    return _cut(b).reshape(-1, 8, 4, 2).transpose(0, 3, 2, 1).reshape(-1, 8, 8)
+
+
+def _left_half(a: Array) -> Array:
+    """a[2 i + j] at row g + 8 (i % 2), column 2 t + j + 8 (i / 2)"""
+    parts = a.astype(np.float32).reshape(-1, 8, 4, 2, 2, 2)  # g, t, i / 2, i % 2, j
+    return parts.transpose(0, 4, 1, 3, 2, 5).reshape(-1, 16, 16)
+
+
+def _right_half(b: Array) -> Array:
+    """b[2 i + j] at row 2 t + j + 8 i, column g"""
+    parts = b.astype(np.float32).reshape(-1, 8, 4, 2, 2)  # g, t, i, j
+    return parts.transpose(0, 3, 2, 4, 1).reshape(-1, 16, 8)
+
+
+def barrier(batch: Batch, op: Operation, mask: Mask) -> Mask:
+    """The blocks that pass a barrier, which all of their threads must reach, or none."""
+    if isinstance(mask, bool):
+        return mask
+    each = broadcast_to(mask, (len(mask), batch.threads))
+    passed = each.any(axis=1, keepdims=True)
+    bad = active(np.asarray(passed & ~each), True)
+    if bad is not None:
+        batch.fail(op, "some threads of the block don't get here", bad)
+    return True if passed.all() else cast("Array", passed)

@@ -1,0 +1,84 @@
+"""Devices that run a list of launches: a module on an arena becomes that list, and objects with the kernels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from ...dialects.errors import ConfigError, UnsupportedError
+from ..device import Compilation, Device
+from ..specs import KernelCall
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ...dialects.graph.blobs import MiniContext
+    from ...dialects.targets import GpuAttr, Target
+    from ...lowering.gpu_to_cuda.launch_list import Launch
+    from ...lowering.pipelines import Observer, Phase
+    from ..config import EngineConfig
+    from ..native.llvm_processes import Compilers
+
+USUAL_GPU = "sm_80"
+"""What code is made for where nobody says, and there is no GPU: those after it run it too."""
+
+
+class LaunchDevice(Device):
+    """A GPU, or what stands for one."""
+
+    kind = "cuda"
+    access_bytes = 16  # the most that a thread reads at once
+    profiles = False
+    """Whether its sessions take the times of launches."""
+
+    @abstractmethod
+    def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
+        """What `load` takes, of a module at the launches level. Raises CompileError."""
+
+    def present(self, precision: str) -> GpuAttr:
+        """The GPU that there is; another where there is none, as planning needs none."""
+        from ...dialects.targets import GpuAttr
+
+        return GpuAttr.named(USUAL_GPU, precision)
+
+    @override
+    def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
+        from ...dialects.targets import GpuAttr
+
+        if isinstance(scheduled, GpuAttr):
+            return scheduled
+        if scheduled is not None:
+            raise ConfigError(f"the module is for {scheduled}, and the device is '{config.device}'")
+        named = machine or config.gpu
+        return GpuAttr.named(named, config.precision) if named else self.present(config.precision)
+
+    @override
+    def start_compiling(
+        self,
+        ctx: MiniContext,
+        module: ModuleOp,
+        config: EngineConfig,
+        phases: Sequence[Phase],
+        observer: Observer | None,
+        compilers: Compilers | None,
+    ) -> Compilation:
+        from ...lowering.gpu_to_cuda.launch_list import launch_list
+        from ...lowering.pipelines import run_phases
+        from ...passes.statistics import timed
+
+        if config.enable_profiling and not self.profiles:
+            raise UnsupportedError(f"enable_profiling is not supported on the device '{config.device}'")
+        run_phases(ctx, module, phases, observer)
+        launches = launch_list(module)
+        with timed(ctx, "kernels"):
+            made: Sequence[bytes] = self.objects(module, config) if launches else ()
+        calls = tuple(KernelCall(each.kernel, each.nodes[0] if each.nodes else "") for each in launches)
+        return Compilation(calls, lambda: made, launches=launches, profiled=config.enable_profiling)
+
+
+def describe_launch(launch: Launch) -> str:
+    """`kernel_conv_0 (/conv1/Conv, /relu1/Relu)`"""
+    return f"{launch.kernel} ({', '.join(launch.nodes)})" if launch.nodes else launch.kernel

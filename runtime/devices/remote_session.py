@@ -1,0 +1,104 @@
+"""Sessions of devices whose memory numpy can't see: tensors on the device are bound, arrays of the host are copied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from typing_extensions import override
+
+from ...dialects.errors import InvalidInputError
+from ..device import DEFAULT_ALIGNMENT, Array, Memory, Session, Wrong, device_named
+from ..limits import memory_for
+from ..memory.host_memory import bytes_of
+from ..specs import TensorSpec, check_placed
+from ..storage import Tensor, lies_on_gpu
+
+if TYPE_CHECKING:
+    from ..plan import InferencePlan
+
+
+class RemoteSession(Session):
+    """Runs a plan by `launch`, which is given the addresses of what the code works on and returns when it is done.
+
+    These are inputs, outputs, the arena, the status (8 bytes for each of the plan's `checks`, where there are any),
+    weights, and the times when the plan is profiled.
+    """
+
+    def __init__(self, plan: InferencePlan, arena: Memory, launch: Callable[[Sequence[int]], None]) -> None:
+        self._name = plan.config.place
+        self._device = device_named(self._name)
+        self._launch = launch
+        self._specs = (*plan.inputs, *plan.written)
+        self._status = self._zeroed(8 * len(plan.checks)) if plan.checks else None
+        self._times = self._zeroed(16 * len(plan.calls)) if plan.profiled else None
+        self._own = [each for each in (arena, self._status, plan.weights, self._times) if each is not None]
+        self._bound: dict[int, Tensor] = {}
+        self._staged: list[Memory] = []
+
+    def _zeroed(self, nbytes: int) -> Memory:
+        with memory_for(f"{nbytes} bytes of an inference's"):
+            return self._device.allocate(nbytes, DEFAULT_ALIGNMENT)
+
+    def _stage(self) -> list[Memory]:
+        """Memory on the device for inputs and outputs that come from the host and go there."""
+        self._staged = self._staged or [self._zeroed(spec.nbytes) for spec in self._specs]
+        return self._staged
+
+    @override
+    def bind(self, index: int, spec: TensorSpec, memory: object, *, written: bool) -> tuple[int, int]:
+        if lies_on_gpu(memory):
+            memory = Tensor.from_dlpack(memory)
+        if not isinstance(memory, Tensor) or memory.device != self._name:
+            where = f"a tensor on '{memory.device}'" if isinstance(memory, Tensor) else type(memory).__name__
+            raise InvalidInputError(f"the memory for '{spec.name}' must be a tensor on '{self._name}', got {where}")
+        check_placed(spec, memory.dtype, memory.shape, "the memory for ")
+        aligned = max(spec.dtype.alignment, self._device.access_bytes)
+        if not memory.is_contiguous or memory.address % aligned:
+            where = f"aligned to {aligned} bytes"
+            raise InvalidInputError(f"the memory for '{spec.name}' must be row-major without gaps and {where}")
+        if written and not memory.storage.writable:
+            raise InvalidInputError(f"the memory for '{spec.name}' is read-only")
+        # As it is now, whatever becomes of the caller's tensor and of its storage.
+        self._bound[index] = memory.pinned()
+        return memory.address, memory.address + spec.nbytes
+
+    @override
+    def execute(self) -> Wrong | None:
+        return self._run([self._bound[index].address for index in range(len(self._specs))])
+
+    @override
+    def run_tensors(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Wrong | None:
+        return self._run([each.address for each in (*inputs, *outputs)])
+
+    @override
+    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Wrong | None:
+        staged = self._stage()
+        for memory, array in zip(staged, inputs, strict=False):
+            memory.write(0, bytes_of(array))
+        wrong = self._run([memory.address for memory in staged])
+        for memory, array in zip(staged[len(inputs) :], outputs, strict=True):
+            memory.read(0, bytes_of(array))
+        return wrong
+
+    def _run(self, addresses: Sequence[int]) -> Wrong | None:
+        if self._status is not None:
+            self._status.zero()
+        if self._times is not None:
+            self._times.zero()
+        self._launch([*addresses, *(memory.address for memory in self._own)])
+        if self._status is None:
+            return None
+        wrong = _integers(self._status)
+        return wrong if wrong.any() else None
+
+    @override
+    def times(self) -> Array:
+        return np.zeros((0, 2), np.int64) if self._times is None else _integers(self._times).reshape(-1, 2)
+
+
+def _integers(memory: Memory) -> Array:
+    found = np.empty(memory.nbytes // 8, np.int64)
+    memory.read(0, found.view(np.uint8))
+    return found

@@ -1,0 +1,187 @@
+"""What a plan is made of as plain records and sections, and a plan of these."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ...dialects.cuts import Cut
+from ...dialects.errors import InvalidModelError
+from ...dialects.json_text import read_json
+from ...dialects.symbolic.guards import Guard, Guards
+from ...dialects.threads import MOST_THREADS
+from ...passes.counts import PassStatistics
+from ...passes.memory.report.memory_plan import MemoryPlan
+from ..config import EngineConfig
+from ..devices.cpu.cpu_device import DEVICE
+from ..native.allowed_calls import ALLOWED
+from ..native.images.linked import PAGE, Image, Links
+from ..native.images.loaded import LoadedImage, UnloadedImage
+from ..native.team import have_team
+from ..plan import InferencePlan
+from ..specs import CacheSpec, KernelCall, RunCheck, TensorSpec
+from .container import Blob, Container
+from .records import KeptError, Reader, Writer
+
+if TYPE_CHECKING:
+    from ..shapes.shape_family import Arena
+
+ENTRY = "mini_infer_run"
+
+
+@dataclass(frozen=True)
+class PlanRecord:
+    """An InferencePlan without what is in sections: code, weights and the memory plan."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    counts: tuple[TensorSpec, ...]
+    caches: tuple[CacheSpec, ...]
+    cuts: tuple[tuple[Cut, ...], ...]
+    needed: int
+    alignment: int
+    threads: int
+    calls: tuple[KernelCall, ...]
+    profiled: bool
+    checks: tuple[RunCheck, ...]
+    guards: tuple[Guard, ...]
+
+
+def can_be_kept(plan: InferencePlan) -> bool:
+    """Whether the plan's code is an image: that of GPUs is not, nor that of systems whose objects are no ELF."""
+    return isinstance(plan.code, LoadedImage | UnloadedImage)
+
+
+def plain_plan(
+    plan: InferencePlan, guards: Guards | None, statistics: PassStatistics, blobs: list[Blob], team: Image | None
+) -> Any:
+    """A plan as plain values; what is large is added to `blobs`, whose numbers stand for it.
+
+    `team` is needed where the plan is for several threads.
+    """
+    assert isinstance(plan.code, LoadedImage | UnloadedImage) and plan.weights.host is not None
+    writer = Writer()
+    noted = () if guards is None else tuple(guards.noted.values())
+    given = {name: getattr(plan, name) for name in PlanRecord.__annotations__ if name != "guards"}
+    record = writer.plain(PlanRecord(**given, guards=noted))
+    report = writer.plain(plan.memory)
+    found = {
+        "plan": record,
+        "arena": None if plan.arena is None else writer.plain(plan.arena),
+        "dynamic": guards is not None,
+        "tables": writer.tables(),
+        "image": _plain_image(plan.code.image, blobs),
+        "team": None if plan.threads == 1 or team is None else _plain_image(team, blobs),
+        "report": _added(blobs, Blob.of(json.dumps(report, separators=(",", ":")).encode())),
+        "weights": _added(blobs, Blob(plan.weights.host, large=True)),
+        "rewrites": [[*names, times] for names, times in statistics.counts.items()],
+    }
+    return found
+
+
+@dataclass(frozen=True)
+class KeptPlan:
+    """A plan that was read, with the guards under which its code is right; None where it is for one shape."""
+
+    plan: InferencePlan
+    guards: Guards | None
+    statistics: PassStatistics
+
+
+def read_plan(container: Container, found: Any, config: EngineConfig) -> KeptPlan:
+    """The plan of such values, for a CPU that its code runs on. Raises KeptError."""
+    reader = Reader(found["tables"])
+    record = read_record(reader, found)
+    report = container.section(found["report"])
+    weights = container.section(found["weights"])
+    if found["team"] is not None:
+        have_team(LoadedImage(_read_image(container, found["team"])))
+    elif record.threads > 1:
+        raise KeptError("its plan is for threads, whose code it lacks")
+    image = _read_image(container, found["image"])
+    if ENTRY not in dict(image.links.exports):
+        raise KeptError(f"its code has no function {ENTRY}")
+    own = {name: value for name, value in vars(record).items() if name != "guards"}
+    plan = InferencePlan(
+        **own,
+        config=config,
+        arena=None if found["arena"] is None else _read_arena(reader, found["arena"]),
+        report=cache(lambda: _read_report(reader, report.tobytes())),
+        weights=DEVICE.hold(weights),
+        code=LoadedImage(image),
+    )
+    guards = None
+    if found["dynamic"]:
+        guards = Guards()
+        for guard in record.guards:
+            guards.note(guard)
+    statistics = PassStatistics()
+    for pass_name, what, times in found["rewrites"]:
+        statistics.add(pass_name, what, times)
+    return KeptPlan(plan, guards, statistics)
+
+
+def read_record(reader: Reader, found: Any) -> PlanRecord:
+    """What such values, read with their tables, say of a plan but for its code. Raises KeptError."""
+    record: PlanRecord = reader.read(PlanRecord, found["plan"], "plan")
+    _check(record)
+    return record
+
+
+def _read_arena(reader: Reader, found: Any) -> Arena:
+    from ..shapes.shape_family import Arena  # with the planner, which a plan for one shape has no use for
+
+    arena: Arena = reader.read(Arena, found, "arena")
+    return arena
+
+
+def _read_report(reader: Reader, text: bytes) -> MemoryPlan:
+    """What a plan says of memory: it is read when it is asked for, which is after the file was taken for whole."""
+    try:
+        return reader.read(MemoryPlan, read_json(text), "report")
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InvalidModelError(f"the compiled model has no plan of its memory: {error!r}") from None
+
+
+def _added(blobs: list[Blob], blob: Blob) -> int:
+    blobs.append(blob)
+    return len(blobs) - 1
+
+
+def _plain_image(image: Image, blobs: list[Blob]) -> dict[str, Any]:
+    return {"data": _added(blobs, Blob.of(image.data)), "links": Writer().plain(image.links)}
+
+
+def _read_image(container: Container, found: Any) -> Image:
+    data = container.section(found["data"]).tobytes()
+    links: Links = Reader().read(Links, found["links"], "code")
+    if links.writable % PAGE or not 0 <= links.writable <= len(data):
+        raise KeptError(f"its code's writable part begins at byte {links.writable}")
+    if any(not links.writable <= at <= len(data) - 8 for at in (*(at for _, at in links.imports), *links.moved)):
+        raise KeptError("its code has a pointer where none may be")
+    if strange := sorted({name for name, _ in links.imports} - ALLOWED):
+        raise KeptError(f"its code calls {', '.join(strange)}")
+    if any(not 0 <= at <= len(data) for _, at in links.exports):
+        raise KeptError("its code has a function outside of it")
+    return Image(data, links)
+
+
+def _check(record: PlanRecord) -> None:
+    """Raises KeptError for a plan with which code would reach outside of its memory."""
+    specs = (*record.inputs, *record.outputs, *record.counts)
+    if any(type(size) is int and size < 0 for spec in specs for size in spec.shape):
+        raise KeptError("it has a shape with a negative size")
+    if not 1 <= record.threads <= MOST_THREADS or (type(record.needed) is int and record.needed < 0):
+        raise KeptError(f"its plan is for {record.threads} threads and {record.needed} bytes")
+    if record.alignment < 1 or record.alignment & (record.alignment - 1):
+        raise KeptError(f"its arena is aligned to {record.alignment} bytes")
+    if len(record.cuts) != len(record.counts):
+        raise KeptError("its counts are not those of its cuts")
+    for number, axis in (cut for cuts in record.cuts for cut in cuts):
+        if not 0 <= number < len(record.outputs) or not 0 <= axis < len(record.outputs[number].shape):
+            raise KeptError(f"it cuts axis {axis} of output {number}")
+    for cache_ in record.caches:
+        if not (0 <= cache_.input < len(record.inputs) and 0 <= cache_.output < len(record.outputs)):
+            raise KeptError("it has a cache that is no input and output")

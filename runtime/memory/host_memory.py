@@ -1,0 +1,95 @@
+"""Memory of this process: bytes that are allocated in it, and bytes that the caller has there."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from typing_extensions import override
+
+from ...dialects.errors import InvalidInputError
+from ..device import DEFAULT_ALIGNMENT, Array, Memory
+from .dlpack import from_dlpack
+
+MOST_BYTES = 2**62
+
+
+class HostMemory(Memory):
+    """The bytes of a contiguous uint8 array, which it keeps alive."""
+
+    def __init__(self, data: Array) -> None:
+        self.host: Array | None = data
+        self._data = data
+
+    @property
+    @override
+    def nbytes(self) -> int:
+        return int(self._data.nbytes)
+
+    @property
+    @override
+    def address(self) -> int:
+        return int(self._data.ctypes.data)
+
+    @property
+    @override
+    def writable(self) -> bool:
+        return bool(self._data.flags.writeable)
+
+    @override
+    def zero(self) -> None:
+        self._data[:] = 0
+
+    @override
+    def write(self, offset: int, data: Array) -> None:
+        self._data[offset : offset + data.nbytes] = data
+
+    @override
+    def read(self, offset: int, data: Array) -> None:
+        data[:] = self._data[offset : offset + data.nbytes]
+
+
+def aligned_bytes(nbytes: int, alignment: int = DEFAULT_ALIGNMENT) -> Array:
+    """A zeroed uint8 array of `nbytes` whose first byte is at a multiple of `alignment`."""
+    if nbytes + alignment >= MOST_BYTES:  # for numpy, a wrong value
+        raise MemoryError
+    raw = np.zeros(nbytes + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + nbytes]
+
+
+def as_array(memory: object) -> Array:
+    """A numpy array over the same bytes; raises InvalidInputError where `memory` is neither one nor DLPack."""
+    if isinstance(memory, np.ndarray):
+        return cast("Array", memory)
+    if not hasattr(memory, "__dlpack__"):
+        raise InvalidInputError(f"expected a numpy array or DLPack memory, got {type(memory).__name__}")
+    try:
+        return from_dlpack(memory)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise InvalidInputError(f"DLPack memory that numpy can't take: {error}") from None
+
+
+def bytes_of(array: Array) -> Array:
+    """The bytes of an array's elements in row-major order: its own where they lie so, otherwise a copy."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+class _Span:
+    """Bytes at an address, as numpy takes them; keeps their owner alive."""
+
+    def __init__(self, owner: Array, address: int, nbytes: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (address, not owner.flags.writeable),
+        }
+
+
+def spanned_bytes(array: Array) -> tuple[Array, int]:
+    """The bytes from an array's lowest to its highest, and where among them its first element is."""
+    address = int(array.ctypes.data)
+    low, high = np.lib.array_utils.byte_bounds(array) if array.size else (address, address)
+    return np.asarray(_Span(array, low, high - low)), address - low

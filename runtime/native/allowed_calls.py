@@ -1,0 +1,81 @@
+"""What generated code may call: a short list that every machine has, checked on each object as it is made.
+
+LLVM calls a helper of its own library where a CPU lacks an instruction (`fmaf`, `__truncsfbf2`). Such a helper may be
+missing, or slower than everything around it, and only on CPUs that nobody tried. So code for any CPU must do without.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Set as AbstractSet
+
+from ...dialects.errors import CompileError
+from ...lowering.loops_to_llvm.c_functions import C_FUNCTIONS
+
+_WAITING = {"pthread_cond_signal", "pthread_cond_wait", "pthread_mutex_lock", "pthread_mutex_unlock", "sched_yield"}
+_RUNTIME = {"clock_gettime", *_WAITING}
+_MEMORY = {"memcpy", "memmove", "memset"}
+_MATH = {name + suffix for name in C_FUNCTIONS for suffix in ("", "f")}
+_JOINED = {"sincos", "sincosf"}  # LLVM asks for both at once where they have one argument
+_DARWIN = {"bzero", "memset_pattern16", "__sincos_stret", "__sincosf_stret"}  # what these are on its systems
+ALLOWED = frozenset(_RUNTIME | _MEMORY | _MATH | _JOINED | _DARWIN)
+"""Names of C functions: of the operating system, its C library and its library of maths."""
+
+_FOR_C = frozenset(_MEMORY | _MATH | _JOINED | _DARWIN)
+
+_ELF, _MACH_O = b"\x7fELF\2\1", b"\xcf\xfa\xed\xfe"  # both of 64 bits, the lowest byte first
+_OF_LINKER = {".TOC."}  # PowerPC's table of addresses
+_SYMBOL_TABLE, _MACH_SYMBOLS = 2, 2  # the type of ELF's section, and Mach-O's load command
+
+
+def check_calls(data: bytes, cpu: str, others: AbstractSet[str] = frozenset()) -> None:
+    """Raises CompileError where object code calls what it may not: no C function of the list, and none of `others`."""
+    if strange := sorted(undefined_symbols(data) - ALLOWED - others):
+        raise CompileError(f"code for {cpu} calls {', '.join(strange)}, which a machine need not have")
+
+
+def check_c_calls(data: bytes, cpu: str) -> None:
+    """Raises CompileError where code for C programs calls anything but what moves memory and the library of maths."""
+    if strange := sorted(undefined_symbols(data) - _FOR_C):
+        raise CompileError(f"C code for {cpu} calls {', '.join(strange)}, which a program need not have")
+
+
+def undefined_symbols(data: bytes) -> set[str]:
+    """The names that object code needs from elsewhere, as C spells them. Raises CompileError for an unknown format."""
+    if data.startswith(_ELF):
+        return _undefined_in_elf(data) - _OF_LINKER
+    if data.startswith(_MACH_O):
+        return {name.removeprefix("_") for name in _undefined_in_mach_o(data)}
+    raise CompileError("code is made for CPUs with 64 bits and little-endian numbers, in ELF or Mach-O")
+
+
+def _undefined_in_elf(data: bytes) -> set[str]:
+    (table,) = struct.unpack_from("<Q", data, 0x28)
+    size, count = struct.unpack_from("<HH", data, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQII", data, table + size * index) for index in range(count)]
+    names: set[str] = set()
+    for _, kind, _, _, offset, length, strings, _ in sections:
+        if kind == _SYMBOL_TABLE:
+            for name, _, _, section, _, _ in struct.iter_unpack("<IBBHQQ", data[offset : offset + length]):
+                if section == 0 and name:
+                    names.add(_string(data, sections[strings][4] + name))
+    return names
+
+
+def _undefined_in_mach_o(data: bytes) -> set[str]:
+    (commands,) = struct.unpack_from("<I", data, 16)
+    names: set[str] = set()
+    at = 32
+    for _ in range(commands):
+        command, size = struct.unpack_from("<II", data, at)
+        if command == _MACH_SYMBOLS:
+            symbols, count, strings, _ = struct.unpack_from("<IIII", data, at + 8)
+            for name, kind, _, _, _ in struct.iter_unpack("<IBBHQ", data[symbols : symbols + 16 * count]):
+                if kind & 0x0E == 0:
+                    names.add(_string(data, strings + name))
+        at += size
+    return names
+
+
+def _string(data: bytes, at: int) -> str:
+    return data[at : data.index(b"\0", at)].decode()

@@ -1,0 +1,199 @@
+"""CPUs that code is generated for: this machine's, or one named as LLVM names it.
+
+What a CPU can do is found by asking LLVM for code and reading it, as its tables are not open to us: which vectors it
+uses, and for which operations it calls a helper.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from functools import cache
+
+from ...dialects.errors import ConfigError
+from ...dialects.targets import BYTE_DOTS, CPU_FEATURES, CpuAttr, gflops_of
+from ..config import EngineConfig
+from ..machine_facts import USUAL_CACHE, cache_bytes
+from .llvm import Machine, binding, emit_assembly, target_machine
+
+_HELPERS = {"fma": "fmaf", "half": "truncsfhf2", "round": "roundevenf"}
+"""The features that a target has by name, and the function LLVM calls where the CPU hasn't got them."""
+_QUESTIONS = """
+define void @width(ptr %p) {
+  %v = load <16 x i32>, ptr %p
+  %w = add <16 x i32> %v, splat (i32 1)
+  store <16 x i32> %w, ptr %p
+  ret void
+}
+define float @fma(float %a, float %b, float %c) {
+  %r = call float @llvm.fma.f32(float %a, float %b, float %c)
+  ret float %r
+}
+define i16 @half(float %a) {
+  %h = fptrunc float %a to half
+  %r = bitcast half %h to i16
+  ret i16 %r
+}
+define float @round(float %a) {
+  %r = call float @llvm.roundeven.f32(float %a)
+  ret float %r
+}
+"""
+_PRODUCTS_OF_BYTES = """
+define i32 @{name}(ptr %p, ptr %q) {{
+  %a = load <64 x i8>, ptr %p
+  %b = load <64 x i8>, ptr %q
+  %x = {first} <64 x i8> %a to <64 x i32>
+  %y = sext <64 x i8> %b to <64 x i32>
+  %z = mul <64 x i32> %x, %y
+  %r = call i32 @llvm.vector.reduce.add.v64i32(<64 x i32> %z)
+  ret i32 %r
+}}
+"""
+
+
+_UNIT_BITS = {"znver1": 128, "znver4": 256}
+"""Of each of the two units for multiply-adds, where it is narrower than registers: these take two turns for a register.
+
+znver4: 117 GFLOP/s of f32 measured on a core of an EPYC 9004 with 512 bits, where a Zen 5 reaches 262.
+"""
+_ONE_UNIT = {"cannonlake", "icelake-client", "rocketlake", "tigerlake"}
+"""CPUs with one unit of 512 bits, or two of 256."""
+
+
+@dataclass(frozen=True)
+class CpuTarget:
+    """A CPU as code generation sees it; `features` are those of a #kernel.cpu, `l2_bytes` a core's cache."""
+
+    name: str
+    machine: Machine
+    vector_bits: int
+    registers: int
+    features: frozenset[str]
+    l2_bytes: int
+
+    @property
+    def unit_bits(self) -> int:
+        """Bits of one of two units for multiply-adds: what a core takes in a cycle, halved."""
+        name = self.name.rpartition(":")[2]
+        return min(self.vector_bits, 256 if name in _ONE_UNIT else _UNIT_BITS.get(name, self.vector_bits))
+
+    def narrowed(self, vector_bits: int) -> CpuTarget:
+        """The same CPU with code written for narrower (or wider) vectors; narrower ones keep all else that it can."""
+        if vector_bits == self.vector_bits:
+            return self
+        if vector_bits > self.vector_bits:
+            registers = self.registers * self.vector_bits // vector_bits
+            features = self.features.difference(BYTE_DOTS)
+            return replace(self, vector_bits=vector_bits, registers=registers, features=features)
+        registers = self.registers
+        machine, features = self.machine, self.features
+        if self.vector_bits == 512:  # x86 has the upper 16 registers only with AVX-512
+            registers = min(registers, 16)
+            machine = replace(machine, features=",".join(filter(None, (machine.features, "-avx512f"))))
+            features = features.difference(BYTE_DOTS) | _byte_dots(machine, "ymm")
+        return replace(self, vector_bits=vector_bits, registers=registers, machine=machine, features=features)
+
+
+def cpu_target(name: str) -> CpuTarget:
+    """A CPU: "" is this machine's, "znver5" one of its architecture, "aarch64-linux-gnu:neoverse-n1" any.
+
+    In front of the colon stands LLVM's target triple. Raises ConfigError for a CPU that LLVM doesn't know.
+    """
+    host = host_target()
+    return host if name in ("", host.name) else _named(name)
+
+
+def target_attribute(config: EngineConfig, cpu_name: str = "") -> CpuAttr:
+    """What code is generated for: this machine or the CPU named, with the configuration's threads and vectors."""
+    cpu = cpu_target(cpu_name)
+    cpu = cpu.narrowed(config.vector_bits or cpu.vector_bits)
+    return CpuAttr.of(
+        cpu=cpu.name,
+        features=sorted(cpu.features),
+        vector_bits=cpu.vector_bits,
+        registers=cpu.registers,
+        l2=cpu.l2_bytes,
+        threads=config.thread_count,
+        gflops=gflops_of(cpu.unit_bits),
+    )
+
+
+def apart_from_host(target: CpuAttr) -> str:
+    """How a target differs from this machine, whatever its number of threads: "vector_bits = 128 instead of 512, ...".
+
+    "" where it doesn't.
+    """
+    host = target_attribute(EngineConfig())
+    pairs = {"cpu": (target.cpu.data, host.cpu.data)}
+    pairs |= {name: (limit, host.limits()[name]) for name, limit in target.limits().items() if name != "threads"}
+    parts = [f"{name} = {here} instead of {there}" for name, (here, there) in pairs.items() if here != there]
+    missing = [each for each in CPU_FEATURES if host.has(each) and not target.has(each)]
+    further = [each for each in CPU_FEATURES if target.has(each) and not host.has(each)]
+    parts += [f"{word} {', '.join(these)}" for word, these in (("without", missing), ("with", further)) if these]
+    return ", ".join(parts)
+
+
+def plainest_cpu() -> str:
+    """The CPU of this machine's architecture that has the least: code for it runs on all of them."""
+    return "x86-64" if Machine().architecture == "x86_64" else "generic"
+
+
+@cache
+def host_target() -> CpuTarget:
+    """The CPU that this process runs on."""
+    llvm = binding()
+    machine = Machine("", llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+    return _target(machine.cpu, machine, cache_bytes(2) or USUAL_CACHE)
+
+
+def machine_of(target: CpuAttr) -> Machine:
+    """What LLVM is told of the CPU that a module is for; raises ConfigError for a CPU that LLVM doesn't know."""
+    return cpu_target(target.cpu.data).narrowed(target.vector_bits.data).machine
+
+
+@cache
+def _named(name: str) -> CpuTarget:
+    triple, _, cpu = name.rpartition(":")
+    x86 = (triple or binding().get_default_triple()).startswith("x86_64")
+    # Names of x86 go back to CPUs of 32 bits, for which LLVM would end the process.
+    machine = Machine(triple, cpu, "+64bit,+sse2" if x86 else "")
+    _check_name(machine)
+    return _target(name, machine, USUAL_CACHE)
+
+
+def _target(name: str, machine: Machine, l2_bytes: int) -> CpuTarget:
+    code = emit_assembly(_QUESTIONS, machine, opt_level=0)
+    features = frozenset(feature for feature, helper in _HELPERS.items() if helper not in code)
+    x86 = "%rdi" in code
+    register = next((name for name in ("zmm", "ymm") if f"%{name}" in code), "xmm")
+    features |= _byte_dots(machine, register)
+    width, registers = (512, 32) if "%zmm" in code else (256, 16) if "%ymm" in code else (128, 16 if x86 else 32)
+    return CpuTarget(name, machine, width, registers, features, l2_bytes)
+
+
+def _byte_dots(machine: Machine, register: str) -> frozenset[str]:
+    """Which instructions for products of bytes the CPU has for its vectors; x86 calls those `register`."""
+    text = "".join(_PRODUCTS_OF_BYTES.format(name=name, first=name) for name in ("sext", "zext"))
+    code = emit_assembly(text, machine, opt_level=0 if machine.architecture == "x86_64" else 2)
+    found = {name for name in BYTE_DOTS if re.search(rf"\bv?{name}\s[^\n]*%{register}|\b{name}[.\w]*\s+v", code)}
+    return frozenset(found | {"pmaddwd"} if "vpdpbusd" in found else found)
+
+
+def _check_name(machine: Machine) -> None:
+    """Raises ConfigError for names LLVM doesn't know: it says so on the error stream only, and goes on with none."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as told:
+        os.dup2(told.fileno(), 2)
+        try:
+            target_machine(machine, 0)
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        told.seek(0)
+        if b"is not a recognized processor" in told.read():
+            raise ConfigError(f"LLVM knows no CPU '{machine.cpu}' for {machine.triple or 'this architecture'}")

@@ -1,0 +1,102 @@
+"""Reading ELF object files of 64 bits: sections, symbols, and what is to be filled in where."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ....dialects.errors import CompileError
+
+ELF = b"\x7fELF\2\1"  # of 64 bits, the lowest byte first
+NOBITS, INIT_ARRAY = 8, 14  # types of sections: of zeros, and of functions to call at first
+_SYMBOLS, _RELOCATIONS = 2, 4
+WRITE, ALLOC, EXEC, THREAD = 1, 2, 4, 0x400  # flags of sections
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section; `offset` is where its bytes are in the file."""
+
+    name: str
+    type: int
+    flags: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class ElfSymbol:
+    """A symbol; `section` is 0 where it is elsewhere."""
+
+    name: str
+    is_local: bool
+    is_weak: bool
+    section: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Relocation:
+    """What is to be filled in at `offset` of section number `section`: something of `symbol` plus `addend`."""
+
+    section: int
+    offset: int
+    type: int
+    symbol: int
+    addend: int
+
+
+class ElfObject:
+    """An object file. Raises CompileError for what is none."""
+
+    def __init__(self, data: bytes) -> None:
+        if not data.startswith(ELF):
+            raise CompileError(f"object code that starts with {data[:6].hex()} is no ELF of 64 bits")
+        self.data = data
+        (self.machine,) = struct.unpack_from("<H", data, 0x12)
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """All sections, by number."""
+        (table,) = struct.unpack_from("<Q", self.data, 0x28)
+        size, count, names = struct.unpack_from("<HHH", self.data, 0x3A)
+        heads = [struct.unpack_from("<IIQQQQIIQ", self.data, table + size * index) for index in range(count)]
+        strings = heads[names][4]
+        return [
+            Section(self._string(strings + name), type, flags, offset, length, link, info, max(alignment, 1))
+            for name, type, flags, _, offset, length, link, info, alignment in heads
+        ]
+
+    @cached_property
+    def symbols(self) -> list[ElfSymbol]:
+        """All symbols, by number."""
+        for section in self.sections:
+            if section.type == _SYMBOLS:
+                strings = self.sections[section.link].offset
+                entries = struct.iter_unpack("<IBBHQQ", self.bytes_of(section))
+                return [
+                    ElfSymbol(self._string(strings + name), info >> 4 == 0, info >> 4 == 2, place, value)
+                    for name, info, _, place, value, _ in entries
+                ]
+        return []
+
+    def relocations(self) -> Iterator[Relocation]:
+        """What is to be filled in."""
+        for section in self.sections:
+            if section.type == _RELOCATIONS:
+                for offset, info, addend in struct.iter_unpack("<QQq", self.bytes_of(section)):
+                    yield Relocation(section.info, offset, info & 0xFFFFFFFF, info >> 32, addend)
+
+    def bytes_of(self, section: Section) -> bytes:
+        """What a section holds."""
+        if section.type == NOBITS:
+            return bytes(section.size)
+        return self.data[section.offset : section.offset + section.size]
+
+    def _string(self, at: int) -> str:
+        return self.data[at : self.data.index(b"\0", at)].decode()

@@ -1,0 +1,19 @@
+"""Object code, ready to be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..device import Code
+from .images.elf import ELF
+from .images.linked import link
+from .images.loaded import LoadedImage
+
+
+def loaded(objects: Sequence[bytes]) -> Code:
+    """Links and loads object code; where a system's objects are no ELF, LLVM does. Raises CompileError."""
+    if all(each.startswith(ELF) for each in objects):
+        return LoadedImage(link(objects))
+    from .llvm import LoadedCode
+
+    return LoadedCode.load(objects)

@@ -1,0 +1,133 @@
+"""Machine code of a module on an arena: in parts, which others may compile while Python lowers the next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects.errors import CompileError
+from ...dialects.graph.blobs import MiniContext
+from ...dialects.graph.sizes import symbols_of_module
+from ...dialects.targets import BYTE_DOTS, CpuAttr, cpu_of
+from ...lowering.levels import argument_roles, level_of
+from ...lowering.loops_to_llvm.split_module import ModulePart, split_module
+from ...lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases
+from ...passes.counts import take
+from ...passes.memory.share_threads import STAGE
+from ...passes.statistics import pass_statistics, timed
+from ..device import Compilation
+from ..signature import entry_of, kernel_calls, run_checks, specs_of
+from .cpu_targets import cpu_target
+from .llvm import code_of, part_of
+from .llvm_processes import Compilers
+from .llvm_worker import Part
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Parts that are being compiled, and the functions that they have of each other."""
+
+    parts: Sequence[Part]
+    shared: frozenset[str]
+    compilers: Compilers
+
+    def objects(self, ctx: MiniContext) -> Sequence[bytes]:
+        """The code of all. Raises CompileError where LLVM refuses a part, or one calls what it may not."""
+        start = time.perf_counter()
+        results = self.compilers.results()
+        statistics, waited = pass_statistics(ctx), time.perf_counter() - start
+        for result in results:
+            seconds = statistics.seconds_beside if result.beside else statistics.seconds
+            for step in ("parse", "optimize", "generate"):
+                take(seconds, f"LLVM: {step}", getattr(result, step))
+            waited -= 0 if result.beside else result.parse + result.optimize + result.generate
+        take(statistics.seconds, "LLVM: other processes", waited)
+        return [code_of(*each, self.shared) for each in zip(results, self.parts, strict=True)]
+
+
+def start_compiling(
+    ctx: MiniContext,
+    module: ModuleOp,
+    phases: Sequence[Phase],
+    observer: Observer | None,
+    compilers: Compilers | None,
+) -> Compilation:
+    """Takes a module, which is `main` alone afterwards, to LLVM; part by part, each of which is then compiled.
+
+    `phases` are those that are left; of LLVM's the observer is told when all is done.
+    """
+    # Loops are many ops: LLVM's own verifier judges what comes of them, which is far faster.
+    run_phases(ctx, module, [phase for phase in phases if phase.level != "llvm"], observer, verify=False)
+    profiled, calls = "times" in argument_roles(entry_of(module)), kernel_calls(module)
+    pointers = sum(len(specs_of(module, role)) for role in ("input", "output"))
+    pointers += 2 + bool(symbols_of_module(module)) + bool(run_checks(module)) + profiled
+    left = [phase for phase in phases if phase.level == "llvm"]
+    parts = _start_parts(ctx, module, left, observer, compilers or Compilers(1), pointers, profiled)
+    threads = cpu_of(module).threads.data if stages_of(module) else 1
+    return Compilation(calls, partial(parts.objects, ctx), parts.parts, threads=threads, profiled=profiled)
+
+
+def _start_parts(
+    ctx: MiniContext,
+    module: ModuleOp,
+    phases: Sequence[Phase],
+    observer: Observer | None,
+    compilers: Compilers,
+    pointers: int,
+    profiled: bool,
+) -> _Parts:
+    """The parts of a module on loops (or of all at once), of which `main` takes so many buffers."""
+    from ...lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
+    from ...lowering.loops_to_llvm.runtime_ir import runtime_ir
+
+    target = cpu_of(module)
+    cpu = cpu_target(target.cpu.data).narrowed(target.vector_bits.data)
+    lacking = [name for name in BYTE_DOTS if target.has(name) and name not in cpu.features]
+    passes = [each for phase in phases for each in parse_passes(phase.passes)]
+    seconds = [0.0] * len(passes)
+    with timed(ctx, "split-module"):
+        split = split_module(module) if level_of(module) == "loops" else [ModulePart(module, frozenset())]
+    parts: list[Part] = []
+    for piece in split:
+        for index, each in enumerate(passes):
+            seconds[index] += _run(ctx, piece.module, each)
+        with timed(ctx, "LLVM: text"):
+            link = [runtime_ir(pointers, stages_of(module), clock=profiled)] if piece.module is module else []
+            text = emit_llvm_ir(piece.module, piece.shared)
+            _check_instructions(text, lacking, target)
+            parts.append(part_of(text, cpu.machine, link=link, as_written=piece.as_written))
+            compilers.add(parts[-1])
+    if observer is not None:
+        for each, taken in zip(passes, seconds, strict=True):
+            observer(PassRun(each.name, taken), module)
+    return _Parts(parts, frozenset[str]().union(*(piece.shared for piece in split)), compilers)
+
+
+def _check_instructions(text: str, lacking: Sequence[str], target: CpuAttr) -> None:
+    """Raises CompileError for instructions, of those `lacking`, that were chosen for another CPU than code is for."""
+    from ...lowering.loops_to_llvm.byte_dots import INTRINSICS
+
+    for name in lacking:
+        if any(each in text for each in INTRINSICS[name]):
+            raise CompileError(
+                f"the module's kernels are for a CPU that has {name} with {target.vector_bits.data} bits, and "
+                f"{target.cpu.data} hasn't: compile the model for it again"
+            )
+
+
+def _run(ctx: MiniContext, module: ModuleOp, each: ModulePass) -> float:
+    start = time.perf_counter()
+    run_passes(ctx, module, [each])
+    return time.perf_counter() - start
+
+
+def stages_of(module: ModuleOp) -> dict[str, int]:
+    """The stages of a module at the llvm level, each with the number of buffers that it takes."""
+    functions = {op.sym_name.data: op.function_type for op in module.ops if isinstance(op, llvm.FuncOp)}
+    return {name: len(type.inputs) - 3 for name, type in functions.items() if name.startswith(STAGE)}

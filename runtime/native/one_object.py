@@ -1,0 +1,39 @@
+"""One object file of all parts of a model's code, which shows nothing but what is to be called from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from ...dialects.errors import CompileError
+from .llvm import Machine, target_machine
+from .llvm_worker import Part, optimize, parsed
+
+
+def one_object(parts: Sequence[Part], prefix: str, public: AbstractSet[str]) -> bytes:
+    """Position-independent object code of parts for one machine; the first of them may not be missing.
+
+    Each part is optimised by itself, so that the code computes the same bits as that of `compile`. What isn't `public`
+    is local to the object, and has `prefix` and an underscore in front of its name. Raises CompileError for IR that
+    LLVM refuses.
+    """
+    first = parts[0]
+    target = target_machine(Machine(first.triple, first.cpu, first.features), first.opt_level)
+    whole: Any = None
+    for part in parts:
+        try:
+            module = parsed(part.text, part.link, target)
+        except RuntimeError as error:
+            raise CompileError(f"LLVM refuses the IR: {error}") from None
+        optimize(module, target, part.opt_level, as_written=part.as_written)
+        if whole is None:
+            whole = module
+        else:
+            whole.link_in(module)
+    for each in (*whole.functions, *whole.global_variables):
+        if not each.is_declaration and each.name not in public:
+            each.visibility = "default"
+            each.linkage = "internal"
+            each.name = f"{prefix}_{each.name.removeprefix(f'{prefix}_')}"
+    return bytes(target.emit_object(whole))

@@ -1,0 +1,123 @@
+"""Where the buffers of an arena lie at shapes of run time: planned once for a range of sizes that are near each other.
+
+Births and deaths of buffers are the same at all shapes, only their sizes differ, and the places for larger buffers do
+for smaller ones. So symbols are rounded up, and what was planned for the rounded ones serves all shapes in between.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...dialects.symbolic.formulas import Formulas, formulas, grows
+from ...dialects.symbolic.polynomials import Symbol, constant
+from ...dialects.symbolic.sizes import bounds_of, terms_of
+from ...passes.planning import Bound, Plan, Problem, lower_bound, solve
+from ..device import Array
+from ..forks import ForkSafeLock
+
+MOST_PLACES = 256  # that are kept; those used longest ago go
+PLANNING_STEPS = 2000  # of the search for a plan that is no higher than that of the largest shapes
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A plan, and its offsets in the order of the problem's buffers."""
+
+    plan: Plan
+    offsets: Array  # int64, bytes
+
+
+class Places:
+    """The places of a problem's buffers, whose sizes hang on symbols."""
+
+    def __init__(self, problem: Problem, symbols: Sequence[Symbol], bounded: bool) -> None:
+        """With `bounded`, there is a largest size, under which all plans stay."""
+        self.problem, self.symbols, self.bounded = problem, tuple(symbols), bounded
+        self._known: OrderedDict[tuple[int, ...], Placed] = OrderedDict()
+        self._lock = ForkSafeLock()
+
+    @cached_property
+    def largest(self) -> Plan | None:
+        """A plan of the arena that does for all shapes, where there is an end to them: no buffer is larger at any.
+
+        Most buffers are largest at the largest shapes, but not all: one of n - 1 - m rows is not, and not two at once.
+        """
+        if not self.bounded:
+            return None
+        return solve(self._sized([bounds_of(buffer.size)[1] for buffer in self.problem.buffers]), "auto")
+
+    @property
+    def bytes_of_all(self) -> int:
+        """Bytes that do for all shapes; 0 where there is no end to them."""
+        return 0 if self.largest is None else self.largest.height
+
+    def at(self, values: tuple[int, ...]) -> Placed:
+        """Places for buffers of the sizes that they have where the symbols have these values."""
+        rounded = self._rounded(values)
+        with self._lock:
+            known = self._known.get(rounded)
+            if known is not None:
+                self._known.move_to_end(rounded)
+                return known
+        plan = self._plan(self._sized(self._limits(*rounded)))
+        placed = Placed(plan, np.array([plan.offsets[buffer.id] for buffer in self.problem.buffers], np.int64))
+        with self._lock:
+            self._known[rounded] = placed
+            if len(self._known) > MOST_PLACES:
+                self._known.popitem(last=False)
+        return placed
+
+    def bound(self, values: tuple[int, ...]) -> Bound:
+        """What buffers of just these sizes need at least."""
+        return lower_bound(self._sized(self._sizes(*values)))
+
+    @cached_property
+    def _sizes(self) -> Formulas:
+        return formulas((terms_of(buffer.size) for buffer in self.problem.buffers), self.symbols)
+
+    @cached_property
+    def _limits(self) -> Formulas:
+        """No smaller than the buffers' sizes at any smaller values."""
+        sizes = [(buffer.size, terms_of(buffer.size)) for buffer in self.problem.buffers]
+        kept = (terms if grows(terms) or not self.bounded else constant(bounds_of(size)[1]) for size, terms in sizes)
+        return formulas(kept, self.symbols)
+
+    @cached_property
+    def _all_grow(self) -> bool:
+        return all(grows(terms_of(buffer.size)) for buffer in self.problem.buffers)
+
+    def _rounded(self, values: tuple[int, ...]) -> tuple[int, ...]:
+        """Values that stand for these too: powers of two, or eighths of one where the arena is to be no larger.
+
+        Where there is an end to the sizes, contexts have room for the largest anyway.
+        """
+        if self.bounded:
+            pairs = zip(values, self.symbols, strict=True)
+            return tuple(min(_next(value, 0), symbol.high) for value, symbol in pairs)
+        return tuple(_next(value, 3) for value in values) if self._all_grow else values
+
+    def _sized(self, sizes: Sequence[int]) -> Problem:
+        buffers = zip(self.problem.buffers, sizes, strict=True)
+        return replace(self.problem, buffers=tuple(replace(buffer, size=size) for buffer, size in buffers))
+
+    def _plan(self, problem: Problem) -> Plan:
+        """The buffers' places: any that are no higher than those of the plan for all shapes will do."""
+        largest = self.largest
+        if largest is None:
+            return solve(problem, "auto")
+        found = solve(problem, "auto", budget=PLANNING_STEPS, target=largest.height)
+        # No buffer is larger than there, so that the same places will always do.
+        if found.height <= largest.height:
+            return found
+        return replace(found, offsets=largest.offsets, height=largest.height)
+
+
+def _next(value: int, bits: int) -> int:
+    """The next number, from `value` on, that has no more than `bits` + 1 significant bits."""
+    step = 1 << max(0, (value - 1).bit_length() - 1 - bits) if value > 1 else 1
+    return -(-value // step) * step

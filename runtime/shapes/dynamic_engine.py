@@ -1,0 +1,158 @@
+"""DynamicEngine: an engine for many shapes, which compiles where code that it has is not right for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from typing_extensions import override
+
+from ...dialects.errors import InvalidInputError
+from ...dialects.symbolic.sizes import now
+from ..config import EngineConfig
+from ..engine import Engine
+from ..forks import ForkSafeLock
+from ..plan import InferencePlan
+from ..progress import LOG
+from ..specs import SymbolicSpec, ordered_shapes
+from .shape_family import MOST_PLANS, ShapeFamily, Shapes, settled
+
+if TYPE_CHECKING:
+    from ...passes.counts import PassStatistics
+    from ..device import Array
+    from ..storage import Tensor
+
+Build = Callable[[Mapping[str, Sequence[int]]], "tuple[ShapeFamily, PassStatistics]"]
+
+
+MOST_FAMILIES = 64  # compiles that an engine keeps the code, the plans and the arenas of
+
+
+class DynamicEngine(Engine):
+    """An engine whose inputs may have any shape of a profile.
+
+    `plan` is the one for the profile's `opt` shapes, or of the first call where there is no profile. Shapes that one
+    compile's code is not right for, such as a size of 1 where it counts on more, make another compile, once: the
+    logger "mini_infer" tells why. The code of so many compiles is kept; that which was made longest ago goes.
+    """
+
+    compiles: int
+    """How often code was made so far."""
+
+    def __init__(self, config: EngineConfig, names: tuple[str, ...], build: Build, once: bool = False) -> None:
+        """`build` compiles for shapes of the inputs, whose names are `names`; for those of the profile given none.
+
+        With `once`, the first code is all: shapes that it is not right for are refused.
+        """
+        self.config, self.compiles = config, 0
+        self._names, self._build, self._once = names, build, once
+        self._plan: InferencePlan | None = None
+        self._is_closed = False
+        self._families: list[ShapeFamily] = []
+        self._family = lru_cache(MOST_PLANS)(self._suiting)
+        self._lock = ForkSafeLock()
+
+    @classmethod
+    def started(cls, config: EngineConfig, names: tuple[str, ...], build: Build, once: bool = False) -> DynamicEngine:
+        """An engine that has its first code already, where the configuration says for which shapes."""
+        engine = cls(config, names, build, once)
+        if not config.enable_dynamic_shapes:
+            engine.start()
+        return engine
+
+    def start(self) -> None:
+        """Compiles for the shapes that the profile is made for."""
+        family = self._compiled({})
+        shapes = tuple(tuple(settled(spec.shape, now)) for spec in family.base.inputs)
+        self._plan = family.plan_for(shapes)
+
+    def _compiled(self, best: Mapping[str, Sequence[int]]) -> ShapeFamily:
+        family, self.statistics = self._build(best)
+        self._families.append(family)
+        self.compiles += 1
+        if len(self._families) > MOST_FAMILIES:
+            del self._families[1]  # the first is for the shapes that the model is made for
+            self._family.cache_clear()
+        return family
+
+    @override
+    def close(self) -> None:
+        with self._lock:  # nothing is compiled meanwhile
+            if self._is_closed:
+                return
+            families, self._families = self._families, []
+            self._is_closed, self._plan = True, None
+            del self._build  # and the model with it
+            self._family.cache_clear()
+        for family in families:
+            self._release(family.idle)
+
+    @override
+    def __repr__(self) -> str:
+        if self._plan is None and not self._is_closed:
+            return f"{type(self).__name__}({', '.join(self._names)}; not compiled before the first call)"
+        return super().__repr__()
+
+    @property
+    @override
+    def input_names(self) -> tuple[str, ...]:
+        return self._names
+
+    @property
+    @override
+    def inputs(self) -> tuple[SymbolicSpec, ...]:
+        return self._base_family().inputs
+
+    @property
+    @override
+    def outputs(self) -> tuple[SymbolicSpec, ...]:
+        return self._base_family().outputs
+
+    def _base_family(self) -> ShapeFamily:
+        family = self.plan.family
+        assert family is not None
+        return family
+
+    @override
+    def plan_for(self, shapes: Mapping[str, Sequence[int]]) -> InferencePlan:
+        self._check_open()
+        wanted = ordered_shapes(self._names, shapes)
+        return self._family(wanted).plan_for(wanted)
+
+    def _suiting(self, shapes: Shapes) -> ShapeFamily:
+        """The plans whose code is right for these shapes; compiles where there is none."""
+        with self._lock:
+            self._check_open()
+            found = next((family for family in self._families if family.suits(shapes)), None)
+            if found is None:
+                if self._families:
+                    why = " and ".join(self._families[-1].unmet(shapes))
+                    if self._once:
+                        raise InvalidInputError(
+                            f"the code is not for shapes {[*map(list, shapes)]}: it counts on {why}"
+                        )
+                    LOG.info("shapes %s: compiled anew, for it doesn't hold that %s", list(map(list, shapes)), why)
+                found = self._compiled(dict(zip(self._names, shapes, strict=True)))
+            if self._plan is None:
+                self._plan = found.plan_for(shapes)
+            return found
+
+    @override
+    def _run(self, inputs: Sequence[Any]) -> tuple[InferencePlan, Sequence[Array | Tensor]]:
+        self._check_open()
+        if len(inputs) != len(self._names):
+            raise InvalidInputError(f"{len(inputs)} inputs are given; the model has {len(self._names)}")
+        shapes = tuple(tuple(each.shape) if hasattr(each, "shape") else np.shape(each) for each in inputs)
+        family = self._family(shapes)
+        plan, idle = family.plan_for(shapes), family.idle
+        try:
+            context = idle.pop()
+            context.use(plan)
+        except IndexError:
+            context = plan.create_execution_context()
+        try:
+            return plan, context.run_ordered(inputs)
+        finally:
+            self._put_back(context, idle)

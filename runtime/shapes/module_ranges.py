@@ -1,0 +1,71 @@
+"""Modules with sizes of run time as models: the ranges that they state, in place of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...dialects.plain_file import read_plain
+from ..config import EngineConfig
+from ..profile import OptimizationProfile
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ...lowering.onnx_to_graph import ModelSource
+
+MARK = b"#kernel.symbols<"  # in the text of every module with sizes of run time
+
+
+def is_module(model: ModelSource) -> bool:
+    """Whether a model is a module's text, by its file's name."""
+    return isinstance(model, str | PathLike) and Path(model).suffix == ".mlir"
+
+
+def with_own_ranges(model: ModelSource, config: EngineConfig) -> EngineConfig:
+    """The configuration with the ranges that a module states; of another model, or with a profile, as it is."""
+    if config.is_dynamic or (profile := stated_profile(model)) is None:
+        return config
+    return replace(config, profile=profile)
+
+
+def stated_profile(model: ModelSource) -> OptimizationProfile | None:
+    """The ranges of a module with sizes of run time; None for any other model. Raises InvalidModelError."""
+    if not is_module(model):
+        return None
+    try:
+        if MARK not in read_plain(Path(str(model))):
+            return None
+    except OSError:
+        return None  # who reads it next will say so
+    from ...lowering.module_text import read_module
+
+    return profile_of(read_module(str(model))[0])
+
+
+def profile_of(module: ModuleOp) -> OptimizationProfile | None:
+    """The ranges that a module states; None where it has no sizes of run time."""
+    from ...dialects.graph.sizes import sizes_of_module, symbol_of
+    from ...dialects.symbolic.polynomials import InputSymbol
+
+    dims: dict[str, tuple[int, int, int]] = {}
+    for size in sizes_of_module(module):
+        if isinstance(symbol := symbol_of(size), InputSymbol):
+            dims[symbol.dimension] = (symbol.span[0], size.value * symbol.unit, symbol.span[1])
+    return OptimizationProfile(dims=dims) if dims else None
+
+
+def input_names(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> tuple[str, ...]:
+    """The names of a model's inputs that are given no value by a compile."""
+    if is_module(model):
+        from ...lowering.module_text import read_module
+        from ..signature import input_specs
+
+        return tuple(spec.name for spec in input_specs(read_module(str(model))[0]))
+    from ...lowering.onnx_to_graph.inputs import free_inputs
+
+    return free_inputs(model, specialize)

@@ -1,0 +1,287 @@
+"""Plans for shapes of run time: the code of one compile, planned again for each shape.
+
+A compile for ranges of shapes gives code that reads its sizes from a table, symbolic specs of inputs and outputs, and
+the planning problem of the arena with symbolic sizes. A `ShapeFamily` holds these: given shapes it solves for the
+symbols, checks the guards under which the code was made, and fills the table. The arena is planned once for a range of
+sizes (buckets.py), so that a shape near to one that there was costs next to nothing: a language model's caches grow at
+every call.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numpy as np
+
+from ...dialects.errors import InvalidInputError
+from ...dialects.symbolic.formulas import Formulas, formulas, shape_formulas
+from ...dialects.symbolic.guards import Guards
+from ...dialects.symbolic.polynomials import InputSymbol, Symbol, text_of
+from ...dialects.symbolic.sizes import Size, is_fixed, symbols_of, terms_of, value_at
+from ...passes.planning import Problem
+from ..forks import ForkSafeLock
+from ..specs import SymbolicSpec, TensorSpec
+from .buckets import Placed, Places
+
+if TYPE_CHECKING:
+    from ...passes.memory.report.memory_plan import MemoryPlan
+    from ..context import ExecutionContext
+    from ..plan import InferencePlan
+
+T = TypeVar("T")
+
+MOST_PLANS = 256  # that a family keeps; those used longest ago go
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Arena:
+    """The arena at all shapes: what is to be placed, and where each buffer's offset stands in the table."""
+
+    problem: Problem
+    symbols: tuple[Symbol, ...]  # of the table, those of the buffers' offsets last
+    dims: tuple[Symbol, ...]
+
+
+class ShapeFamily:
+    """The plans that have the code of one compile in common."""
+
+    def __init__(self, base: InferencePlan, guards: Guards, bounded: bool) -> None:
+        """`base` has symbolic sizes. With `bounded`, contexts have room for the largest shapes."""
+        self.base, self.guards = base, guards
+        self.arena = base.arena or Arena(Problem(()), (), ())
+        self._sites = _sites(base.inputs)
+        self._symbols: tuple[Symbol, ...] = tuple(symbol for _, _, symbol in self._sites)
+        self._places = Places(self.arena.problem, self._symbols, bounded)
+        self._plans: OrderedDict[Shapes, InferencePlan] = OrderedDict()
+        self._lock = ForkSafeLock()
+        self.idle: deque[ExecutionContext] = deque()
+        """Contexts that no call uses: as many as there were calls at a time."""
+
+    @property
+    def arena_bytes(self) -> int:
+        """Bytes that a context needs for all shapes; 0 where there is no end to them."""
+        return self._places.bytes_of_all
+
+    @property
+    def inputs(self) -> tuple[SymbolicSpec, ...]:
+        """The inputs at all shapes."""
+        return tuple(map(_symbolic, self.base.inputs))
+
+    @property
+    def outputs(self) -> tuple[SymbolicSpec, ...]:
+        """The outputs at all shapes that the code is for."""
+        return tuple(map(_symbolic, self.base.outputs))
+
+    @cached_property
+    def _given(self) -> Callable[..., Shapes]:
+        """The inputs' shapes."""
+        return shape_formulas([spec.shape for spec in self.base.inputs], self._symbols)
+
+    @cached_property
+    def _made_of(self) -> Callable[..., Shapes]:
+        """The shapes of the outputs, and then of the caches' rooms."""
+        specs = (*self.base.outputs, *(cache.room for cache in self.base.caches))
+        return shape_formulas([spec.shape for spec in specs], self._symbols)
+
+    @cached_property
+    def _guarded(self) -> Formulas:
+        """What guards speak of."""
+        return formulas((guard.terms for guard in self.guards.noted.values()), self._symbols)
+
+    @cached_property
+    def _table(self) -> Formulas:
+        """What stands in the table in front of the buffers' offsets."""
+        return formulas((frozenset({((each,), 1)}) for each in self.arena.dims), self._symbols)
+
+    def values_of(self, shapes: Shapes) -> dict[Symbol, int]:
+        """What the symbols are where the inputs have these shapes.
+
+        Raises InvalidInputError where no values of theirs give these shapes, or these are outside of the range.
+        """
+        return dict(zip(self._symbols, self._values(shapes), strict=True))
+
+    def _values(self, shapes: Shapes) -> tuple[int, ...]:
+        specs = self.base.inputs
+        for spec, shape in zip(specs, shapes, strict=True):
+            if len(shape) != len(spec.shape):
+                raise InvalidInputError(f"input '{spec.name}' has shape {list(shape)} instead of {_text(spec)}")
+        values: list[int] = []
+        for index, axis, symbol in self._sites:
+            given, (low, high) = shapes[index][axis], symbol.span
+            if not low <= given <= high:
+                raise InvalidInputError(
+                    f"input '{specs[index].name}': dimension {axis} is {given}, but must be from {low} to {high}"
+                )
+            values.append(given // symbol.unit)
+        if self._given(*values) != shapes:
+            self._check_sizes(shapes, values)
+        return tuple(values)
+
+    def _check_sizes(self, shapes: Shapes, values: list[int]) -> None:
+        """Raises InvalidInputError for the first size that is another one.
+
+        One that is no multiple of a unit, or something where the code is for nothing, may have other code.
+        """
+        named: dict[Symbol, int] = dict(zip(self._symbols, values, strict=True))
+        sites = ((spec.shape, shape) for spec, shape in zip(self.base.inputs, shapes, strict=True))
+        if any(is_fixed(size) and size == 0 < given for pair in sites for size, given in zip(*pair, strict=True)):
+            return  # a size that is made of it would be another one
+        for spec, shape in zip(self.base.inputs, shapes, strict=True):
+            for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
+                wanted = value_at(size, named)
+                if wanted == given or (is_fixed(size) and size == 0):
+                    continue
+                if not any(unit_of(symbol) > 1 and given % unit_of(symbol) for symbol in symbols_of(size)):
+                    of = f" {size}" if isinstance(size, Size) else ""
+                    raise InvalidInputError(f"input '{spec.name}': dimension {axis}{of} is {given} instead of {wanted}")
+
+    def suits(self, shapes: Shapes) -> bool:
+        """Whether the code is right for these shapes."""
+        values = self._values(shapes)
+        if self._given(*values) != shapes:
+            return False
+        try:
+            sizes = self._guarded(*values)
+        except ZeroDivisionError:  # then the guard of the divisor's own doesn't hold
+            return False
+        guards = self.guards.noted.values()
+        return all(guard.allows(size) for guard, size in zip(guards, sizes, strict=True))
+
+    def unmet(self, shapes: Shapes) -> list[str]:
+        """What the code takes for granted that doesn't hold for these shapes."""
+        values = self.values_of(shapes)
+        broken = [str(guard) for guard in self.guards.noted.values() if not guard.is_met(values)]
+        for spec, shape in zip(self.base.inputs, shapes, strict=True):
+            for axis, (size, given) in enumerate(zip(spec.shape, shape, strict=True)):
+                units = [unit_of(symbol) for symbol in symbols_of(size) if unit_of(symbol) > 1]
+                if value_at(size, values) != given:
+                    wanted = f"a multiple of {units[0]}" if units else str(size)
+                    broken.append(f"dimension {axis} of '{spec.name}' is {wanted}")
+        return broken
+
+    def plan_for(self, shapes: Shapes) -> InferencePlan:
+        """The plan for these shapes of the inputs, in order; kept for the next time."""
+        with self._lock:
+            known = self._plans.get(shapes)
+            if known is not None:
+                self._plans.move_to_end(shapes)
+                return known
+        made = self._made(shapes, self._values(shapes))
+        with self._lock:
+            self._plans[shapes] = made
+            if len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
+        return made
+
+    @cached_property
+    def _settled_checks(self) -> bool:
+        return is_fixed(*(each.size for each in self.base.checks if each.size is not None))
+
+    def _made(self, shapes: Shapes, values: tuple[int, ...]) -> InferencePlan:
+        base = self.base
+        made, shown = self._made_of(*values), len(base.outputs)
+        inputs, outputs = _of_shapes(base.inputs, shapes), _of_shapes(base.outputs, made[:shown])
+        rooms = _of_shapes(tuple(cache.room for cache in base.caches), made[shown:])
+        caches = tuple(replace(cache, room=room) for cache, room in zip(base.caches, rooms, strict=True))
+        checks = base.checks
+        if not self._settled_checks:
+            checks = settled(checks, partial(value_at, values=dict(zip(self._symbols, values, strict=True))))
+        if base.arena is None:
+            return replace(base, inputs=inputs, outputs=outputs, caches=caches, checks=checks, family=self)
+        placed = self._places.at(values)
+        return replace(
+            base,
+            inputs=inputs,
+            outputs=outputs,
+            caches=caches,
+            checks=checks,
+            needed=self.arena_bytes or placed.plan.height,
+            report=partial(self._report, values, placed),
+            sizes=np.concatenate([np.array(self._table(*values), np.int64), placed.offsets]),
+            family=self,
+        )
+
+    def _report(self, values: tuple[int, ...], placed: Placed) -> MemoryPlan:
+        """The memory plan at these sizes."""
+        plan, bound = placed.plan, self._places.bound(values)
+        offsets = self.arena.symbols[len(self.arena.symbols) - len(placed.offsets) :]
+        numbers: dict[Symbol, int] = dict(zip(offsets, placed.offsets.tolist(), strict=True))
+        numbers.update(zip(self._symbols, values, strict=True))
+        made = settled(self.base.report(), partial(value_at, values=numbers))
+        return replace(
+            made,
+            arena_bytes=plan.height,
+            lower_bound_bytes=bound.height,
+            proven_bound_bytes=bound.height,
+            optimal=plan.height == bound.height,
+            method=plan.method,
+            strategy=plan.strategy,
+            binding_step=bound.step,
+            exhausted=plan.exhausted,
+        )
+
+
+def _sites(specs: tuple[TensorSpec, ...]) -> list[tuple[int, int, InputSymbol]]:
+    """Where each symbol can be read: an input's number, and an axis whose size is nothing but that dimension."""
+    found: dict[InputSymbol, tuple[int, int]] = {}
+    for index, spec in enumerate(specs):
+        for axis, size in enumerate(spec.shape):
+            if (symbol := _dimension(size)) is not None:
+                found.setdefault(symbol, (index, axis))
+    return [(index, axis, symbol) for symbol, (index, axis) in found.items()]
+
+
+def _dimension(size: int) -> InputSymbol | None:
+    """The dimension of an input that a size is a multiple of, and of nothing else."""
+    if isinstance(size, Size) and len(size.terms) == 1:
+        ((monomial, _),) = size.terms
+        if len(monomial) == 1 and isinstance(monomial[0], InputSymbol):
+            return monomial[0]
+    return None
+
+
+def _symbolic(spec: TensorSpec) -> SymbolicSpec:
+    return SymbolicSpec(spec.name, tuple(map(_size_text, spec.shape)), spec.dtype, spec.bounded)
+
+
+def _size_text(size: int) -> int | str:
+    """A size that is a number, or how it hangs on dimensions."""
+    if not isinstance(size, Size):
+        return size
+    symbol = _dimension(size)
+    alone = symbol is not None and size.terms == frozenset({((symbol,), symbol.unit)})
+    return symbol.dimension if symbol is not None and alone else str(size)
+
+
+def _of_shapes(specs: tuple[TensorSpec, ...], shapes: Shapes) -> tuple[TensorSpec, ...]:
+    """Specs with these shapes for their own."""
+    pairs = zip(specs, shapes, strict=True)
+    return tuple(TensorSpec(spec.name, shape, spec.dtype, spec.bounded) for spec, shape in pairs)
+
+
+def settled(record: T, number: Callable[[int], int]) -> T:
+    """A tree of dataclasses and tuples with numbers for its sizes."""
+    if isinstance(record, Size):
+        return cast("T", number(record))
+    if isinstance(record, tuple):
+        return cast("T", tuple(settled(each, number) for each in cast("tuple[Any, ...]", record)))
+    if is_dataclass(record) and not isinstance(record, type):
+        known = cast("Any", record)
+        changed = {each.name: settled(getattr(known, each.name), number) for each in fields(known)}
+        return cast("T", replace(known, **changed))
+    return record
+
+
+def unit_of(symbol: Symbol) -> int:
+    """What a dimension is a multiple of."""
+    return symbol.unit if isinstance(symbol, InputSymbol) else 1
+
+
+def _text(spec: TensorSpec) -> str:
+    return f"[{', '.join(text_of(terms_of(size)) for size in spec.shape)}]"
