@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 
 from typing_extensions import override
@@ -85,7 +85,7 @@ class _KindAndOptions:
         with printer.in_angle_brackets():
             printer.print_string_literal(self.kind.data)
             if numbers := _numbers(self.options):
-                pairs = ", ".join(f"{key} = {number}" for key, number in numbers.items())
+                pairs = ", ".join(f"{key} = {number:d}" for key, number in numbers.items())
                 printer.print_string(f", {{{pairs}}}")
 
 
@@ -216,9 +216,14 @@ class MoveAttr(ParametrizedAttribute):
 
     def text(self) -> str:
         """What `parse_bare` reads."""
-        source, target = ([each.data for each in strides] for strides in (self.source_strides, self.target_strides))
-        windows = f"from {self.source_offset.data} {source} at {self.target_offset.data} {target}"
-        return f"{self.operand.data} to {self.result.data} sizes {[size.data for size in self.sizes]} {windows}"
+        sizes, source, target = map(_listed, (self.sizes, self.source_strides, self.target_strides))
+        windows = f"from {self.source_offset.data:d} {source} at {self.target_offset.data:d} {target}"
+        return f"{self.operand.data} to {self.result.data} sizes {sizes} {windows}"
+
+
+def _listed(numbers: Iterable[IntAttr]) -> str:
+    """`[2, (tokens * 64)]`"""
+    return f"[{', '.join(f'{each.data:d}' for each in numbers)}]"
 
     @override
     @classmethod
@@ -392,6 +397,6 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
             parts.append(f"packed = [{', '.join(f'{operand.data} : {packing}' for operand, packing in pairs)}]")
         for key, number in (("scratch", self.scratch), ("per_thread", self.per_thread), ("pieces", self.pieces)):
             if number.data:
-                parts.append(f"{key} = {number.data}")
+                parts.append(f"{key} = {number.data:d}")
         with printer.in_angle_brackets():
             printer.print_string(", ".join(parts))

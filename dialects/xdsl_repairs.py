@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast
 
+from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -18,9 +19,12 @@ from xdsl.dialects.builtin import (
     BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    IntAttr,
     IntegerAttr,
     LocationAttr,
+    StridedLayoutAttr,
 )
+from xdsl.dialects.utils import dynamic_index_list
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.ir.core import SSAValues
 from xdsl.irdl import AttributeDef, EqIntConstraint, IRDLOperation, OpDef, OptionalDef, PropertyDef, operations
@@ -89,6 +93,8 @@ def repair_sizes() -> None:
     """
     lists, parser = cast("Any", DenseArrayBase), cast("Any", AttrParser)
     lists.get_values, lists.iter_values, lists.from_list = _values_of, _iterated, staticmethod(_packed)
+    dynamic_index_list.print_dynamic_index_list = _print_index_list
+    cast("Any", StridedLayoutAttr)._print_int_or_question = staticmethod(_print_stride)
     parser.parse_integer = _size_or(_parse_integer)
     parser._parse_int_or_question = _size_or(_parse_stride)
     parser.parse_dimension_list = _parse_dimensions
@@ -102,6 +108,36 @@ def _size_or(parse: Callable[..., Any]) -> Callable[..., Any]:
         return parse_size(parser) if _opens_size(parser) else parse(parser, *args, **options)
 
     return parsed
+
+
+_print_int_or_question: Any = vars(StridedLayoutAttr)["_print_int_or_question"].__func__
+
+
+def _print_stride(printer: Any, value: Any) -> None:
+    """`strided<[(tokens * 64), 1]>`: xDSL prints these integers by a way of its own."""
+    if isinstance(value, IntAttr):
+        printer.print_int(cast("Any", value).data)
+    else:
+        _print_int_or_question(printer, value)
+
+
+class _AsInText:
+    """A size that prints as IR has it, whatever it is asked."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    @override
+    def __str__(self) -> str:
+        return f"{self._size:d}"
+
+
+_print_indices: Any = vars(dynamic_index_list)["print_dynamic_index_list"]
+
+
+def _print_index_list(printer: Any, mark: int, values: Any, integers: Any, *args: Any, **options: Any) -> None:
+    """`[%3, (tokens * 64)]`: xDSL prints these integers by another way than all others."""
+    _print_indices(printer, mark, values, [x if is_fixed(x) else _AsInText(x) for x in integers], *args, **options)
 
 
 def _opens_size(parser: Any) -> bool:

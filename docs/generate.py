@@ -20,7 +20,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 import mini_infer as mi
-from mini_infer.tools.demo_llama import LlamaSizes, llama
+from mini_infer.tools.demos.llama import LlamaSizes, llama
 from mini_infer.tools.one_line_errors import status_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -10,7 +10,7 @@ from onnx import ModelProto
 from typer.testing import CliRunner, Result
 
 import mini_infer as mi
-from mini_infer.tools.cli import app
+from mini_infer.tools.mini_infer import app
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(mi.__file__).parents[1])}  # for processes of their own
 

@@ -31,7 +31,7 @@ from typing_extensions import override
 
 from mini_infer.lowering.registry import DIALECTS, PASSES
 from mini_infer.runtime.native.cpu_targets import host_target
-from mini_infer.tools.mini_opt import main as mini_opt
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 RUN_LINE = re.compile(r"RUN:\s*(.*)")
 LIT_FEATURES = re.compile(r"\b(REQUIRES|UNSUPPORTED|XFAIL|DEFINE|REDEFINE|ALLOW_RETRIES):|\bEND\.")
@@ -207,7 +207,7 @@ def import_tools() -> None:
         "numpy",
         "onnx",
         "mini_infer.runtime.compile.module_to_plan",
-        "mini_infer.tools.opt_run",
+        "mini_infer.tools.mini_opt.opt_run",
     ):
         import_module(entry.partition(":")[0])
     host_target()

@@ -1,1 +1,1 @@
-"""The command-line programs: mini-opt (one IR in, one IR out) and mini-infer (models)."""
+"""The command-line programs: mini_opt/ (one IR in, one IR out) and mini_infer.py (models), its verbs in commands/."""

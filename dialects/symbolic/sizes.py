@@ -92,13 +92,13 @@ class Size(_Int):
 
     @override
     def __str__(self) -> str:
-        return f"({text_of(self.terms)})"  # as spelling.py reads it
+        return text_of(self.terms)
 
     __repr__ = __str__
 
     @override
     def __format__(self, spec: str) -> str:
-        return str(self)
+        return f"({self})" if spec == "d" else str(self)  # by "d" IR is printed: see spelling.py
 
     # arithmetic
 

@@ -20,8 +20,8 @@ import numpy as np
 from ...dialects.errors import InvalidInputError
 from ...dialects.symbolic.formulas import Formulas, formulas, shape_formulas
 from ...dialects.symbolic.guards import Guards
-from ...dialects.symbolic.polynomials import InputSymbol, Symbol, text_of
-from ...dialects.symbolic.sizes import Size, is_fixed, symbols_of, terms_of, value_at
+from ...dialects.symbolic.polynomials import InputSymbol, Symbol
+from ...dialects.symbolic.sizes import Size, is_fixed, symbols_of, value_at
 from ...passes.planning import Problem
 from ..forks import ForkSafeLock
 from ..specs import SymbolicSpec, TensorSpec
@@ -138,7 +138,7 @@ class ShapeFamily:
                 if wanted == given or (is_fixed(size) and size == 0):
                     continue
                 if not any(unit_of(symbol) > 1 and given % unit_of(symbol) for symbol in symbols_of(size)):
-                    of = f" {size}" if isinstance(size, Size) else ""
+                    of = f" ({size})" if isinstance(size, Size) else ""
                     raise InvalidInputError(f"input '{spec.name}': dimension {axis}{of} is {given} instead of {wanted}")
 
     def suits(self, shapes: Shapes) -> bool:
@@ -284,4 +284,4 @@ def unit_of(symbol: Symbol) -> int:
 
 
 def _text(spec: TensorSpec) -> str:
-    return f"[{', '.join(text_of(terms_of(size)) for size in spec.shape)}]"
+    return f"[{', '.join(map(str, spec.shape))}]"

@@ -22,7 +22,7 @@ from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import host_target
-from mini_infer.tools.check_results import agree, expected_values, given_values
+from mini_infer.tools.mini_opt.check_results import agree, expected_values, given_values
 
 CPUS = {
     "x86-64": 128,

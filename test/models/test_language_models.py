@@ -17,7 +17,7 @@ from models.small import SMALL_MODELS
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
-from mini_infer.tools.demo_llama import LlamaSizes, Style, first_inputs, llama, next_inputs
+from mini_infer.tools.demos.llama import LlamaSizes, Style, first_inputs, llama, next_inputs
 
 STYLES: list[Style] = ["concat", "attention", "scatter", "microsoft"]
 

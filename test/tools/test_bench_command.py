@@ -20,13 +20,14 @@ from mini_infer.lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from mini_infer.passes.model_work import Work, work_of_model
 from mini_infer.runtime.compile.module_to_plan import import_model
 from mini_infer.runtime.devices.cpu.machine_limits import MachineLimits
-from mini_infer.tools import bench_turns, benching
-from mini_infer.tools.bench_chart import draw_chart
-from mini_infer.tools.bench_models import Given, names_of, subjects
-from mini_infer.tools.bench_profile import profile, profile_table
-from mini_infer.tools.bench_report import Benchmark, Measured, ModelResult
-from mini_infer.tools.bench_turns import Amount, Turns
-from mini_infer.tools.mini_opt import main as mini_opt
+from mini_infer.tools.bench import turns as bench_turns
+from mini_infer.tools.bench.chart import draw_chart
+from mini_infer.tools.bench.kernel_times import profile, profile_table
+from mini_infer.tools.bench.models import Given, names_of, subjects
+from mini_infer.tools.bench.report import Benchmark, Measured, ModelResult
+from mini_infer.tools.bench.turns import Amount, Turns
+from mini_infer.tools.commands import bench as benching
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 QUICK = ("-j", "1", "--rounds", "1", "--runs", "2", "--warmup", "1")
 NODES = {"perceptron/gemm_0", "perceptron/gemm_2", "perceptron/gemm_4"}
@@ -186,9 +187,9 @@ def test_models_are_called_by_what_tells_them_apart() -> None:
 
 FAILING_PEER = """
 import sys
-from mini_infer.tools import bench_worker
+from mini_infer.tools.bench import engine_process
 if sys.argv[1] in ("mini_infer", "limits"):
-    bench_worker.main()
+    engine_process.main()
 elif {loads}:
     print('{{"load": 1}}', flush=True); input(); print('{{"times": [1]}}', flush=True); input(); raise SystemExit(4)
 else:

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from mini_infer.runtime.compile.entry import compile
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.tools import bench_gpu
-from mini_infer.tools.bench_profile import profile_table, timed_calls
-from mini_infer.tools.cli import app
+from mini_infer.tools.bench import gpu_engines as bench_gpu
+from mini_infer.tools.bench.kernel_times import profile_table, timed_calls
+from mini_infer.tools.mini_infer import app
 
 assert fake  # the fixture
 

@@ -13,7 +13,7 @@ import pytest
 from command_runs import ENVIRONMENT, cli, complaint, saved, told
 from onnx import ModelProto
 
-from mini_infer.tools import mini_opt
+from mini_infer.tools.mini_opt import command as mini_opt
 
 WRONG: dict[str, tuple[list[str], str]] = {
     "no file": (["run", "nothing.onnx"], r"nothing\.onnx"),
@@ -161,7 +161,7 @@ def test_warnings_are_lines(model: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_error(model: Path) -> None:
-    command: list[Any] = [sys.executable, "-m", "mini_infer.tools.cli", "plan", model]
+    command: list[Any] = [sys.executable, "-m", "mini_infer.tools.mini_infer", "plan", model]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
@@ -181,7 +181,7 @@ def test_a_closed_pipe_is_no_error(model: Path) -> None:
     ],
 )
 def test_closed_or_full_streams_are_one_line(command: str, status: int, errors: str, model: Path) -> None:
-    words = f"{sys.executable} -m mini_infer.tools.cli {command.format(model=model)}"
+    words = f"{sys.executable} -m mini_infer.tools.mini_infer {command.format(model=model)}"
     result = subprocess.run(words, shell=True, capture_output=True, text=True, check=False, env=ENVIRONMENT)
     assert (result.returncode, result.stderr, result.stdout) == (status, errors, "")
 

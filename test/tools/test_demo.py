@@ -14,8 +14,8 @@ import pytest
 from command_runs import ENVIRONMENT, told
 
 import mini_infer as mi
-from mini_infer.tools import demo_model
 from mini_infer.tools.command_names import shell_name
+from mini_infer.tools.demos import resnet50 as demo_model
 
 
 def test_demo_builds_and_runs_a_resnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ from mini_lit import import_tools
 from models.build import ModelBuilder
 from onnx import ModelProto
 
-from mini_infer.tools.cli import app
-from mini_infer.tools.mini_opt import main as mini_opt
+from mini_infer.tools.mini_infer import app
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]

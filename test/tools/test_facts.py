@@ -16,8 +16,8 @@ from command_runs import HEADER, cli, saved, told
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.tools.cli import app
-from mini_infer.tools.facts import memory
+from mini_infer.tools.commands.facts import memory
+from mini_infer.tools.mini_infer import app
 
 DOCUMENTED = Path(__file__, "../../../docs/json.md").resolve().read_text(encoding="utf-8")
 GROUP: Any = typer.main.get_command(app)

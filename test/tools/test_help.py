@@ -15,8 +15,8 @@ import typer
 from command_runs import ENVIRONMENT, cli
 from typer.testing import CliRunner
 
-from mini_infer.tools import mini_opt
-from mini_infer.tools.cli import app
+from mini_infer.tools.mini_infer import app
+from mini_infer.tools.mini_opt import command as mini_opt
 
 GROUP: Any = typer.main.get_command(app)
 COMMANDS: dict[str, tuple[typer.Typer, list[str], Any]] = {
@@ -59,7 +59,7 @@ def test_the_bare_command_shows_its_usage() -> None:
 )
 def test_mini_opt_says_on_a_terminal_that_it_reads(words: list[str], typed: bytes, expected: str) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "mini_infer.tools.mini_opt", *words]
+    command = [sys.executable, "-m", "mini_infer.tools.mini_opt.command", *words]
     os.write(ours, typed)
     try:
         result = subprocess.run(command, stdin=theirs, capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
@@ -71,6 +71,6 @@ def test_mini_opt_says_on_a_terminal_that_it_reads(words: list[str], typed: byte
 
 
 def test_mini_opt_reads_what_is_piped_into_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mini_infer.tools.mini_opt"]
+    command = [sys.executable, "-m", "mini_infer.tools.mini_opt.command"]
     result = subprocess.run(command, input="builtin.module {}", capture_output=True, text=True, env=ENVIRONMENT)
     assert (result.returncode, result.stderr, result.stdout.strip()) == (0, "", "builtin.module {\n}")

@@ -19,7 +19,7 @@ from mini_infer.lowering.pipelines import PATHS, parse_passes, run_passes
 from mini_infer.lowering.registry import LEVEL_OF_PASS
 from mini_infer.runtime.compile.late_options import DECIDED_BY
 from mini_infer.runtime.compile.module_to_plan import OF_ONNX
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_opt.command import main
 
 LEVELS = PATHS["cpu"]
 MODEL = """

@@ -14,7 +14,7 @@ import pytest
 from isolated import isolated
 from mini_lit import parse_run_line, run_lines
 
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_opt.command import main
 
 TESTS = Path(__file__).resolve().parents[1]
 TOKEN = re.compile(r'"[^"\n]*"|[%@^#!]?[\w.$-]+|->|\s+|.')

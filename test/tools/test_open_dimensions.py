@@ -12,7 +12,7 @@ from models.build import ModelBuilder
 from onnx import ModelProto
 
 from mini_infer.tools.arrays import save_outputs
-from mini_infer.tools.mini_opt import main as mini_opt
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 COMMANDS = {
     "run": ["run", "--repeat", "1"],

@@ -15,7 +15,7 @@ from mini_infer.runtime.compile.module_to_plan import import_model, lower
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import apart_from_host, target_attribute
 from mini_infer.runtime.native.llvm import Machine
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_opt.command import main
 
 MODULE = """
 func.func @main(%x: tensor<4x8xf32> {graph.name = "x"}) -> (tensor<4x8xf32> {graph.name = "y"}) {

@@ -13,8 +13,8 @@ from typer.main import get_command
 
 from mini_infer.lowering.pipelines import parse_passes, phases, pipeline_text
 from mini_infer.lowering.registry import PASSES, load_pass, pass_options
-from mini_infer.tools.cli import app
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_infer import app
+from mini_infer.tools.mini_opt.command import main
 
 MODULE = """
 func.func @twice(%a: i32) -> i32 {

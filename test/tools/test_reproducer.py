@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.passes.memory.elide_copies import ElideCopies
 from mini_infer.passes.memory.plan_arena import PlanArena
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_opt.command import main
 
 OPTION = "--pass-pipeline-crash-reproducer"
 WRONG = """

@@ -12,7 +12,8 @@ from models.builder import ModelBuilder
 from typer.testing import CliRunner
 
 import mini_infer as mi
-from mini_infer.tools import cli, mini_opt
+from mini_infer.tools import mini_infer as cli
+from mini_infer.tools.mini_opt import command as mini_opt
 
 
 @pytest.mark.parametrize("program", ["mini-infer", "mini-opt"])
@@ -34,7 +35,7 @@ def test_the_shell_completes_words(program: str, words: str, completions: list[s
     variable = f"_{program.replace('-', '_').upper()}_COMPLETE"
     typed = f"{program} {words}"
     environment = ENVIRONMENT | {variable: "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
-    module = {"mini-infer": "cli", "mini-opt": "mini_opt"}[program]
+    module = {"mini-infer": "mini_infer", "mini-opt": "mini_opt.command"}[program]
     command = [sys.executable, "-m", f"mini_infer.tools.{module}"]
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert (result.stdout.split(), result.stderr) == (completions, "")

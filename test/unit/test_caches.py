@@ -13,7 +13,7 @@ from onnx import ModelProto, parser
 import mini_infer as mi
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_opt.command import main
 
 ROWS = mi.OptimizationProfile(dims={"B": (1, 1, 2), "P": (1, 8, 20), "S": (1, 1, 5)})
 SIZES = [(1, 3, 1), (1, 4, 2), (2, 1, 5), (2, 20, 5), (1, 20, 1)]

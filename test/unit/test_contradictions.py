@@ -17,7 +17,7 @@ import mini_infer as mi
 from mini_infer.lowering.module_text import read_module
 from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.tools.mini_opt import main as mini_opt
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 GOOD = "p = Neg(x)  q = Add(p, x)"
 # Fifteen elements for twelve; Reshape is checked when it is run, by ONNX Runtime too.

@@ -11,7 +11,7 @@ from gpu_runs import EMULATORS
 from mini_infer.lowering.module_text import read_module
 from mini_infer.runtime.compile.module_to_plan import build_plan
 from mini_infer.runtime.config import EngineConfig
-from mini_infer.tools.check_results import agree, expected_values, given_values
+from mini_infer.tools.mini_opt.check_results import agree, expected_values, given_values
 
 FOLDER = Path(__file__).parent.parent / "meaning"
 # The first holds what is refused everywhere; the other has a branch, which GPUs have no code for.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_opt.command import main
 
 
 def function(body: str, arguments: str = "", results: str = "") -> str:

@@ -24,7 +24,7 @@ from mini_infer.dialects.errors import InvalidInputError, InvalidModelError
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.sizes import guards_of_module, symbol_of
 from mini_infer.dialects.symbolic.polynomials import Symbol
-from mini_infer.dialects.symbolic.sizes import Size, is_fixed, now, size_of
+from mini_infer.dialects.symbolic.sizes import Size, now, size_of
 from mini_infer.dialects.symbolic.spelling import declare, parse_size
 from mini_infer.lowering.levels import level_of
 from mini_infer.lowering.module_text import module_context, parse_module, print_module
@@ -33,8 +33,8 @@ from mini_infer.runtime.compile.module_to_plan import engine_phases, import_mode
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.native.cpu_targets import target_attribute
 from mini_infer.runtime.native.machine_code import start_compiling
-from mini_infer.tools.demo_llama import LlamaSizes, llama, past_names, present_names
-from mini_infer.tools.mini_opt import main as mini_opt
+from mini_infer.tools.demos.llama import LlamaSizes, llama, past_names, present_names
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 SPAN = 1, 4, 64
 SMALL = LlamaSizes(vocabulary=50, hidden=64, inner=40, layers=1, heads=4, key_heads=2, capacity=40)
@@ -150,7 +150,7 @@ def test_a_size_reads_back_as_it_is_written(symbols: list[int], data: st.DataObj
             size = size // divisor if data.draw(st.booleans()) else -(-size // divisor)
         else:
             size = size + other if operator == "+" else size - other if operator == "-" else size * other
-    parser = Parser(module_context(), f"({size})" if is_fixed(size) else str(size))
+    parser = Parser(module_context(), f"({size})")
     declare(parser, {symbol_of(cast("Size", each)).name: each for each in symbols})
     read = parse_size(parser)
     assert read == size

@@ -295,7 +295,7 @@ def test_a_size_becomes_a_number_only_with_a_guard(
     convert: Callable[[int], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Guards().collecting() as guards:
-        with pytest.raises(LostSizeError, match=r"\(c\) becomes a number"):
+        with pytest.raises(LostSizeError, match=r"c becomes a number"):
             convert(C)
         with unguarded():
             convert(C)
@@ -356,6 +356,6 @@ def test_two_symbols_of_one_name_are_two() -> None:
 
 def test_sizes_print_as_the_text_is_read() -> None:
     assert f"{A * 4 + 1:d}" == "(a * 4 + 1)"
-    assert str((A + 1) // B) == "((a + 1) floordiv b)"
-    assert str(-((A + 1) // B) * 2 - 3) == "(-((a + 1) floordiv b) * 2 - 3)"
-    assert str(size_of(Symbol('rows / "2"', 1, 9), 4)) == '("rows / \\222\\22")'
+    assert str((A + 1) // B) == "(a + 1) floordiv b"
+    assert str(-((A + 1) // B) * 2 - 3) == "-((a + 1) floordiv b) * 2 - 3"
+    assert str(size_of(Symbol('rows / "2"', 1, 9), 4)) == '"rows / \\222\\22"'

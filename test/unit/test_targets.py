@@ -20,7 +20,7 @@ from mini_infer.runtime.native import machine_code
 from mini_infer.runtime.native.allowed_calls import undefined_symbols
 from mini_infer.runtime.native.cpu_targets import cpu_target, host_target, target_attribute
 from mini_infer.runtime.native.llvm import Machine, compile_to_object
-from mini_infer.tools.mini_opt import main as mini_opt
+from mini_infer.tools.mini_opt.command import main as mini_opt
 
 BASE = "x86_64-linux-gnu:x86-64"  # no fma, no f16, no rounding to whole numbers
 ALL = {"fma", "half", "round", "pmaddwd"}

@@ -24,7 +24,7 @@ from mini_infer.runtime.compile.tuner import Bench, Times, TuningReport, Variant
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.kept.cpus import host_cpu
 from mini_infer.runtime.kept.tuning_store import Decision, Tried, TuningStore
-from mini_infer.tools.mini_opt import main
+from mini_infer.tools.mini_opt.command import main
 
 ONE = EngineConfig(threads=1)
 

@@ -1,1 +1,1 @@
-"""Programs that measure; each prints a table."""
+"""Engines that take turns and what is told of them (`mini-infer bench`); programs that measure, each by itself."""

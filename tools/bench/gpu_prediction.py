@@ -26,8 +26,8 @@ from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of
 from ...runtime.compile.module_to_plan import import_model
 from ...runtime.config import EngineConfig
-from ..binding import Dims, dims_of
 from ..one_line_errors import run_alone
+from ..option_values import Dims, dims_of
 
 
 def predict(

@@ -22,7 +22,7 @@ from ...runtime.compile.module_to_plan import build_plan, import_model
 from ...runtime.config import EngineConfig
 from ...runtime.context import ExecutionContext
 from ...runtime.native.cpu_targets import target_attribute
-from ..demo_model import resnet50
+from ..demos.resnet50 import resnet50
 from ..one_line_errors import run_alone
 
 CLOSING = "verify-arena,insert-barriers"

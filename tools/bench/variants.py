@@ -34,9 +34,9 @@ from ...runtime.device import Array
 from ...runtime.devices.cpu.machine_limits import cpu_title
 from ...runtime.native.cpu_targets import host_target, target_attribute
 from ..arrays import seeded_inputs
-from ..binding import Dims, dims_of
-from ..demo_model import Builder
+from ..demos.resnet50 import Builder
 from ..one_line_errors import run_alone
+from ..option_values import Dims, dims_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto

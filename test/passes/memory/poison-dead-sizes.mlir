@@ -6,10 +6,10 @@
 // CHECK-NEXT:    kernel.barrier
 // CHECK-NEXT:    %[[AT:.*]] = arith.constant ("buffer a" + 64) : index
 // CHECK-NEXT:    %[[DEAD:.*]] = memref.view %arena[%[[AT]]][] : memref<1024xi8> to memref<(tokens * 32)xi8>
-// CHECK-NEXT:    kernel.call @"poison_(tokens * 32)" outs(%[[DEAD]] : memref<(tokens * 32)xi8>)
+// CHECK-NEXT:    kernel.call @"poison_tokens * 32" outs(%[[DEAD]] : memref<(tokens * 32)xi8>)
 // CHECK-NEXT:    kernel.barrier
 // CHECK-NEXT:    func.return
-// CHECK:       graph.kernel @"poison_(tokens * 32)"() -> tensor<(tokens * 32)xi8>
+// CHECK:       graph.kernel @"poison_tokens * 32"() -> tensor<(tokens * 32)xi8>
 // CHECK:         graph.broadcast_to {{.*}} {shape = array<i64: (tokens * 32)>}
 builtin.module attributes {kernel.symbols = #kernel.symbols<dim tokens = 16 in [1, 64], offset "buffer a" = 0 in [0, 65536] live [0, 2]>} {
   graph.kernel @k(%x: tensor<(tokens)x8xf32>) -> tensor<(tokens)x8xf32> attributes {interface = #kernel.interface<inplace = [[0, 0]]>} {

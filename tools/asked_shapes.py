@@ -1,0 +1,86 @@
+"""The shapes that --at names, or else the best, the smallest and the largest of the ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..dialects.errors import ConfigError
+from ..dialects.symbolic.sizes import symbols_of, value_at
+from ..runtime.compile.module_to_plan import import_model
+from ..runtime.config import EngineConfig
+from ..runtime.engine import Engine
+from ..runtime.shapes.shape_family import settled, unit_of
+from ..runtime.signature import input_specs
+from ..runtime.specs import TensorSpec
+
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes by name, and the inputs that have them."""
+
+    sizes: Sizes
+    specs: Sequence[TensorSpec]
+
+    @property
+    def text(self) -> str:
+        """As `--at` takes it."""
+        return ",".join(f"{name}={size}" for name, size in self.sizes.items())
+
+
+def shapes_at(model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> list[Shape]:
+    """The shapes that `--at` names, or else the best, the smallest and the largest of the ranges.
+
+    Sizes that are not named are the best. Raises ConfigError for one that is not in its range.
+    """
+    config = EngineConfig.of(**options)
+    assert config.profile is not None
+    ranges = config.profile.dims
+    for name, size in ((name, size) for sizes in at for name, size in sizes.items()):
+        _check(name, size, ranges)
+    ends: list[Sizes] = []
+    for end in (1, 0, 2):
+        sizes = {name: span[end] for name, span in ranges.items()}
+        ends += [] if sizes in ends else [sizes]
+    module, _ = import_model(model, config)
+    return _shapes(input_specs(module), ranges, at or ends)
+
+
+def shapes_of(engine: Engine, file: str, at: Sequence[Sizes]) -> list[Shape]:
+    """The shapes of a compiled file that `--at` names, or else the best; of a file for one shape this.
+
+    Raises ConfigError for sizes that are not in the ranges, or where the file has none.
+    """
+    profile, family = engine.config.profile, engine.plan.family
+    if profile is None or family is None:
+        if at:
+            raise ConfigError(f"--at does nothing with {file}, which is for one shape")
+        return [Shape({}, engine.plan.inputs)]
+    for name, size in ((name, size) for sizes in at for name, size in sizes.items()):
+        _check(name, size, profile.dims)
+    return _shapes(family.base.inputs, profile.dims, at or [{}])
+
+
+def _check(name: str, size: int, ranges: Mapping[str, tuple[int, int, int]]) -> None:
+    if name not in ranges:
+        raise ConfigError(f"--at {name}={size}: there is no --range of {name}")
+    if not ranges[name][0] <= size <= ranges[name][2]:
+        raise ConfigError(f"--at {name}={size}: {name} is from {ranges[name][0]} to {ranges[name][2]}")
+
+
+def _shapes(
+    specs: Sequence[TensorSpec], ranges: Mapping[str, tuple[int, int, int]], at: Sequence[Sizes]
+) -> list[Shape]:
+    """The specs at sizes; a symbol of compiled code is a part of a dimension, which needn't be a multiple of it."""
+    symbols = {symbol for spec in specs for size in spec.shape for symbol in symbols_of(size)}
+    named = {symbol: (symbol.name.partition(" / ")[0], unit_of(symbol)) for symbol in symbols}
+    shapes: list[Shape] = []
+    for each in at:
+        sizes = {name: span[1] for name, span in ranges.items()} | dict(each)
+        values: dict[Any, Any] = {symbol: Fraction(sizes[name], unit) for symbol, (name, unit) in named.items()}
+        shapes.append(Shape(sizes, settled(tuple(specs), lambda size, values=values: int(value_at(size, values)))))
+    return shapes

@@ -1,0 +1,146 @@
+"""What is measured on a GPU: our engine and its peers, with inputs and outputs that stay there, at equal precision.
+
+Every runner returns when the GPU is done. Precision is that of products: "fp32" is that in full, which PyTorch's
+convolutions and ONNX Runtime are not unless they are told; 16 bits are PyTorch's autocast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from ...dialects.errors import UnsupportedError
+from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.targets import gpu_of
+from ...lowering.gpu_to_cuda.launch_list import Launch
+from ...passes.kernels.schedules.cuda.cost import limit_seconds
+from ...passes.memory.analysis.host import calls_of
+from ...runtime.compile.module_to_plan import import_model, plan_memory
+from ...runtime.config import EngineConfig
+from ...runtime.context import KernelTime
+from ...runtime.engine import Engine
+from ...runtime.storage import Tensor
+
+Runner = Callable[[], Any]
+
+
+def bound(engine: Engine, inputs: Mapping[str, Any]) -> Runner:
+    """Our engine on tensors of its device."""
+    plan = engine.plan
+    context, device = plan.create_execution_context(), plan.config.place
+    for name, array in inputs.items():
+        context.bind_input(name, Tensor.from_array(np.ascontiguousarray(array)).to(device))
+    for spec in plan.outputs:
+        context.bind_output(spec.name, Tensor.empty(spec.shape, spec.dtype, device=device))
+    return context.execute
+
+
+def torch_graph(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
+    """PyTorch op by op, captured as a CUDA graph."""
+    torch, forward = _torch(model, options, inputs, compiled=False)
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):  # its libraries choose algorithms and take memory, which can't be captured
+        for _ in range(3):
+            forward()
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        forward()
+    return _waited(torch, graph.replay)
+
+
+def torch_compile(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
+    """PyTorch's compiler with all its tuning, which makes CUDA graphs too."""
+    torch, forward = _torch(model, options, inputs, compiled=True)
+    return _waited(torch, forward)
+
+
+def _torch(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any], compiled: bool) -> tuple[Any, Runner]:
+    torch: Any = import_module("torch")
+    device, precision = f"cuda:{options['device_id']}", options["precision"]
+    torch.cuda.set_device(device)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cudnn.benchmark = True
+    module = import_module("onnx2torch").convert(model).eval().to(device)
+    given = [torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in inputs.values()]
+    if compiled:
+        module = torch.compile(module, mode="max-autotune", fullgraph=True)
+    half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision)
+
+    def forward() -> Any:
+        with torch.inference_mode(), torch.autocast("cuda", half, enabled=half is not None):
+            return module(*given)
+
+    return torch, forward
+
+
+def _waited(torch: Any, start: Callable[[], object]) -> Runner:
+    def run() -> None:
+        start()
+        torch.cuda.synchronize()
+
+    return run
+
+
+def onnxruntime_cuda(model: str, options: Mapping[str, Any], inputs: Mapping[str, Any]) -> Runner:
+    """ONNX Runtime with its provider for CUDA."""
+    runtime: Any = import_module("onnxruntime")
+    precision, number = options["precision"], options["device_id"]
+    if precision in ("fp16", "bf16"):
+        raise UnsupportedError(f"it computes in the model's own types, not in {precision}")
+    if "CUDAExecutionProvider" not in runtime.get_available_providers():
+        raise UnsupportedError("this onnxruntime has no CUDA: pip install onnxruntime-gpu")
+    settings = runtime.SessionOptions()
+    settings.log_severity_level = 4  # what goes wrong is raised
+    provider = ("CUDAExecutionProvider", {"device_id": number, "use_tf32": int(precision == "tf32")})
+    session = runtime.InferenceSession(model, settings, providers=[provider])
+    if "CUDAExecutionProvider" not in session.get_providers():
+        raise UnsupportedError("its provider for CUDA can't be started")
+    binding = session.io_binding()
+    for name, array in inputs.items():
+        there = runtime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array), "cuda", number)
+        binding.bind_ortvalue_input(name, there)
+    for output in session.get_outputs():
+        binding.bind_output(output.name, "cuda", number)
+
+    def run() -> None:
+        session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+
+    return run
+
+
+ENGINES = {"torch": torch_graph, "torch-compile": torch_compile, "onnxruntime-cuda": onnxruntime_cuda}
+
+
+def limits(model: str, config: EngineConfig) -> list[float]:
+    """For each call of a model's plan the least that the GPU could take, by its stated speed, in microseconds."""
+    module, ctx = import_model(model, config)
+    plan_memory(module, ctx, config)
+    kernels, target = kernels_of(module), gpu_of(module)
+    names = [call.callee.string_value() for call in calls_of(main_of(module))]
+    each = {name: limit_seconds(kernels[name], target) * 1e6 for name in {*names}}
+    return [each[name] for name in names]
+
+
+def by_calls(launches: Sequence[Launch], times: Sequence[KernelTime], limits: Sequence[float]) -> list[dict[str, Any]]:
+    """What each call took, all its launches together, beside the limit."""
+    spans = [0.0] * len(limits)
+    first: dict[int, KernelTime] = {}
+    for launch, time in zip(launches, times, strict=True):
+        spans[launch.call] += time.nanoseconds / 1e3
+        first.setdefault(launch.call, time)
+    return [
+        {
+            "us": spans[call],
+            "kernel": time.kernel,
+            "node": time.node,
+            "limit_us": limits[call],
+            "of_limit": limits[call] / spans[call] if spans[call] else 0.0,
+        }
+        for call, time in first.items()
+    ]

@@ -1,0 +1,180 @@
+"""What each kernel of a model takes: its time beside its operations, its bytes and what the machine could do.
+
+Every call of a kernel is timed on its own, so that the calls and what is outside of them (Python, the entry) add up to
+the whole. With several threads each call is a stage of its own then, and an inference takes a little longer.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.graph.settling import settle
+from ...dialects.symbolic.guards import unguarded
+from ...dialects.symbolic.sizes import now, symbols_of, value_at
+from ...dialects.targets import target_of
+from ...lowering.pipelines import PassRun
+from ...passes.kernels.schedules import schedule_of
+from ...passes.memory.analysis.host import calls_of
+from ...passes.memory.insert_barriers import InsertBarriers
+from ...passes.model_work import Work, work_of_kernel
+from ...runtime.compile.engines import build_dynamic, engine_of
+from ...runtime.compile.module_to_plan import import_model
+from ...runtime.config import EngineConfig
+from ...runtime.context import KernelTime
+from ...runtime.devices.cpu.machine_limits import MachineLimits
+from ...runtime.engine import Engine
+from ...runtime.plan import InferencePlan
+from ...runtime.specs import ordered_shapes
+from ..arrays import in_place
+from . import gpu_engines as bench_gpu
+
+_NUMBERS = {
+    "runs": ("runs", 1, "d"),
+    "estimated_us": ("estimated us", 1.0, ".1f"),
+    "flops": ("MFLOP", 1e-6, ".2f"),
+    "bytes": ("kB", 1e-3, ".1f"),
+    "gflops": ("GFLOP/s", 1.0, ".1f"),
+    "limit_us": ("limit us", 1.0, ".1f"),
+    "of_limit": ("of limit", 1.0, ".0%"),
+}
+"""What a row may have beside its time: the column's title, the unit in the row's, and how it is shown."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What one run of a kernel has to do, how it is carried out, and the seconds that it should take on one core."""
+
+    work: Work
+    schedule: str
+    estimated: float
+
+
+def profile(
+    model: str,
+    config: EngineConfig,
+    inputs: Mapping[str, Any],
+    runs: int,
+    cores: Sequence[int],
+    limits: MachineLimits | None,
+) -> dict[str, Any]:
+    """The calls of the slowest first, and how they add up; raises as compile does.
+
+    {"run_us": all, "outside_us": what is in no call, "kernels": [{"us": ..., "kernel": ..., "node": ..., ...}]}
+    """
+    modules: list[ModuleOp] = []  # of each compile, the last one last
+
+    def observer(done: PassRun, module: ModuleOp) -> None:
+        if done.name == InsertBarriers.name:  # the calls are what they will be
+            modules.append(module.clone())
+
+    config = replace(config, enable_profiling=True)
+    if config.is_dynamic:
+        engine: Engine = build_dynamic(model, config, observer=observer)
+    else:
+        module, ctx = import_model(model, config)
+        engine = engine_of(module, ctx, config, observer)
+    shapes = {name: array.shape for name, array in inputs.items()}
+    plan = engine.plan_for(shapes)
+    with pinned(cores):
+        times, taken = timed_calls(plan, inputs, runs)
+    if plan.launches:
+        rows = bench_gpu.by_calls(plan.launches, times, bench_gpu.limits(model, config))
+    else:
+        if plan.family is not None:
+            values = plan.family.values_of(ordered_shapes(plan.input_names, shapes))
+            settle(modules[-1], lambda size: value_at(size, values) if symbols_of(size) <= values.keys() else now(size))
+        rows = [_row(*each, limits) for each in zip(times, _calls(modules[-1]), strict=True)]
+    rows.sort(key=lambda row: -row["us"])
+    return {"run_us": taken, "outside_us": taken - sum(row["us"] for row in rows), "kernels": rows}
+
+
+def _calls(module: ModuleOp) -> list[_Call]:
+    """The calls of a module on buffers, in order."""
+    kernels, target = kernels_of(module), target_of(module)
+    found: list[_Call] = []
+    for call in calls_of(main_of(module)):
+        kernel = kernels[call.callee.string_value()]
+        schedule = schedule_of(kernel, "cpu")
+        with unguarded():
+            found.append(_Call(work_of_kernel(kernel), schedule.name, schedule.cost(kernel, target)))
+    return found
+
+
+@contextmanager
+def pinned(cores: Sequence[int]) -> Generator[None]:
+    """Keeps this thread, and those that it starts meanwhile, on some cores; on any where there are none."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def timed_calls(plan: InferencePlan, inputs: Mapping[str, Any], runs: int) -> tuple[list[KernelTime], float]:
+    """What each call and what all took, in microseconds: means over those half of the runs that took least."""
+    context = plan.create_execution_context()
+    if plan.config.caches:
+        inputs = in_place(inputs, context.run(inputs), plan.config.caches)
+    found: list[tuple[float, list[KernelTime]]] = []
+    for _ in range(runs + 1):
+        start = time.perf_counter()
+        context.run(inputs)
+        found.append(((time.perf_counter() - start) * 1e6, context.profile()))
+    quick = sorted(found[1:], key=lambda each: each[0])[: max(1, (runs + 1) // 2)]
+    each_call = zip(*(calls for _, calls in quick), strict=True)
+    spans = [round(sum(each.nanoseconds for each in call) / len(quick)) for call in each_call]
+    times = [replace(each, nanoseconds=span) for span, each in zip(spans, quick[0][1], strict=True)]
+    return times, sum(taken for taken, _ in quick) / len(quick)
+
+
+def _row(each: KernelTime, call: _Call, limits: MachineLimits | None) -> dict[str, Any]:
+    seconds = max(each.nanoseconds, 1) * 1e-9
+    flops, nbytes = call.work.flops * each.runs, call.work.nbytes * each.runs
+    row: dict[str, Any] = {
+        "us": each.nanoseconds / 1e3,
+        "runs": each.runs,
+        "kernel": each.kernel,
+        "schedule": call.schedule,
+        "node": each.node,
+        "estimated_us": call.estimated * each.runs * 1e6,
+        "flops": flops,
+        "bytes": nbytes,
+        "gflops": flops / seconds * 1e-9,
+    }
+    if limits is not None:
+        least = limits.seconds(flops, nbytes)
+        row |= {"limit_us": least * 1e6, "of_limit": least / seconds}
+    return row
+
+
+def profile_table(profile: Mapping[str, Any]) -> Table:
+    """Calls of kernels, the longest first, and what is outside of them."""
+    kernels, whole = profile["kernels"], profile["run_us"]
+    title = f"kernels, {whole / 1e3:.3f} ms in all, {profile['outside_us'] / 1e3:.3f} ms outside of them"
+    table = Table(title=title, box=None, padding=(0, 2), title_justify="left")
+    shown = [key for key in _NUMBERS if any(key in each for each in kernels)]
+    if all(each.get("runs") == 1 for each in kernels):  # there is neither a loop nor a branch
+        shown.remove("runs")
+    for title in ("us", "share", *(_NUMBERS[key][0] for key in shown)):
+        table.add_column(title, justify="right", no_wrap=True)
+    named = [key for key in ("schedule", "kernel", "node") if any(key in each for each in kernels)]
+    for key in named:
+        table.add_column("first node" if key == "node" else key, no_wrap=True)
+    for each in kernels:
+        share = f"{each['us'] / max(1e-9, whole):.1%}"
+        numbers = (format(each[key] * _NUMBERS[key][1], _NUMBERS[key][2]) for key in shown)
+        table.add_row(f"{each['us']:.1f}", share, *numbers, *(each[key] for key in named))
+    return table

@@ -1,0 +1,142 @@
+"""What `run` and `plan` of mini-infer do with `--range`: one compile, and many shapes of which `--at` names some."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...dialects.errors import ConfigError
+from ...runtime.compile.entry import compile
+from ...runtime.engine import Engine
+from ...runtime.kept.artifact import load
+from ...runtime.plan import InferencePlan
+from ...runtime.shapes.dynamic_engine import DynamicEngine
+from ..arrays import load_inputs, save_outputs
+from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of
+from ..progress import working
+from ..reports.tables import size_text
+from . import facts
+from .facts import Facts
+from .run import latency_facts, output_facts, outputs_table, times_of
+
+
+def run_at_shapes(
+    model: str,
+    options: Mapping[str, Any],
+    at: Sequence[Sizes],
+    files: Sequence[str],
+    seed: int | None,
+    repeat: int,
+    output: str | None,
+    console: Console,
+) -> Facts:
+    """Compiles a model once, runs it at the shapes and prints what each took; the same for programs."""
+    opened = _Opened.of(model, options, at)
+    shapes = opened.shapes
+    if output is not None and len(shapes) != 1:
+        raise ConfigError(f"--output {output} is for one shape; with --range there are {len(shapes)}: see --at")
+    inputs = [load_inputs(files, shape.specs, seed) for shape in shapes]
+    engine = opened.compiled(console)
+    table = _table("plan ms", "compiles", "median ms", "min ms", "arena")
+    rows: list[dict[str, Any]] = []
+    for shape, given in zip(shapes, inputs, strict=True):
+        plan, taken = _planned(engine, shape)
+        outputs = engine(given)
+        latency = latency_facts(times_of(engine, given, repeat))
+        numbers = (f"{latency[name]:.3f}" for name in ("median_ms", "min_ms"))
+        arena = size_text(plan.memory.arena_bytes)
+        table.add_row(shape.text, f"{taken * 1e3:.2f}", str(engine.compiles), *numbers, arena)
+        told = {"outputs": output_facts(outputs), "latency": latency}
+        rows.append(_facts(shape, plan, taken, engine) | told)
+        if len(shapes) == 1:
+            console.print(outputs_table(outputs))
+            if output is not None:
+                save_outputs(output, outputs)
+                console.print(f"outputs written to {output}")
+    console.print(table)
+    return opened.facts(engine, rows)
+
+
+def plan_at_shapes(model: str, options: Mapping[str, Any], at: Sequence[Sizes], console: Console) -> Facts:
+    """Plans the memory of a model at the shapes, as an engine does, and prints a table; the same for programs."""
+    opened = _Opened.of(model, options, at)
+    engine = opened.compiled(console)
+    table = _table("arena bytes", "lower bound", "plan ms", "compiles")
+    rows: list[dict[str, Any]] = []
+    room = 0
+    for shape in opened.shapes:
+        plan, taken = _planned(engine, shape)
+        memory, room = plan.memory, max(room, plan.arena_bytes)
+        sizes = f"{memory.arena_bytes:,}", f"{memory.lower_bound_bytes:,}"
+        table.add_row(shape.text, *sizes, f"{taken * 1e3:.2f}", str(engine.compiles))
+        rows.append(_facts(shape, plan, taken, engine))
+    console.print(table)
+    console.print(f"a context has room for all shapes: {room:,} bytes")
+    return opened.facts(engine, rows) | {"context_bytes": room}
+
+
+@dataclass
+class _Opened:
+    """A model and its shapes; a file that was compiled is loaded first, as it knows its ranges."""
+
+    model: str
+    options: Mapping[str, Any]
+    shapes: Sequence[Shape]
+    engine: Engine | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, model: str, options: Mapping[str, Any], at: Sequence[Sizes]) -> _Opened:
+        if Path(model).suffix != ".mi":
+            return cls(model, options, shapes_at(model, options, at))
+        engine = load(model)
+        return cls(model, options, shapes_of(engine, model, at), engine)
+
+    def compiled(self, console: Console) -> DynamicEngine:
+        if self.engine is None:
+            start = time.perf_counter()
+            with working(console, "compiling"):
+                self.engine = compile(self.model, **self.options)
+            self.seconds = time.perf_counter() - start
+            said = f" compiled for ranges of sizes in {self.seconds:.2f} s"
+        else:
+            said = " was compiled for ranges of sizes"
+        console.print(Text.assemble((Path(self.model).name, "bold"), said))
+        return cast("DynamicEngine", self.engine)
+
+    def facts(self, engine: DynamicEngine, shapes: Sequence[Facts]) -> dict[str, Any]:
+        threads = engine.plan.threads
+        return {"model": self.model, "threads": threads, "seconds": self.seconds, "shapes": shapes}
+
+
+def _facts(shape: Shape, plan: InferencePlan, taken: float, engine: DynamicEngine) -> dict[str, Any]:
+    return {
+        "shape": shape.sizes,
+        "inputs": facts.tensors(plan.inputs),
+        "outputs": facts.tensors(plan.outputs),
+        "plan_ms": taken * 1e3,
+        "compiles": engine.compiles,
+        "memory": facts.memory(plan.memory, plan.weights.nbytes),
+    }
+
+
+def _planned(engine: DynamicEngine, shape: Shape) -> tuple[InferencePlan, float]:
+    """The plan for a shape, and the seconds that it took, a compile included where it needs one."""
+    start = time.perf_counter()
+    plan = engine.plan_for({spec.name: spec.shape for spec in shape.specs})
+    return plan, time.perf_counter() - start
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, padding=(0, 2))
+    table.add_column("shape")
+    for title in titles:
+        table.add_column(title, justify="right")
+    return table

@@ -1,0 +1,364 @@
+"""What `mini-infer compare` does: outputs against references, then, node by node, where they part.
+
+The outputs of the optimised code are compared with the float64 reference and with ONNX Runtime: `rounding` says how
+far off they may be. To name a node, the model is compiled once more without fusion and with every value as an output:
+each node is evaluated on what the code gave to it, so that a fault stays where it was made. Where no node is at fault
+and outputs are, the kernels of the optimised code are looked at in the same way. What is computed in the bodies of
+loops and branches is seen in their results alone. With ranges of sizes this is done at several shapes, with the code
+of one compile. A compiled file is compared with the model that it was compiled of, at its own shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects.errors import ConfigError
+from ...dialects.graph.base import describe, node_name
+from ...dialects.graph.blobs import MiniContext
+from ...dialects.graph.host_code import handed_on, kernels_of, main_of
+from ...dialects.graph.interpret import interpret, output_names
+from ...dialects.graph.structure import CallOp
+from ...dialects.graph.values import Array
+from ...lowering.levels import level_of
+from ...lowering.onnx_to_graph.model_file import parts_of
+from ...runtime.compile.engines import build_dynamic
+from ...runtime.compile.module_to_plan import build_plan, import_model, schedule_kernels
+from ...runtime.config import EngineConfig
+from ...runtime.kept.artifact import load
+from ...runtime.signature import input_specs
+from ..arrays import load_inputs
+from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of
+from . import facts
+from .exposed_values import ExposedCode, ExposedRanges, Prepare, expose_values
+from .facts import Facts
+from .rounding import PRECISION, Looseness, Verdict, judged, of_outputs, of_result, relative_error
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A model at one shape: its graph, with numbers for sizes, and what runs its code."""
+
+    shape: str  # as `--at` takes it; "" where there is only one
+    module: ModuleOp
+    ctx: MiniContext
+    inputs: Mapping[str, Array]
+    compiled: Callable[[], Mapping[str, Array]]
+    nodes: Callable[[], ExposedCode]
+    """Every ONNX op a kernel of its own."""
+    kernels: Callable[[], ExposedCode]
+    """The kernels of the optimised code."""
+    again: Callable[[], Mapping[str, Array]] | None = None
+    """What the model gives compiled here and now, where `compiled` is a file's."""
+
+
+def compare(
+    model: str,
+    options: Mapping[str, Any],
+    files: Sequence[str],
+    seed: int | None,
+    tolerance: float | None,
+    console: Console,
+    at: Sequence[Sizes] = (),
+    of: str | None = None,
+) -> Facts:
+    """Prints the comparison, and tells programs; `right` is whether every output is, by `rounding` or `tolerance`.
+
+    Of ranges of sizes, at each of `at`. A .mi file is compared with the model `of` which it was compiled.
+    """
+    config = EngineConfig.of(**options)
+    if of is not None:
+        subjects: Iterator[_Subject] = _of_file(model, of, config, at, files, seed)
+    elif config.profile is None:
+        subjects = iter([_at_one_shape(model, config, files, seed)])
+    else:
+        subjects = _at_shapes(model, config, shapes_at(model, options, at), files, seed, console)
+    shapes = [_Comparison(of or model, config, each, tolerance, console).facts() for each in subjects]
+    return {"model": model, "right": all(each["right"] for each in shapes), "shapes": shapes}
+
+
+def _at_one_shape(model: str, config: EngineConfig, files: Sequence[str], seed: int | None) -> _Subject:
+    module, ctx = import_model(model, config)
+    if level_of(module) != "graph":
+        raise ConfigError(
+            f"compare goes node by node at the graph level; the module is at the {level_of(module)} level"
+        )
+    inputs = load_inputs(files, input_specs(module), seed)
+
+    def run(module: ModuleOp, config: EngineConfig) -> Mapping[str, Array]:
+        return build_plan(module.clone(), ctx, config).create_execution_context().run(inputs)
+
+    def exposed(config: EngineConfig, prepare: Prepare) -> ExposedCode:
+        copy = module.clone()
+        prepare(copy, ctx)
+        outputs = expose_values(copy)
+        return ExposedCode(copy, ctx, outputs, lambda: run(copy, config))
+
+    nodes, kernels = (partial(exposed, *how) for how in _ways(config))
+    return _Subject("", module, ctx, inputs, lambda: run(module, config), nodes, kernels)
+
+
+def _of_file(
+    file: str, model: str, given: EngineConfig, at: Sequence[Sizes], files: Sequence[str], seed: int | None
+) -> Iterator[_Subject]:
+    """The model that a file was compiled of, at shapes that the file has code for.
+
+    Raises ConfigError for a model with other inputs or outputs.
+    """
+    engine = load(file)
+
+    def check(what: str, ours: Iterable[str], theirs: Iterable[str]) -> None:
+        if set(ours) != set(theirs):
+            listed = f"{what} are {', '.join(ours)}, not {', '.join(theirs)}"
+            raise ConfigError(f"{file} wasn't compiled of {model}: its {listed}")
+
+    names = [[spec.name for spec in specs] for specs in (engine.plan.inputs, engine.plan.outputs)]
+    check("inputs", names[0], [name for name in parts_of(model)[1] if name not in given.specialize])
+    config = replace(
+        engine.config, specialize=given.specialize, profile=None, enable_dynamic_shapes=False, dims={}, tuned=False
+    )
+    for shape in shapes_of(engine, file, at):
+        sizes = {spec.name: [int(size) for size in spec.shape] for spec in shape.specs}
+        subject = _at_one_shape(model, replace(config, shapes=sizes), files, seed)
+        check("outputs", names[1], output_names(main_of(subject.module)))
+        compiled = partial(engine, subject.inputs)
+        yield replace(subject, shape=shape.text, compiled=compiled, again=subject.compiled)
+
+
+def _ways(config: EngineConfig) -> tuple[tuple[EngineConfig, Prepare], tuple[EngineConfig, Prepare]]:
+    """How code is made in which nodes are apart, and how that in which kernels are."""
+    plain = replace(config, enable_graph_optimization=False)
+    return (plain, lambda module, ctx: None), (config, partial(schedule_kernels, config=config))
+
+
+def _at_shapes(
+    model: str, config: EngineConfig, shapes: Sequence[Shape], files: Sequence[str], seed: int | None, console: Console
+) -> Iterator[_Subject]:
+    """The model at each of the shapes, by as few compiles as an engine needs for all of them."""
+    inputs = [load_inputs(files, shape.specs, seed) for shape in shapes]
+    with console.status("compiled"):
+        engine = build_dynamic(model, config)
+    plain, optimised = _ways(config)
+    with console.status("compiled node by node, unfused"):
+        nodes = ExposedRanges(model, *plain)
+    kernels = cache(lambda: ExposedRanges(model, *optimised))
+    for shape, given in zip(shapes, inputs, strict=True):
+        module, code = nodes.at(shape, given)
+        yield _Subject(
+            shape.text,
+            module,
+            code.ctx,
+            given,
+            partial(engine, given),
+            lambda code=code: code,
+            lambda shape=shape, given=given: kernels().at(shape, given)[1],
+        )
+
+
+class _Comparison:
+    """The comparison of a model at one shape."""
+
+    def __init__(
+        self, model: str, config: EngineConfig, subject: _Subject, tolerance: float | None, console: Console
+    ) -> None:
+        self.subject, self.tolerance, self.console = subject, tolerance, console
+        self._model, self._config = model, config
+        self._step = PRECISION.get(config.precision, 0.0)
+        self._found: dict[str, Any] = {
+            "shape": subject.shape,
+            "inputs": facts.arrays(subject.inputs),
+            "outputs": [],
+            "node": None,
+            "remarks": [],
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """Prints the comparison; the same for programs."""
+        right = self.is_right()
+        return {**self._found, "right": right}
+
+    def is_right(self) -> bool:
+        """Prints the comparison; whether every output is right."""
+        exact = self._reference(np.float64)
+        with self.console.status("compiled"):
+            compiled = self.subject.compiled()
+        verdicts = self._verdicts(compiled, exact)
+        self._print_outputs(verdicts, exact, compiled)
+        with self.console.status("node by node, unfused"):
+            code = self.subject.nodes()
+            values = code.run()
+            wrong = self._first_wrong(code, values)
+        right = all(each.is_right for each in verdicts.values())
+        if wrong is not None:
+            op, verdict = wrong
+            self._found["node"] = node_name(op)
+            self._say(f"first node that differs, unfused: {describe(op)}, {verdict.text}")
+            if right:
+                self._say("the outputs are right all the same")
+            return right
+        self._say(f"every node of the unfused pipeline is {self._within}{_in_bodies(code.module)}")
+        if not right and self.tolerance is None:
+            unfused = {name: values[value] for name, value in code.outputs.items()}
+            right = all(each.is_right for each in self._verdicts(compiled, exact, unfused).values())
+            if right:
+                self._say("and the outputs are no further off than its own: rounding adds up")
+        if not right:
+            self._say(f"so the outputs part in {self._blame(exact)}")
+        return right
+
+    @property
+    def _within(self) -> str:
+        return "right, as rounding goes" if self.tolerance is None else f"within {self.tolerance:g}"
+
+    def _say(self, text: str) -> None:
+        self._found["remarks"].append(text)
+        self.console.print(text, soft_wrap=True)
+
+    def _reference(self, precision: Any = None) -> dict[str, Array]:
+        """In that precision, or in the model's own types."""
+        subject = self.subject
+        with self.console.status(f"{'float64' if precision else 'own'} reference"):
+            return interpret(subject.module, subject.inputs, subject.ctx.blobs, precision=precision)
+
+    @cached_property
+    def _own(self) -> dict[str, Array]:
+        return self._reference()
+
+    def _loosened(self, by_types: Looseness) -> Looseness:
+        return by_types if self.tolerance is None else replace(by_types, float=self.tolerance)
+
+    def _verdicts(
+        self, found: Mapping[str, Array], exact: Mapping[str, Array], unfused: Mapping[str, Array] | None = None
+    ) -> dict[str, Verdict]:
+        """On each output. What the unfused code gives is one more reference, once its nodes are known to be right."""
+        loose = map(self._loosened, of_outputs(self.subject.module, self._step))
+
+        def owns(name: str) -> Iterator[Array]:
+            if self.tolerance is None:
+                yield self._own[name]
+            if unfused is not None and name in unfused:
+                yield unfused[name]
+
+        return {
+            name: judged(found[name], array, each, owns(name))
+            for (name, array), each in zip(exact.items(), loose, strict=False)  # counts come behind the outputs
+        }
+
+    def _print_outputs(
+        self, verdicts: Mapping[str, Verdict], exact: Mapping[str, Array], compiled: Mapping[str, Array]
+    ) -> None:
+        with self.console.status("ONNX Runtime"):
+            given = {name: np.asarray(value) for name, value in self._config.specialize.items()}
+            peer, reason = _onnxruntime(self._model, {**self.subject.inputs, **given})
+        title = "max|e| / max|reference|" + (f" at {self.subject.shape}" if self.subject.shape else "")
+        table = Table(title=title, box=None, padding=(0, 2), title_justify="left")
+        for title in ("output", "mini_infer", "onnxruntime", "allowed"):
+            table.add_column(title)
+        outputs: list[dict[str, Any]] = self._found["outputs"]
+        for name, verdict in verdicts.items():
+            theirs = relative_error(peer[name], exact[name]) if name in peer else None
+            told = reason if theirs is None else f"{theirs:.2e}"
+            table.add_row(name, f"{verdict.error:.2e}", told, f"{verdict.allowed:.1e}")
+            errors = {"error": verdict.error, "allowed": verdict.allowed, "onnxruntime": theirs}
+            outputs.append({**facts.arrays({name: compiled[name]})[0], **errors, "right": verdict.is_right})
+        self.console.print(table)
+
+    def _first_wrong(self, code: ExposedCode, values: Mapping[str, Array]) -> tuple[Operation, Verdict] | None:
+        """The first op of main, in order, whose value is wrong for what the code gave to the op."""
+        main, subject = main_of(code.module), self.subject
+        names = dict(zip(handed_on(main.body.block), output_names(main), strict=True))
+        bodies = kernels_of(code.module)
+        doubtful: dict[SSAValue, Array] = {}
+        wrong: list[tuple[Operation, Verdict]] = []
+
+        def verdict(op: Operation, result: SSAValue, exact: Array, owns: Sequence[Array] = ()) -> Verdict:
+            body = bodies[op.callee.string_value()] if isinstance(op, CallOp) else op
+            by_types = self._loosened(of_result(result, body, self._step))
+            return judged(values[names[result]], exact, by_types, owns)
+
+        def given(op: Operation, arrays: Sequence[Array]) -> list[Array]:
+            """What the code gave, which the run goes on with."""
+            return [values[names[each]] if each in names else old for each, old in zip(op.results, arrays, strict=True)]
+
+        def doubt(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
+            for result, exact in zip(op.results, arrays, strict=True):
+                if result in names and not verdict(op, result, exact).is_right:
+                    doubtful[result] = exact
+            return given(op, arrays)
+
+        def judge(op: Operation, arrays: Sequence[Array]) -> Sequence[Array]:
+            for result, own in zip(op.results, arrays, strict=True):
+                if result in doubtful:
+                    found = verdict(op, result, doubtful[result], [own] if self.tolerance is None else [])
+                    wrong.extend([] if found.is_right else [(op, found)])
+            return given(op, arrays)
+
+        interpret(code.module, subject.inputs, code.ctx.blobs, precision=np.float64, on_value=doubt)
+        if doubtful:
+            interpret(code.module, subject.inputs, code.ctx.blobs, on_value=judge)
+        return wrong[0] if wrong else None
+
+    def _blame(self, exact: Mapping[str, Array]) -> str:
+        """What the optimised code does wrong, or the file, where each node alone is right."""
+        subject = self.subject
+        if subject.again is not None and all(each.is_right for each in self._verdicts(subject.again(), exact).values()):
+            return "the file: the model compiled here and now is right"
+        return f"what optimising adds: {self._blame_of_optimising(exact)}"
+
+    def _blame_of_optimising(self, exact: Mapping[str, Array]) -> str:
+        subject = self.subject
+        with self.console.status("kernel by kernel"):
+            code = subject.kernels()
+            wrong = self._first_wrong(code, code.run())
+            if wrong is not None:
+                op, verdict = wrong
+                return f"{_kernel_text(op, code.module)}, {verdict.text}"
+            values = interpret(code.module, subject.inputs, code.ctx.blobs, precision=np.float64)
+        meant = {name: values[value] for name, value in code.outputs.items()}
+        verdicts = self._verdicts({**exact, **meant}, exact)
+        if all(each.is_right for each in verdicts.values()):
+            return "each kernel is right by itself, so memory is shared wrongly; see `run --check-memory`"
+        return "a graph pass changes what is computed"
+
+
+def _kernel_text(op: Operation, module: ModuleOp) -> str:
+    """A call's kernel with the nodes that are in it."""
+    if not isinstance(op, CallOp):
+        return describe(op)
+    name = op.callee.string_value()
+    nodes = dict.fromkeys(describe(each) for each in kernels_of(module)[name].body.block.ops if node_name(each))
+    return f"kernel {name} of {', '.join(nodes) or describe(op)}"
+
+
+def _in_bodies(module: ModuleOp) -> str:
+    """What is said of loops and branches."""
+    count = sum(1 for op in main_of(module).body.block.ops if op.regions)
+    return f"; {count} with bodies (If, Loop, Scan) by what they give" if count else ""
+
+
+def _onnxruntime(model: str, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], str]:
+    """Outputs by name; or none, and the reason."""
+    try:
+        runtime: Any = import_module("onnxruntime")
+    except ImportError:
+        return {}, "not installed"
+    if Path(model).suffix == ".mlir":
+        return {}, "takes no .mlir"
+    settings = runtime.SessionOptions()
+    settings.log_severity_level = 4  # what goes wrong is raised
+    try:
+        session = runtime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        return dict(zip(names, session.run(None, dict(inputs)), strict=True)), ""
+    except Exception as error:  # its own types, which share no other base
+        return {}, f"refused: {type(error).__name__}"

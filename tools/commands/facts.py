@@ -1,0 +1,110 @@
+"""What a command found, as JSON: one header for all commands, and behind it the command's own fields.
+
+docs/json.md lists them all.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import import_module, metadata
+from math import isfinite
+from typing import TYPE_CHECKING, Any, cast
+
+from rich.console import Console
+from typer import Context
+
+from ...dialects.symbolic.sizes import Size
+from ...dialects.whole_file import whole_file
+
+if TYPE_CHECKING:
+    from ...passes.memory.report.memory_plan import MemoryPlan
+    from ...runtime.device import Array
+    from ...runtime.specs import TensorSpec
+
+Facts = Mapping[str, Any]
+STANDARD_OUTPUT = "-"
+PACKAGES = ("numpy", "onnx", "llvmlite", "xdsl", "onnxruntime", "onnxruntime-gpu", "openvino", "torch", "onnx2torch")
+"""Whose versions are told, where they are installed: what code is made with, and the peers."""
+
+
+def with_facts(context: Context, file: str | None, console: Console, work: Callable[[Console], Facts]) -> Facts:
+    """What a command's work finds; also writes it to a file. `-` is standard output, where nothing else is then."""
+    if file is None:
+        return work(console)
+    found = work(Console(quiet=True) if file == STANDARD_OUTPUT else console)
+    text = json.dumps(_plain(header(context) | dict(found)), indent=2, allow_nan=False)
+    if file == STANDARD_OUTPUT:
+        console.print(text, soft_wrap=True)
+    else:
+        with whole_file(file) as stream:
+            stream.write(f"{text}\n".encode())
+    return found
+
+
+def header(context: Context) -> dict[str, Any]:
+    """What every command tells: which it was, with which options, when, on what machine, of which versions."""
+    from ...runtime.devices.cpu.machine_limits import cpu_title
+
+    return {
+        "command": context.command.name,
+        "version": import_module("mini_infer").__version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cpu": cpu_title(),
+        "system": platform.platform(),
+        "packages": {"python": platform.python_version(), **_versions()},
+        "options": {name: value for name, value in context.params.items() if name != "json"},
+    }
+
+
+def _versions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def tensors(specs: Iterable[TensorSpec]) -> list[dict[str, Any]]:
+    """Inputs or outputs: names, types, and shapes; a size of run time is a formula, such as "n * 2"."""
+    return [{"name": spec.name, "type": str(spec.dtype), "shape": list(spec.shape)} for spec in specs]
+
+
+def arrays(named: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """The same of arrays by name."""
+    return [{"name": name, "type": str(each.dtype), "shape": list(each.shape)} for name, each in named.items()]
+
+
+def memory(plan: MemoryPlan, weights: int) -> dict[str, Any]:
+    """The memory that a model takes, in bytes: `weights` are those that stay."""
+    return {
+        "weights_bytes": weights,
+        "inputs_bytes": plan.bytes_of("input"),
+        "outputs_bytes": plan.bytes_of("output"),
+        "arena_bytes": plan.arena_bytes,
+        "lower_bound_bytes": plan.lower_bound_bytes,
+        "without_reuse_bytes": plan.total_bytes,
+        "saved": plan.saving,
+        "proven_minimal": plan.optimal,
+        "strategy": plan.strategy,
+        "method": plan.method,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: it knows no infinity, which becomes a text that Python's float() reads."""
+    match value:
+        case Size():
+            return str(value)
+        case float() if not isfinite(value):
+            return str(value)
+        case Mapping():
+            return {str(key): _plain(each) for key, each in cast("Mapping[Any, Any]", value).items()}
+        case list() | tuple():
+            return [_plain(each) for each in cast("list[Any]", value)]
+        case _:
+            return value

@@ -1,0 +1,136 @@
+"""What `mini-infer plan` does: the memory plan of a model, without building code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.errors import ConfigError
+from ...lowering.pipelines import PassRun
+from ...passes.memory.report.memory_report import MemoryPlan
+from ...runtime.config import EngineConfig
+from ...runtime.kept.artifact import load
+from ..progress import working
+from ..reports import PICTURES, plan_table, pool_table, write_report
+from ..reports.tables import aligned, certificate, outside, place_table, size_text
+from . import facts
+from .facts import Facts
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to tell of a plan. Without any of it, the summary: the certificate, and what is live when memory binds."""
+
+    table: bool = False
+    pools: bool = False
+    files: Sequence[str] = ()  # reports to write, of the kinds that their names end in
+
+
+def report_files(**given: str | None) -> list[str]:
+    """The files to write, by the option that names them; raises ConfigError for a name of another kind."""
+    kinds = {"csv": ("csv",), "plot": PICTURES, "html": ("html",)}
+    for option, file in given.items():
+        if file is not None and Path(file).suffix.removeprefix(".").lower() not in kinds[option]:
+            endings = ", ".join(f".{kind}" for kind in kinds[option])
+            raise ConfigError(f"--{option} {file}: the name must end in {endings}")
+    return [file for file in given.values() if file is not None]
+
+
+def show_plan(model: str, options: Mapping[str, Any], wanted: Wanted, console: Console) -> Facts:
+    """Plans a model's memory and tells what is wanted of it; the same for programs. A compiled file has its plan."""
+    start = time.perf_counter()
+    memory = load(model).plan.memory if Path(model).suffix == ".mi" else _planned(model, options, console)
+    taken = time.perf_counter() - start
+    how = "loaded" if Path(model).suffix == ".mi" else "planned"
+    console.print(Text.assemble((Path(model).name, "bold"), f" {how} in {taken:.2f} s"))
+    if wanted.table:
+        _write(console, plan_table(memory))
+    if wanted.pools:
+        _write(console, pool_table(memory))
+    if not (wanted.table or wanted.pools):
+        _write(console, place_table(memory))
+        show_summary(memory, console)
+    for file in wanted.files:
+        with working(console, f"drawing {file}"):
+            write_report(memory, file, _title(Path(model)))
+        console.print(f"written: {file}")
+    return {"model": model, "seconds": taken, **plan_facts(memory)}
+
+
+def _planned(model: str, options: Mapping[str, Any], console: Console) -> MemoryPlan:
+    from ...runtime.compile.engines import plan_model
+
+    config = EngineConfig.of(**options)
+    with working(console, "importing") as now:
+
+        def observer(done: PassRun, _: ModuleOp) -> None:
+            now(f"planning, after {done.name}")
+
+        return plan_model(model, config, observer)
+
+
+def plan_facts(memory: MemoryPlan) -> dict[str, Any]:
+    """A memory plan for programs: every tensor with its bytes, steps [start, end) and address in the arena."""
+    shapes = {
+        role: [
+            {"name": each.name, "type": each.dtype, "shape": list(each.shape)}
+            for each in memory.tensors
+            if each.role == role
+        ]
+        for role in ("input", "output")
+    }
+    tensors = [
+        {
+            "name": each.name,
+            "role": each.role,
+            "bytes": each.bytes,
+            "start": each.birth,
+            "end": each.death,
+            "address": each.offset,
+            "node": each.node,
+            "kernel": each.kernel,
+        }
+        for each in memory.tensors
+    ]
+    return {
+        "inputs": shapes["input"],
+        "outputs": shapes["output"],
+        "memory": facts.memory(memory, memory.bytes_of("weight")),
+        "alignment": memory.alignment,
+        "binding_step": memory.binding_step,
+        "steps": memory.steps,
+        "tensors": tensors,
+    }
+
+
+def show_summary(memory: MemoryPlan, console: Console) -> None:
+    """The certificate, what lies outside of the arena, and the tensors that make the arena as large as it is."""
+    lines = [*certificate(memory), *outside(memory)]
+    if scratch := sum(tensor.bytes for tensor in memory.tensors if tensor.role == "scratch"):
+        lines.append(f"scratch       {scratch:>14,} bytes in all, inside of the arena")
+    live = [tensor for tensor in memory.live_at(memory.binding_step) if tensor.role != "view"]
+    if live:
+        rows = [
+            (tensor.name, f"{tensor.offset:,}", size_text(tensor.bytes), tensor.kernel)
+            for tensor in sorted(live, key=lambda each: (each.offset or 0, each.name))
+        ]
+        lines += [f"live at step {memory.binding_step}, which binds:"]
+        lines += [f"  {line}" for line in aligned(rows, "<>><")]
+    _write(console, "\n".join(lines))
+
+
+def _title(model: Path) -> str:
+    """The model's name: that of its file, or of its folder where all files are called "model"."""
+    return model.resolve().parent.name if model.stem == "model" else model.stem
+
+
+def _write(console: Console, text: str) -> None:
+    """Prints a table as it is, whatever the width of the terminal."""
+    console.print(Text(text.rstrip("\n")), soft_wrap=True)

@@ -1,0 +1,298 @@
+"""What `mini-infer run` does: compile with progress, run, print outputs, time and memory."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+from xdsl.dialects.builtin import ModuleOp
+
+from ...dialects.errors import ConfigError
+from ...dialects.targets import CpuAttr
+from ...lowering.levels import level_of
+from ...lowering.pipelines import PassRun
+from ...passes.counts import PassStatistics
+from ...passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
+from ...runtime.compile.engines import engine_of, import_all, pass_names
+from ...runtime.compile.entry import compile
+from ...runtime.compile.module_to_plan import import_model
+from ...runtime.config import EngineConfig
+from ...runtime.engine import Engine
+from ...runtime.kept.artifact import load
+from ...runtime.native.cpu_targets import apart_from_host
+from ...runtime.signature import input_specs
+from ...runtime.specs import TensorSpec
+from ..arrays import in_place, load_inputs, save_outputs
+from ..one_line_errors import tell
+from ..progress import working
+from ..reports.tables import percent, size_text
+from ..schedule_table import choice_facts, choices_table
+from . import facts
+from .facts import Facts
+
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+
+@dataclass(frozen=True)
+class How:
+    """What `run` is to tell of a compile, and whether it is to look for what was compiled before: None, as usual."""
+
+    timing: bool = False
+    explain: bool = False
+    keep: bool | None = None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """An engine, inputs for it, and what compiling took."""
+
+    engine: Engine
+    inputs: Mapping[str, Array]
+    seconds: float
+    choices: Sequence[Choice]
+    imports: float | None  # seconds, of Python's modules, where they were imported apart
+
+
+def compile_with_progress(
+    model: str,
+    options: Mapping[str, Any],
+    files: Sequence[str],
+    seed: int | None,
+    console: Console,
+    timing: bool = False,
+    explain: bool = False,
+) -> Compiled:
+    """Compiles a model, after reading its inputs; a bar on a terminal tells which pass runs."""
+    config = EngineConfig.of(**options)
+    imports = seconds(lambda: import_all(config)) if timing else None
+    passes: list[PassRun] = []
+    choices: list[Choice] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    start = time.perf_counter()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("import", total=None)
+
+        def observer(done: PassRun, _: ModuleOp) -> None:
+            passes.append(done)
+            if done.name == ChooseSchedule.name:
+                choices.extend(choices_of(ctx))
+            progress.update(task, advance=1, description=[*names, "machine code"][len(passes)])
+
+        module, ctx = import_model(model, config)
+        foreign = foreign_target(module)
+        names = pass_names(config, module)
+        if explain and ChooseSchedule.name not in names:
+            raise ConfigError(f"--explain does nothing at the {level_of(module)} level: kernels have their schedules")
+        progress.update(task, total=len(names) + 1)
+        before = time.perf_counter()
+        inputs = load_inputs(files, input_specs(module), seed)
+        generated = time.perf_counter() - before
+        engine = engine_of(module, ctx, config, observer)
+        taken = time.perf_counter() - start - generated
+    if foreign:
+        tell("mini-infer", "note", f"{model} has kernels for another CPU than this: {foreign}")
+    return Compiled(engine, inputs, taken, choices, imports)
+
+
+def run_compiled(
+    model: str,
+    options: Mapping[str, Any],
+    files: Sequence[str],
+    seed: int | None,
+    repeat: int,
+    output: str | None,
+    console: Console,
+    how: How = How(),
+) -> tuple[Engine, Facts]:
+    """Compiles and runs a model and prints what happened; the engine, for more, and the same for programs.
+
+    A file that `mini-infer build` made is loaded.
+    """
+    timing, explain = how.timing, how.explain
+    told = timing or explain or options.get("check_memory", False) or Path(model).suffix == ".mlir"
+    if told:
+        compiled = compile_with_progress(model, options, files, seed, console, timing, explain)
+    else:
+        compiled = _opened(model, options, files, seed, console, how.keep)
+    engine, plan, memory = compiled.engine, compiled.engine.plan, compiled.engine.plan.memory
+    outputs: dict[str, Array] = engine(compiled.inputs)
+    kernels = len({call.kernel for call in plan.calls})
+    found: dict[str, Any] = {
+        **_model_facts(model, plan.inputs, outputs),
+        "device": plan.config.place,
+        "threads": plan.threads,
+        "calls": len(plan.calls),
+        "kernels": kernels,
+        "found_compiled": not engine.statistics.seconds,
+        "seconds": compiled.seconds,
+        "rewrites": _rewrites(engine.statistics),
+        "memory": facts.memory(memory, plan.weights.nbytes),
+    }
+    console.print(
+        Text.assemble((Path(model).name, "bold"), f": {len(plan.calls)} kernel calls of {kernels} kernels, ")
+        + Text(_origin(compiled))
+    )
+    if timing:
+        found["timing"] = steps = _steps(compiled)
+        console.print(_timing_table(steps, compiled))
+    if explain:
+        found["schedules"] = choice_facts(compiled.choices)
+        console.print(choices_table(compiled.choices))
+    if changes := found["rewrites"]:
+        console.print(f"rewrites: {', '.join(f'{name} {times}' for name, times in changes.items())}")
+    console.print(outputs_table(outputs))
+    if engine.config.check_memory:
+        found["memory_check"] = True  # it raises where it fails
+        console.print("memory check: the same bits on poisoned memory, twice, and without any reuse of memory")
+    else:
+        found["latency"] = latency = latency_facts(times_of(engine, compiled.inputs, repeat))
+        where = plan.config.place if plan.launches else f"{plan.threads} thread(s)"
+        console.print(
+            f"latency on {where}: median {latency['median_ms']:.3f} ms, min {latency['min_ms']:.3f} ms of {repeat}"
+        )
+    console.print(
+        f"memory: weights {size_text(plan.weights.nbytes)}, arena {size_text(memory.arena_bytes)} "
+        f"(lower bound {size_text(memory.lower_bound_bytes)}, without reuse {size_text(memory.total_bytes)}, "
+        f"{percent(memory.saving)} saved)"
+    )
+    _save(output, outputs, console)
+    return engine, found
+
+
+def _model_facts(model: str, inputs: Iterable[TensorSpec], outputs: Mapping[str, Array]) -> dict[str, Any]:
+    return {"model": model, "inputs": facts.tensors(inputs), "outputs": output_facts(outputs)}
+
+
+def output_facts(outputs: Mapping[str, Array]) -> list[dict[str, Any]]:
+    """Names, types, shapes, and what numbers they hold; of no elements there are none."""
+    found: list[dict[str, Any]] = []
+    for name, array in outputs.items():
+        wide = array.astype(np.float64)
+        numbers = {each: float(getattr(np, each)(wide)) for each in ("min", "mean", "max")} if array.size else {}
+        found.append({**facts.arrays({name: array})[0], **numbers})
+    return found
+
+
+def latency_facts(times: Sequence[float]) -> dict[str, Any]:
+    """Of seconds of inferences."""
+    return {"median_ms": statistics.median(times) * 1e3, "min_ms": min(times) * 1e3, "runs": len(times)}
+
+
+def _opened(
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, console: Console, keep: bool | None
+) -> Compiled:
+    """An engine of what was compiled before where there is such."""
+    start = time.perf_counter()
+    with working(console, "loading") as tell:
+        if Path(model).suffix == ".mi":
+            engine = load(model)
+        else:
+            engine = compile(model, cache=keep, progress=lambda step: tell(step.step), **options)
+    taken = time.perf_counter() - start
+    return Compiled(engine, load_inputs(files, engine.plan.inputs, seed), taken, [], None)
+
+
+def _origin(compiled: Compiled) -> str:
+    """Where the code is from: only what was compiled here and now knows what that took."""
+    taken = compiled.engine.statistics.seconds
+    if not taken:
+        return f"found compiled, loaded in {compiled.seconds:.2f} s"
+    in_passes = sum(taken.get(name, 0.0) for name in dict.fromkeys(pass_names(compiled.engine.config)))
+    return f"compiled in {compiled.seconds:.2f} s (passes {in_passes:.2f} s)"
+
+
+def foreign_target(module: ModuleOp) -> str:
+    """How the target that a module's kernels were scheduled for differs from this machine, if it does; or ""."""
+    target = module.attributes.get("kernel.target")
+    return apart_from_host(target) if level_of(module) != "graph" and isinstance(target, CpuAttr) else ""
+
+
+def run_reference(
+    model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, output: str | None, console: Console
+) -> Facts:
+    """Evaluates the imported graph op by op in numpy and prints the outputs; the same for programs."""
+    from ...dialects.graph.interpret import interpret
+
+    module, ctx = import_model(model, EngineConfig.of(**options))
+    if level_of(module) not in ("graph", "kernels"):
+        raise ConfigError(f"--reference evaluates tensors; the module is at the {level_of(module)} level")
+    specs = input_specs(module)
+    inputs = load_inputs(files, specs, seed)
+    start = time.perf_counter()
+    outputs = interpret(module, inputs, ctx.blobs)
+    taken = time.perf_counter() - start
+    console.print(Text.assemble((Path(model).name, "bold"), f" by reference in {taken:.2f} s"))
+    console.print(outputs_table(outputs))
+    _save(output, outputs, console)
+    return {**_model_facts(model, specs, outputs), "seconds": taken}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long something takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def times_of(engine: Engine, inputs: Mapping[str, Array], repeat: int) -> list[float]:
+    """The seconds of so many runs, which update caches where they are."""
+    caches = engine.config.caches
+    given = in_place(inputs, engine(inputs), caches) if caches else inputs
+    return [seconds(lambda: engine(given)) for _ in range(repeat)]
+
+
+def _save(output: str | None, outputs: Mapping[str, Array], console: Console) -> None:
+    if output is not None:
+        save_outputs(output, outputs)
+        console.print(f"outputs written to {output}")
+
+
+def _rewrites(counts: PassStatistics) -> dict[str, int]:
+    """What the graph passes did: passes with how often their patterns applied."""
+    totals: dict[str, int] = {}
+    for name, _, times in counts.rows():
+        totals[name] = totals.get(name, 0) + times
+    return totals
+
+
+def _steps(compiled: Compiled) -> list[dict[str, Any]]:
+    """Where the time of a compile went, step by step; the steps add up to it. `beside` is in other processes."""
+    steps, beside = compiled.engine.statistics.seconds, compiled.engine.statistics.seconds_beside
+    rest = {"rest": compiled.seconds - sum(steps.values())}
+    found = steps | {name: steps.get(name, 0.0) for name in beside} | rest
+    return [{"step": name, "seconds": taken, "beside": beside.get(name)} for name, taken in found.items()]
+
+
+def _timing_table(steps: Iterable[Mapping[str, Any]], compiled: Compiled) -> Table:
+    table = Table(box=None, padding=(0, 2))
+    for title in ("step", "ms", "%", "in other processes"):
+        table.add_column(title, justify="left" if title == "step" else "right")
+    for each in steps:
+        aside = "" if each["beside"] is None else f"{each['beside'] * 1e3:.0f}"
+        taken = each["seconds"]
+        table.add_row(each["step"], f"{taken * 1e3:.1f}", f"{taken / compiled.seconds:.1%}", aside)
+    table.add_row("compile", f"{compiled.seconds * 1e3:.1f}", "100%", "")
+    if compiled.imports is not None:
+        table.add_row("before: Python's modules", f"{compiled.imports * 1e3:.1f}", "", "")
+    return table
+
+
+def outputs_table(outputs: Mapping[str, Array]) -> Table:
+    """The outputs: their types, shapes and what numbers they hold."""
+    table = Table(box=None, padding=(0, 2))
+    for title in ("output", "type", "shape", "min", "mean", "max"):
+        table.add_column(title, justify="right" if title in ("min", "mean", "max") else "left")
+    for each in output_facts(outputs):
+        shape = "x".join(map(str, each["shape"])) or "scalar"
+        numbers = [f"{each[name]:.5g}" for name in ("min", "mean", "max") if name in each]
+        table.add_row(each["name"], each["type"], shape, *numbers)
+    return table

@@ -1,0 +1,1 @@
+"""Models with seeded weights, to try things out with."""

@@ -1,0 +1,94 @@
+"""A file with which a pass fails again: the module as it was before that pass, and the passes from there on.
+
+As that of MLIR's -mlir-pass-pipeline-crash-reproducer. Its first line is a comment with options of mini-opt:
+
+    // configuration: --pass-pipeline='bufferize,elide-copies{alignment=64}' --verify-each
+
+`mini-opt FILE --run-reproducer` runs it. Weights that are in memory only go beside it, as for any module.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from ...dialects.errors import CompileError, ConfigError, MiniInferError
+from ...dialects.graph.blobs import BlobAttr, MiniContext
+from ...dialects.plain_file import open_plain
+from ...lowering.module_text import own_errors, print_module
+from ...lowering.pipelines import pipeline_text
+from .destination import MODULE, Destination
+
+OPTION = "--pass-pipeline-crash-reproducer"
+HEAD, PIPELINE = "// configuration: ", "--pass-pipeline"
+FLAGS = {
+    f"--{name.replace('_', '-')}": name for name in ("verify_each", "disable_verify", "allow_unregistered_dialect")
+}
+
+
+class Reproducer:
+    """Writes a file when a pass fails. `flags` are those of FLAGS that it is to be run with."""
+
+    def __init__(self, file: str, source: str, flags: Sequence[str]) -> None:
+        if Path(file).suffix != MODULE:
+            raise ConfigError(f"{OPTION} {file}: the name must end in {MODULE}")
+        if Path(file).resolve() == Path(source).resolve():
+            raise ConfigError(f"{OPTION} {file}: that is the input")
+        self._file, self._source, self._flags = file, source, flags
+
+    @contextmanager
+    def watching(
+        self, ctx: MiniContext, module: ModuleOp, passes: Sequence[ModulePass], inherited: set[BlobAttr]
+    ) -> Generator[None]:
+        """Raises CompileError, naming the file, where the first of the passes, run meanwhile, fails in any way.
+
+        `inherited` are as in Destination.settle_weights. What is a user's mistake in options stays a ConfigError.
+        """
+        before = module.clone()
+        try:
+            with own_errors():
+                yield
+        except ConfigError:
+            raise
+        except Exception as error:
+            ours = isinstance(error, MiniInferError)
+            told = str(error) if ours else f"{passes[0].name} crashed: {type(error).__name__}: {error}"
+            raise CompileError(f"{told}; {self._written(ctx, before, passes, inherited)}") from error
+
+    def _written(
+        self, ctx: MiniContext, module: ModuleOp, passes: Sequence[ModulePass], inherited: set[BlobAttr]
+    ) -> str:
+        """Writes the file; what to tell of that."""
+        words = [f"{PIPELINE}={pipeline_text(passes)}", *self._flags]
+        try:
+            with Destination(self._file, self._source) as destination:
+                destination.keep_off(inherited, ctx.blobs)
+                destination.settle_weights(module, ctx.blobs, inherited)
+                destination.commit(f"{HEAD}{shlex.join(words)}\n{print_module(ctx, module)}")
+        except (MiniInferError, OSError) as error:
+            return f"there is no reproducer: {error}"
+        return f"to reproduce it: mini-opt {shlex.quote(self._file)} --run-reproducer"
+
+
+def configuration_of(file: str) -> dict[str, str | bool]:
+    """The options of mini-opt, by their names in OptOptions, that a reproducer states; ConfigError where it is none."""
+    with open_plain(file) as stream:
+        line = stream.readline().decode(errors="replace")
+    try:
+        words = shlex.split(line.removeprefix(HEAD)) if line.startswith(HEAD) else []
+    except ValueError:
+        words = []
+    pairs = [word.partition("=") for word in words]
+    options = {
+        FLAGS.get(name, "pass_pipeline"): value if name == PIPELINE else True
+        for name, _, value in pairs
+        if name == PIPELINE or name in FLAGS
+    }
+    if "pass_pipeline" not in options or len(options) != len(words):
+        raise ConfigError(f"--run-reproducer: {file} does not begin with {HEAD}{PIPELINE}=...")
+    return options
