@@ -41,9 +41,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from .byte_dot import DotOp
 from .graph.blobs import BlobAttr
-from .graph.sizes import BuffersAttr, GuardsAttr, SymbolsAttr
-from .graph.structure import KernelOp
+from .graph.ops.structure import KernelOp
 from .kernel_attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, ScheduleAttr
+from .sizes.attributes import BuffersAttr, GuardsAttr, SymbolsAttr
 from .symbols import symbol_named
 from .targets import CpuAttr, GpuAttr
 

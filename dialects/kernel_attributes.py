@@ -27,9 +27,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .graph.packing import Packing
-from .graph.structure import SpeaksOfKernel
-from .graph.unpack import PACKINGS
+from .graph.ops.structure import SpeaksOfKernel
+from .graph.packing.packings import Packing
+from .graph.packing.unpack import PACKINGS
 
 
 @irdl_attr_definition
@@ -118,7 +118,7 @@ class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
 
 @irdl_attr_definition
 class PackingAttr(_KindAndOptions, ParametrizedAttribute):
-    """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/unpack.py)."""
+    """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/packing/unpack.py)."""
 
     name = "kernel.packing"
     kind: StringAttr

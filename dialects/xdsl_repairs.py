@@ -36,8 +36,8 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Token
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from .symbolic.sizes import SizesData, is_fixed, now
-from .symbolic.spelling import has_symbols, parse_size
+from .sizes.sizes import SizesData, is_fixed, now
+from .sizes.spelling import has_symbols, parse_size
 
 __all__ = ["kept_in", "repair_construction", "repair_effects", "repair_sizes", "repair_text", "repair_verification"]
 
@@ -88,7 +88,7 @@ def _lex_string(lexer: Any, start: int) -> Any:
 def repair_sizes() -> None:
     """Sizes of run time stand wherever an integer does: in lists of numbers, which xDSL packs, and in a module's text.
 
-    They are printed in parentheses (see symbolic/spelling.py), and where xDSL's parser wants an integer or a dimension,
+    They are printed in parentheses (see sizes/spelling.py), and where xDSL's parser wants an integer or a dimension,
     a parenthesis opens one.
     """
     lists, parser = cast("Any", DenseArrayBase), cast("Any", AttrParser)

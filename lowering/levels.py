@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 
 from ..dialects.errors import ConfigError, InvalidModelError
-from ..dialects.graph.host_code import LEVEL, ROLE, argument_texts
+from ..dialects.graph.host import LEVEL, ROLE, argument_texts
 from ..dialects.symbols import symbol_named
 from .registry import LEVEL_OF_PASS, LEVELS, Level
 

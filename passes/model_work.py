@@ -18,9 +18,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Operation
 
-from ..dialects.graph.host_code import main_of
-from ..dialects.graph.structure import ConstantOp, KernelOp, WeightOp
-from ..dialects.symbolic.sizes import now
+from ..dialects.graph.host import main_of
+from ..dialects.graph.ops.structure import ConstantOp, KernelOp, WeightOp
+from ..dialects.sizes.sizes import now
 from .work import bytes_of, products, read_bytes
 
 

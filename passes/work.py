@@ -15,20 +15,20 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ..dialects.graph.attention import AttentionOp
 from ..dialects.graph.base import ElementwiseOp, ReductionOp
-from ..dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from ..dialects.graph.indexing import GatherAlongOp, GatherNdOp
-from ..dialects.graph.linear_attention import LinearAttentionOp
-from ..dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
-from ..dialects.graph.regions import RoiAlignOp
-from ..dialects.graph.sampling import SampleOp
-from ..dialects.graph.selection import TopKOp
-from ..dialects.graph.structure import ConstantOp, KernelOp
-from ..dialects.graph.unpack import UnpackOp
+from ..dialects.graph.ops.attention import AttentionOp
+from ..dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ..dialects.graph.ops.indexing import GatherAlongOp, GatherNdOp
+from ..dialects.graph.ops.linear_attention import LinearAttentionOp
+from ..dialects.graph.ops.picture_regions import RoiAlignOp
+from ..dialects.graph.ops.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
+from ..dialects.graph.ops.sampling import SampleOp
+from ..dialects.graph.ops.selection import TopKOp
+from ..dialects.graph.ops.structure import ConstantOp, KernelOp
+from ..dialects.graph.ops.windows import PoolOp
+from ..dialects.graph.packing.unpack import UnpackOp
 from ..dialects.graph.values import numpy_dtype, shape_of
-from ..dialects.graph.windows import PoolOp
-from ..dialects.symbolic.sizes import now
+from ..dialects.sizes.sizes import now
 from ..dialects.targets import CpuAttr
 
 STAGE_GRAIN = 500

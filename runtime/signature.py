@@ -30,10 +30,10 @@ from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import cuts_of
 from ..dialects.graph.caches import CacheAttr, cache_of
-from ..dialects.graph.host_code import NAME, ROLE, attributes_of_arguments
-from ..dialects.graph.interpret import input_names, output_names
-from ..dialects.graph.sizes import SIZES, symbols_of_module
+from ..dialects.graph.host import NAME, ROLE, attributes_of_arguments
+from ..dialects.graph.interpreter import input_names, output_names
 from ..dialects.graph.values import numpy_dtype
+from ..dialects.sizes.attributes import SIZES, symbols_of_module
 from ..dialects.symbols import symbol_named
 from ..lowering.kernels_to_loops.lower_kernels import KERNEL
 from ..lowering.levels import argument_roles, level_of

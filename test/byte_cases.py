@@ -9,7 +9,7 @@ import numpy as np
 from graph_runs import Model
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.values import Array
 
 SIGNS = [(a, w) for a in (np.int8, np.uint8) for w in (np.int8, np.uint8)]

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 from no_cache import compile_always
 
-from mini_infer.dialects.symbolic.guards import Guards
+from mini_infer.dialects.sizes.guards import Guards
 from mini_infer.runtime.kept import tuning_store
 
 compile_always()

@@ -8,7 +8,7 @@ import numpy as np
 from graph_runs import Case, Model
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 
 ROWS, DEPTHS, COLUMNS = (1, 2, 3, 7, 14, 15, 197), (1, 3, 64, 1000), (1, 15, 16, 31, 32, 33, 100)
 

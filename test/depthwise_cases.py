@@ -7,10 +7,10 @@ from typing import Any
 from graph_runs import Case, Model
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import ConvOp
-from mini_infer.dialects.graph.elementwise import MulOp
-from mini_infer.dialects.graph.reduction import ReduceMeanOp
-from mini_infer.dialects.graph.unary import ReluOp, SiluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.elementwise import MulOp
+from mini_infer.dialects.graph.ops.reduction import ReduceMeanOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, SiluOp
 from mini_infer.dialects.graph.values import shape_of
 
 Pair = tuple[int, int]

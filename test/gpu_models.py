@@ -17,8 +17,8 @@ from xdsl.ir import Attribute
 
 from mini_infer.dialects.gpu import FuncOp
 from mini_infer.dialects.graph.blobs import BlobAttr
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.structure import KernelOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.structure import KernelOp
 from mini_infer.dialects.graph.values import Array, numpy_dtype
 from mini_infer.dialects.kernel_attributes import FormAttr
 from mini_infer.dialects.targets import GpuAttr

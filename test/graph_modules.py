@@ -15,8 +15,8 @@ from xdsl.rewriter import InsertPoint
 
 from mini_infer.dialects.graph.base import GraphOp, named_location
 from mini_infer.dialects.graph.blobs import MiniContext, blob_store
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.structure import ConstantOp, WeightOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.structure import ConstantOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of, shape_of, tensor
 from mini_infer.lowering.pipelines import parse_passes
 

@@ -25,9 +25,9 @@ from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.base import GraphOp, named_location
 from mini_infer.dialects.graph.blobs import MiniContext, blob_store
-from mini_infer.dialects.graph.host_code import main_of
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.structure import ConstantOp, KernelOp, WeightOp
+from mini_infer.dialects.graph.host import main_of
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.structure import ConstantOp, KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of, tensor
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import ScheduleAttr

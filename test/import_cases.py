@@ -16,10 +16,10 @@ from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.settling import settle
+from mini_infer.dialects.graph.fixed_sizes import settle
+from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.symbolic.guards import Guards
+from mini_infer.dialects.sizes.guards import Guards
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.onnx_to_graph.inputs import Ranges
 

@@ -15,19 +15,19 @@ from kernel_runs import Body
 from kernel_variants import ByHand
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.attention import AttentionOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, MinOp, MulOp, SubOp
-from mini_infer.dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
-from mini_infer.dialects.graph.linear_attention import LinearAttentionOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.recurrence import LstmOp
-from mini_infer.dialects.graph.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
-from mini_infer.dialects.graph.selection import TopKOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MinOp, MulOp, SubOp
+from mini_infer.dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
+from mini_infer.dialects.graph.ops.linear_attention import LinearAttentionOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.recurrence import LstmOp
+from mini_infer.dialects.graph.ops.reduction import CumsumOp, LogSoftmaxOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.selection import TopKOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 Sized: TypeAlias = "Callable[[int], Case | ByHand]"
 Random = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.base import GraphOp, named_location
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.structure import KernelOp, YieldOp
+from mini_infer.dialects.graph.ops.structure import KernelOp, YieldOp
 from mini_infer.dialects.graph.values import Array, element_type_of, numpy_dtype, tensor, type_of
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import FormAttr, InterfaceAttr

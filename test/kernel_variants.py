@@ -26,10 +26,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.blobs import BlobStore
-from mini_infer.dialects.graph.host_code import main_of as graph_main_of
-from mini_infer.dialects.graph.host_code import state_level
-from mini_infer.dialects.graph.structure import CallOp as GraphCallOp
-from mini_infer.dialects.graph.structure import KernelOp, WeightOp
+from mini_infer.dialects.graph.host import main_of as graph_main_of
+from mini_infer.dialects.graph.host import state_level
+from mini_infer.dialects.graph.ops.structure import CallOp as GraphCallOp
+from mini_infer.dialects.graph.ops.structure import KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of, type_of
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import InterfaceAttr, ScheduleAttr

@@ -18,15 +18,15 @@ from xdsl.dialects import tensor as tensor_dialect
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, f32, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mini_infer.dialects.graph.activation import ClipOp
 from mini_infer.dialects.graph.base import named_location
 from mini_infer.dialects.graph.blobs import MiniContext, blob_store
-from mini_infer.dialects.graph.contraction import MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MaxOp, SubOp
-from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.structure import CallOp, KernelOp, WeightOp, YieldOp
-from mini_infer.dialects.graph.unary import AbsOp, NegOp, ReluOp
+from mini_infer.dialects.graph.ops.activation import ClipOp
+from mini_infer.dialects.graph.ops.contraction import MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, GreaterOp, MaxOp, SubOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.structure import CallOp, KernelOp, WeightOp, YieldOp
+from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of, tensor
 from mini_infer.dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr

@@ -8,18 +8,18 @@ import numpy as np
 from graph_modules import Graph
 from xdsl.ir import Block, SSAValue
 
-from mini_infer.dialects.graph.activation import ClipOp
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
-from mini_infer.dialects.graph.indexing import GatherOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import BatchNormOp, LayerNormOp
-from mini_infer.dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
-from mini_infer.dialects.graph.resize import ResizeOp
-from mini_infer.dialects.graph.unary import NegOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.ops.activation import ClipOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, DivOp, MulOp, SubOp
+from mini_infer.dialects.graph.ops.indexing import GatherOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp, LayerNormOp
+from mini_infer.dialects.graph.ops.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
+from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 
 class RandomGraph(Graph):

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..dialects.errors import ConfigError
-from ..dialects.symbolic.sizes import symbols_of, value_at
+from ..dialects.sizes.sizes import symbols_of, value_at
 from ..runtime.compile.module_to_plan import import_model
 from ..runtime.config import EngineConfig
 from ..runtime.engine import Engine

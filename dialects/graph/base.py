@@ -25,8 +25,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..symbolic.sizes import equal, is_fixed, now
-from .narrow import is_narrow
+from ..sizes.sizes import equal, is_fixed, now
+from .narrow_types import is_narrow
 from .values import AnyTensor, Array, element_type_of_value, is_bool, is_float
 
 

@@ -2,14 +2,14 @@
 
 from xdsl.ir import Dialect
 
-from .activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
-from .attention import AttentionOp
 from .blobs import BlobAttr
-from .block_weight import BlockWeightOp
 from .caches import CacheAttr
-from .contraction import ConvOp, ConvTransposeOp, MatmulOp
-from .conversion import BitcastOp, CastOp, UnpackBitsOp
-from .elementwise import (
+from .ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from .ops.attention import AttentionOp
+from .ops.block_weight import BlockWeightOp
+from .ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from .ops.conversion import BitcastOp, CastOp, UnpackBitsOp
+from .ops.elementwise import (
     AddOp,
     AndOp,
     DivOp,
@@ -31,15 +31,16 @@ from .elementwise import (
     WhereOp,
     XorOp,
 )
-from .fail import FailOp
-from .indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
-from .linear_attention import LinearAttentionOp
-from .movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from .normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from .patches import Col2ImOp
-from .quantization import DequantizeOp, QuantizeOp
-from .recurrence import GruOp, LstmOp, RnnOp
-from .reduction import (
+from .ops.fail import FailOp
+from .ops.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
+from .ops.linear_attention import LinearAttentionOp
+from .ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from .ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from .ops.patches import Col2ImOp
+from .ops.picture_regions import RoiAlignOp, RoiPoolOp
+from .ops.quantization import DequantizeOp, QuantizeOp
+from .ops.recurrence import GruOp, LstmOp, RnnOp
+from .ops.reduction import (
     ArgMaxOp,
     ArgMinOp,
     CumprodOp,
@@ -52,13 +53,12 @@ from .reduction import (
     ReduceSumOp,
     SoftmaxOp,
 )
-from .regions import RoiAlignOp, RoiPoolOp
-from .resize import ResizeOp
-from .sampling import SampleOp
-from .selection import TopKOp
-from .sizes import IotaOp, SizesOp
-from .structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
-from .unary import (
+from .ops.resize import ResizeOp
+from .ops.sampling import SampleOp
+from .ops.selection import TopKOp
+from .ops.size_values import IotaOp, SizesOp
+from .ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
+from .ops.unary import (
     AbsOp,
     AtanOp,
     CeilOp,
@@ -87,8 +87,8 @@ from .unary import (
     TanhOp,
     TanOp,
 )
-from .unpack import UnpackOp
-from .windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
+from .ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
+from .packing.unpack import UnpackOp
 
 Graph = Dialect(
     "graph",

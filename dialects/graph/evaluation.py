@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from math import prod
 
-from ..symbolic.sizes import is_fixed
-from .attention import AttentionOp
+from ..sizes.sizes import is_fixed
 from .base import GraphOp
-from .contraction import ConvOp, ConvTransposeOp, MatmulOp
-from .fail import FailOp
-from .linear_attention import LinearAttentionOp
-from .patches import Col2ImOp
-from .recurrence import RecurrenceOp
-from .regions import RegionOp
-from .resize import ResizeOp
-from .sampling import SampleOp
+from .ops.attention import AttentionOp
+from .ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from .ops.fail import FailOp
+from .ops.linear_attention import LinearAttentionOp
+from .ops.patches import Col2ImOp
+from .ops.picture_regions import RegionOp
+from .ops.recurrence import RecurrenceOp
+from .ops.resize import ResizeOp
+from .ops.sampling import SampleOp
+from .ops.windows import LrnOp, PoolOp
 from .values import is_fixed_attr, shape_of
-from .windows import LrnOp, PoolOp
 
 # Windows and padding may be far larger than what they are laid over, scores than queries; a recurrence is slow.
 _OUT_OF_PROPORTION = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
-from .movement import PadOp, ReshapeOp, TransposeOp
+from .ops.movement import PadOp, ReshapeOp, TransposeOp
 from .values import shape_of
 
 

@@ -31,8 +31,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..symbolic.sizes import SizesData, now
-from .narrow import is_narrow, narrow_dtypes, narrow_types
+from ..sizes.sizes import SizesData, now
+from .narrow_types import is_narrow, narrow_dtypes, narrow_types
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 AnyTensor: TypeAlias = TensorType[Attribute]

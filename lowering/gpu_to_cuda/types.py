@@ -1,7 +1,7 @@
 """How types and constants are spelled in C++.
 
 Integers are of no signedness in the IR: they are kept in signed types, and functions of the prelude read them
-otherwise. 16-bit floats are structures of their bits, what is only stored (dialects/graph/narrow.py) is an i8.
+otherwise. 16-bit floats are structures of their bits, what is only stored (dialects/graph/narrow_types.py) is an i8.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ...dialects.errors import CompileError
-from ...dialects.graph.narrow import is_narrow, is_narrow_float, packed_bits
+from ...dialects.graph.narrow_types import is_narrow, is_narrow_float, packed_bits
 from .expressions import Expression, Lanes, Level, Value, call, depends_of, literal, unary
 
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e9  # numbers outside are written with an exponent

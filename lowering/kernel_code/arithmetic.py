@@ -50,8 +50,8 @@ from ...dialects.extensions import (
     UIToFPOp,
 )
 from ...dialects.extensions.replace import scalar_of, shaped_like
-from ...dialects.graph.narrow import is_narrow, is_narrow_float
-from ...dialects.symbolic.sizes import Size
+from ...dialects.graph.narrow_types import is_narrow, is_narrow_float
+from ...dialects.sizes.sizes import Size
 from .builder import LoopBuilder
 from .narrow_floats import from_narrow, to_narrow, to_odd
 

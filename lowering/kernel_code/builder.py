@@ -32,9 +32,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ...dialects.extensions import CmpiOp, PrefetchOp, SelectOp
-from ...dialects.graph.narrow import is_narrow_float, packed_bits
+from ...dialects.graph.narrow_types import is_narrow_float, packed_bits
 from ...dialects.graph.values import ints_attr
-from ...dialects.symbolic.sizes import Size, bounds_of, ordered
+from ...dialects.sizes.sizes import Size, bounds_of, ordered
 
 Index: TypeAlias = "int | SSAValue"
 INDEX = IndexType()

@@ -17,8 +17,8 @@ from itertools import pairwise, product
 
 from xdsl.ir import Attribute, Block
 
-from ...dialects.graph.structure import KernelOp
-from ...dialects.symbolic.sizes import now
+from ...dialects.graph.ops.structure import KernelOp
+from ...dialects.sizes.sizes import now
 from ...passes.geometry.boxes import row_major
 from .builder import INDEX, LoopBuilder
 from .elements.rules import element_values

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar, cast
 
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.symbolic.sizes import Size
+from ...dialects.sizes.sizes import Size
 from .builder import Index
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from xdsl.dialects import vector as vector_ops
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.symbolic.sizes import is_fixed, pinned
+from ...dialects.sizes.sizes import is_fixed, pinned
 from .arithmetic import loaded, signless, stored
 from .builder import LoopBuilder, memref_type
 from .index_expr import Expr, Var

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from ...dialects.errors import CompileError
-from ...dialects.graph.attention import AttentionOp
 from ...dialects.graph.base import describe
-from ...dialects.graph.movement import TransposeOp
+from ...dialects.graph.ops.attention import AttentionOp
+from ...dialects.graph.ops.movement import TransposeOp
 from ...dialects.graph.values import ints, shape_of
 from .builder import Index, LoopBuilder, memref_type, strides_of
 from .instance import AnyInstance

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.cell_activations import Activation
+from ...dialects.graph.ops.cell_activations import Activation
 from .arithmetic import Arithmetic
 
 

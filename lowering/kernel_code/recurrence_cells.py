@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
-from ...dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
+from ...dialects.graph.ops.recurrence import GruOp, LstmOp, RecurrenceOp, RnnOp
 from .arithmetic import Arithmetic
 from .recurrence_activations import activation
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph.movement import ReshapeOp, TransposeOp
-from ...dialects.graph.structure import KernelOp, YieldOp
+from ...dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from ...dialects.graph.ops.structure import KernelOp, YieldOp
 from ...dialects.graph.values import element_type_of_value, ints, shape_of
 from ...passes.geometry.boxes import row_major
 from ...passes.kernels.forms.rows import RowForm

@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import IndexType, VectorType, i32, i64
 from xdsl.ir import SSAValue
 
 from ...dialects.extensions import IndexCastOp, StepOp
-from ...dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from ...dialects.graph.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ...dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from ...dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...passes.kernels.forms.rows import RowForm
 from .approximations import shifted_exp

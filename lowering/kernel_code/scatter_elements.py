@@ -15,9 +15,9 @@ from xdsl.ir import SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
-from ...dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from ...dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.symbolic.sizes import pinned
+from ...dialects.sizes.sizes import pinned
 from ...passes.geometry.boxes import row_major
 from .arithmetic import convert, signless, wide_float
 from .builder import Index

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ...dialects.gpu import FuncOp, ReturnOp
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
 from ...dialects.targets import GpuAttr
 from ...passes.kernels.schedules import AnySchedule

@@ -33,8 +33,8 @@ from ...dialects.errors import CompileError
 from ...dialects.gpu import LaunchFuncOp
 from ...dialects.gpu import ModuleOp as GpuModuleOp
 from ...dialects.graph.base import describe, node_name
-from ...dialects.graph.host_code import kernels_of, main_of, state_level
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.host import kernels_of, main_of, state_level
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.targets import GpuAttr, gpu_of

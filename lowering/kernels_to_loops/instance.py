@@ -10,8 +10,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.graph.sizes import SIZES
 from ...dialects.kernel import AS_WRITTEN
+from ...dialects.sizes.attributes import SIZES
 from ...dialects.targets import CpuAttr
 from ...passes.memory.analysis.buffers import give_role
 from ..kernel_code.builder import Index, LoopBuilder, define_function

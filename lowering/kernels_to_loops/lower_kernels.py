@@ -29,14 +29,14 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
-from ...dialects.graph.host_code import kernels_of, state_level
-from ...dialects.graph.settling import settle
-from ...dialects.graph.sizes import SIZES
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.fixed_sizes import settle
+from ...dialects.graph.host import kernels_of, state_level
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.kernel_attributes import InterfaceAttr
-from ...dialects.symbolic.sizes import pinned
+from ...dialects.sizes.attributes import SIZES
+from ...dialects.sizes.sizes import pinned
 from ...dialects.symbols import symbol_named
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.kernels.emptiness import note_empty_operands

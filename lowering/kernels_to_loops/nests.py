@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ...dialects.symbolic.sizes import bounds_of, is_fixed, now
+from ...dialects.sizes.sizes import bounds_of, is_fixed, now
 from ..kernel_code.builder import Index
 from ..kernel_code.domain import Canvas, Domain, Element, Piece, Trial
 from ..kernel_code.elements.values import Values

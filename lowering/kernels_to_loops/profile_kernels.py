@@ -35,7 +35,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.errors import CompileError
-from ...dialects.graph.host_code import ROLE, attributes_of_arguments
+from ...dialects.graph.host import ROLE, attributes_of_arguments
 from ...dialects.symbols import symbol_named
 from ...passes.memory.share_threads import SHARE, TEAM
 from ..levels import argument_roles

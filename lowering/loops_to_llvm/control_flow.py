@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, SymbolRefAttr, i1
 from xdsl.dialects.llvm import CallingConventionAttr, TailCallKind, TailCallKindAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.symbolic.sizes import Size
+from ...dialects.sizes.sizes import Size
 from ..op_facts import fail
 from .body import NSW, FunctionBody, Handler
 from .instructions import NO_FAST_MATH, integer_list

@@ -28,8 +28,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.extensions.llvm import FCmpOp, PoisonOp, SelectOp
-from ...dialects.symbolic.polynomials import Combine, Symbol, evaluated
-from ...dialects.symbolic.sizes import Size
+from ...dialects.sizes.polynomials import Combine, Symbol, evaluated
+from ...dialects.sizes.sizes import Size
 from .types import Types, element_of, lanes_of, truth_type, with_element
 
 NO_FAST_MATH = FastMathAttr(None)

@@ -30,9 +30,9 @@ from xdsl.dialects.llvm import CallingConventionAttr, LinkageAttr, LLVMFunctionT
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.graph.host_code import state_level
-from ...dialects.graph.sizes import SIZES, symbols_of_module
-from ...dialects.symbolic.polynomials import Symbol
+from ...dialects.graph.host import state_level
+from ...dialects.sizes.attributes import SIZES, symbols_of_module
+from ...dialects.sizes.polynomials import Symbol
 from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.memory.analysis.buffers import PLAN, argument_with_role
 from ..op_facts import fail

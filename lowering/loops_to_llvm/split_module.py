@@ -18,7 +18,7 @@ from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.kernel import AS_WRITTEN
-from ...dialects.symbolic.sizes import is_fixed
+from ...dialects.sizes.sizes import is_fixed
 
 _NAMING = {"func.call", "func.constant", "llvm.call", "llvm.mlir.addressof", "memref.get_global"}
 """Ops that name a function or a table."""

@@ -28,7 +28,7 @@ from xdsl.dialects.llvm import LLVMPointerType
 from xdsl.ir import Attribute
 
 from ...dialects.errors import CompileError
-from ...dialects.graph.narrow import is_narrow_float
+from ...dialects.graph.narrow_types import is_narrow_float
 
 POINTER = LLVMPointerType()
 

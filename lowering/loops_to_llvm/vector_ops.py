@@ -21,7 +21,7 @@ from xdsl.dialects.vector import CombiningKindAttr
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.extensions.llvm import ExtractElementOp
-from ...dialects.symbolic.sizes import is_fixed
+from ...dialects.sizes.sizes import is_fixed
 from ..op_facts import fail, integers_of
 from . import halves
 from .body import FunctionBody, Handler

@@ -54,8 +54,8 @@ def import_onnx(
     from xdsl.context import Context
 
     from ...dialects.graph.blobs import MiniContext
-    from ...dialects.graph.sizes import state_guards
-    from ...dialects.symbolic.guards import Guards, units_of
+    from ...dialects.sizes.attributes import state_guards
+    from ...dialects.sizes.guards import Guards, units_of
     from .inputs import Ranges
     from .model_file import load_model
     from .module import import_module

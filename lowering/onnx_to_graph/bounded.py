@@ -14,11 +14,11 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from ...dialects.graph.base import ElementwiseOp, GraphOp
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from ...dialects.graph.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.normalization import LayerNormOp, RmsNormOp
-from ...dialects.graph.reduction import ArgExtremumOp, ReduceOp, SoftmaxLikeOp
+from ...dialects.graph.ops.contraction import MatmulOp
+from ...dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
+from ...dialects.graph.ops.reduction import ArgExtremumOp, ReduceOp, SoftmaxLikeOp
 from ...dialects.graph.values import ints, shape_of
 
 Bounds: TypeAlias = Mapping[int, SSAValue]

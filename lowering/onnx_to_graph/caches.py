@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ...dialects.errors import InvalidInputError
 from ...dialects.graph.caches import CACHE, CacheAttr
 from ...dialects.graph.values import AnyTensor, element_type_of_value, int_attr, shape_of, tensor
-from ...dialects.symbolic.sizes import bounds_of
+from ...dialects.sizes.sizes import bounds_of
 
 LONGEST = 2**30
 """Elements along an axis; what may have more has no end that was stated."""

@@ -21,15 +21,15 @@ from xdsl.utils.exceptions import VerifyException
 from ...dialects.errors import InvalidInputError
 from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
 from ...dialects.graph.blobs import BlobStore
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.conversion import CastOp, UnpackBitsOp
 from ...dialects.graph.evaluation import is_cheap
-from ...dialects.graph.indexing import IndexedOp
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
-from ...dialects.graph.narrow import packed, packed_bits
-from ...dialects.graph.quantization import DequantizeOp
-from ...dialects.graph.sizes import SizesOp
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.narrow_types import packed, packed_bits
+from ...dialects.graph.ops.contraction import MatmulOp
+from ...dialects.graph.ops.conversion import CastOp, UnpackBitsOp
+from ...dialects.graph.ops.indexing import IndexedOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
+from ...dialects.graph.ops.quantization import DequantizeOp
+from ...dialects.graph.ops.size_values import SizesOp
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import (
     AnyTensor,
     Array,
@@ -40,7 +40,7 @@ from ...dialects.graph.values import (
     tensor,
     type_of,
 )
-from ...dialects.symbolic.sizes import is_fixed, now, pinned
+from ...dialects.sizes.sizes import is_fixed, now, pinned
 from .bounded import BoundError, Bounds, result_bounds
 from .size_arithmetic import evaluated_sizes
 

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.symbolic.sizes import is_fixed
+from ...dialects.sizes.sizes import is_fixed
 from .held import Held
 from .types import onnx_type_of
 

@@ -13,8 +13,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
 from ...dialects.graph.base import named_location
-from ...dialects.graph.narrow import packed_bits, unpacked
-from ...dialects.graph.structure import WeightOp
+from ...dialects.graph.narrow_types import packed_bits, unpacked
+from ...dialects.graph.ops.structure import WeightOp
 from ...dialects.graph.values import element_type_of, numpy_dtype, shape_of, tensor, type_of
 from .bounded import BoundError
 from .check import MAX_NAME, named_nodes

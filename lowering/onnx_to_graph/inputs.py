@@ -15,9 +15,9 @@ from onnx import GraphProto, TensorShapeProto, ValueInfoProto
 
 from ...dialects.errors import InvalidInputError, UnsupportedError
 from ...dialects.graph.values import AnyTensor, Array, numpy_dtype
-from ...dialects.symbolic.polynomials import InputSymbol
-from ...dialects.symbolic.sizes import is_fixed, size_of
-from ...dialects.symbolic.sizes import now as value_of
+from ...dialects.sizes.polynomials import InputSymbol
+from ...dialects.sizes.sizes import is_fixed, size_of
+from ...dialects.sizes.sizes import now as value_of
 from .dimension_names import is_calculated, value_of_name
 from .model_file import load_model
 from .open_dimensions import check_bound

@@ -17,12 +17,12 @@ from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import GraphOp, named_location
 from ...dialects.graph.blobs import blob_store
 from ...dialects.graph.bounds import COUNTS, counts_attr
-from ...dialects.graph.fail import FailOp
-from ...dialects.graph.host_code import state_level
-from ...dialects.graph.sizes import SYMBOLS, SymbolsAttr
+from ...dialects.graph.host import state_level
+from ...dialects.graph.ops.fail import FailOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.symbolic.polynomials import Symbol
-from ...dialects.symbolic.sizes import Size, is_fixed
+from ...dialects.sizes.attributes import SYMBOLS, SymbolsAttr
+from ...dialects.sizes.polynomials import Symbol
+from ...dialects.sizes.sizes import Size, is_fixed
 from .bounded import Bounds
 from .caches import cache_attributes
 from .check import opset_versions, ordered_nodes

@@ -13,10 +13,10 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.errors import InvalidModelError, UnknownValueError, UnsupportedError
 from ...dialects.graph.base import GraphOp, named_location
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp
+from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp
 from ...dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
-from ...dialects.symbolic.sizes import equal, equal_shapes, is_fixed
+from ...dialects.sizes.sizes import equal, equal_shapes, is_fixed
 from .emitter import MADE_BYTES, Emitter
 from .held import Held, TensorSequence
 from .scope import Scope

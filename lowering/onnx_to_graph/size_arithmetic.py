@@ -1,6 +1,6 @@
 """What models compute with sizes: the ops that Shape, Gather, Concat and arithmetic become, on sizes of run time.
 
-Arrays are of Python objects: numbers, and sizes (dialects/symbolic/). Where an op can't be computed with them it
+Arrays are of Python objects: numbers, and sizes (dialects/sizes/). Where an op can't be computed with them it
 stays, and computes with `graph.sizes` when the model runs.
 """
 
@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 
 from ...dialects.graph.base import GraphOp
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.elementwise import (
+from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.elementwise import (
     AddOp,
     DivOp,
     EqualOp,
@@ -28,12 +28,12 @@ from ...dialects.graph.elementwise import (
     SubOp,
     WhereOp,
 )
-from ...dialects.graph.indexing import GatherOp
-from ...dialects.graph.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.reduction import ReduceMaxOp, ReduceMinOp, ReduceProdOp, ReduceSumOp
-from ...dialects.graph.unary import NegOp
+from ...dialects.graph.ops.indexing import GatherOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.reduction import ReduceMaxOp, ReduceMinOp, ReduceProdOp, ReduceSumOp
+from ...dialects.graph.ops.unary import NegOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, numpy_dtype
-from ...dialects.symbolic.sizes import equal, smaller
+from ...dialects.sizes.sizes import equal, smaller
 
 _MOVES = (BroadcastToOp, ConcatOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
 

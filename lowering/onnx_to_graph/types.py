@@ -26,7 +26,7 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidModelError, UnsupportedError
-from ...dialects.graph.narrow import packed_bits
+from ...dialects.graph.narrow_types import packed_bits
 from ...dialects.graph.values import AnyTensor, tensor
 
 _ELEMENT_TYPES: dict[int, Attribute] = {

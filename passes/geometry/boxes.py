@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 from typing import TypeAlias
 
-from ...dialects.symbolic.sizes import is_fixed, now, surely_below
+from ...dialects.sizes.sizes import is_fixed, now, surely_below
 
 Dims: TypeAlias = "tuple[tuple[int, int], ...]"
 """(size, stride) pairs without sizes of 1, the largest stride first, merged where two are one."""

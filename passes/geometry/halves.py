@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph.movement import SliceOp
+from ...dialects.graph.ops.movement import SliceOp
 from ...dialects.graph.values import ints, shape_of
-from ...dialects.symbolic.sizes import is_fixed
+from ...dialects.sizes.sizes import is_fixed
 
 
 def halves_of(value: SSAValue, readers: Sequence[Operation]) -> tuple[SliceOp, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple, TypeAlias
 
-from ...dialects.symbolic.sizes import equal
+from ...dialects.sizes.sizes import equal
 
 Permutation: TypeAlias = tuple[int, ...]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.values import ints, shape_of
 from .boxes import Box, reshaped, row_major
 

@@ -29,9 +29,9 @@ from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.base import GraphOp
 from ...dialects.graph.blobs import blob_store
-from ...dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from ...dialects.graph.movement import ReshapeOp, TransposeOp
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ...dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, ints, shape_of, type_of
 from ..geometry.shape_maps import identity, inverse
 from ..statistics import count

@@ -24,10 +24,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.contraction import ConvOp, MatmulOp, is_byte
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.elementwise import AddOp
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
+from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.elementwise import AddOp
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of_value, int_attr, numpy_dtype, shape_of, tensor
 from ...dialects.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands

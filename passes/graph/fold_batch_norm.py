@@ -21,11 +21,11 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.contraction import ConvOp, ConvTransposeOp
-from ...dialects.graph.elementwise import AddOp, MulOp
-from ...dialects.graph.normalization import BatchNormOp
-from ...dialects.graph.spatial import channel_axis
+from ...dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
+from ...dialects.graph.ops.elementwise import AddOp, MulOp
+from ...dialects.graph.ops.normalization import BatchNormOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of
+from ...dialects.graph.window_sizes import channel_axis
 from .support.conv_affine import channel_vector, scale_inputs, scale_outputs
 from .support.pattern_utils import Constants, GraphPattern, apply_patterns, only_use, rewrites, with_operands
 

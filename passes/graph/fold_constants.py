@@ -30,12 +30,12 @@ from xdsl.rewriter import Rewriter
 from ...dialects.graph.base import ContractionOp, GraphOp
 from ...dialects.graph.blobs import EAGER_BYTES, BlobAttr, blob_store
 from ...dialects.graph.evaluation import is_cheap
-from ...dialects.graph.indexing import IndexedOp
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
-from ...dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from ...dialects.graph.quantization import DequantizeOp
-from ...dialects.graph.recurrence import RecurrenceOp
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.ops.indexing import IndexedOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
+from ...dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from ...dialects.graph.ops.quantization import DequantizeOp
+from ...dialects.graph.ops.recurrence import RecurrenceOp
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import nbytes_of, type_of
 from ..statistics import count
 from .support.pattern_utils import Constants, GraphPattern

@@ -27,10 +27,10 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.contraction import ConvOp
-from ...dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.contraction import ConvOp
+from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor
-from ...dialects.symbolic.sizes import now
+from ...dialects.sizes.sizes import now
 from ...dialects.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 from .support.repeated_channels import followed, followers_of, repeated

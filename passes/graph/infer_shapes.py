@@ -23,7 +23,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import GraphOp, describe
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.ops.structure import KernelOp
 from ..statistics import count
 
 

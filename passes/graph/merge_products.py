@@ -25,11 +25,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.attention import AttentionOp
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import AddOp
-from ...dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.structure import WeightOp
+from ...dialects.graph.ops.attention import AttentionOp
+from ...dialects.graph.ops.contraction import MatmulOp
+from ...dialects.graph.ops.elementwise import AddOp
+from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.structure import WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.targets import GpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites

@@ -29,8 +29,8 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.byte_dot import GROUP
-from ...dialects.graph.contraction import ConvOp, is_byte
-from ...dialects.graph.movement import PadOp
+from ...dialects.graph.ops.contraction import ConvOp, is_byte
+from ...dialects.graph.ops.movement import PadOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, ints_attr, shape_of, tensor
 from ...dialects.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands

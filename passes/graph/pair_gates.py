@@ -28,10 +28,10 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.graph.base import ElementwiseOp
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import AddOp, MulOp
-from ...dialects.graph.movement import ConcatOp, SliceOp
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.ops.contraction import MatmulOp
+from ...dialects.graph.ops.elementwise import AddOp, MulOp
+from ...dialects.graph.ops.movement import ConcatOp, SliceOp
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
 from ...dialects.targets import CpuAttr, target_of
 from ..geometry.halves import halves_of

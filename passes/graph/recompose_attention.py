@@ -23,12 +23,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.attention import AttentionOp
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.elementwise import WhereOp
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp, TransposeOp
-from ...dialects.graph.reduction import SoftmaxOp
-from ...dialects.graph.unary import IsNanOp
+from ...dialects.graph.ops.attention import AttentionOp
+from ...dialects.graph.ops.contraction import MatmulOp
+from ...dialects.graph.ops.elementwise import WhereOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, TransposeOp
+from ...dialects.graph.ops.reduction import SoftmaxOp
+from ...dialects.graph.ops.unary import IsNanOp
 from ...dialects.graph.values import shape_of
 from ..statistics import count
 from .support.attention_masks import Scores, build_mask, read_scores, scalar_factor

@@ -24,12 +24,12 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.base import GraphOp
-from ...dialects.graph.block_weight import UI8, BlockWeightOp
-from ...dialects.graph.contraction import MatmulOp
-from ...dialects.graph.conversion import UnpackBitsOp
-from ...dialects.graph.movement import ReshapeOp, SliceOp
-from ...dialects.graph.quantization import DequantizeOp, integer_range
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.ops.block_weight import UI8, BlockWeightOp
+from ...dialects.graph.ops.contraction import MatmulOp
+from ...dialects.graph.ops.conversion import UnpackBitsOp
+from ...dialects.graph.ops.movement import ReshapeOp, SliceOp
+from ...dialects.graph.ops.quantization import DequantizeOp, integer_range
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
 from ...dialects.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, only_use, rewrites

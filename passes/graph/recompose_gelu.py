@@ -20,9 +20,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.activation import GeluOp
-from ...dialects.graph.elementwise import AddOp, DivOp, MulOp
-from ...dialects.graph.unary import ErfOp, TanhOp
+from ...dialects.graph.ops.activation import GeluOp
+from ...dialects.graph.ops.elementwise import AddOp, DivOp, MulOp
+from ...dialects.graph.ops.unary import ErfOp, TanhOp
 from .support.pattern_utils import Constants, GraphPattern, apply_patterns, only_use, rewrites
 from .support.products import Product, is_near, number_plus, product_at, product_of
 

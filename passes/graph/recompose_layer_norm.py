@@ -23,11 +23,11 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.elementwise import AddOp, DivOp, MulOp, PowOp, SubOp
-from ...dialects.graph.movement import ReshapeOp
-from ...dialects.graph.normalization import LayerNormOp, RmsNormOp
-from ...dialects.graph.reduction import ReduceMeanOp
-from ...dialects.graph.unary import ReciprocalOp, RsqrtOp, SqrtOp
+from ...dialects.graph.ops.elementwise import AddOp, DivOp, MulOp, PowOp, SubOp
+from ...dialects.graph.ops.movement import ReshapeOp
+from ...dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
+from ...dialects.graph.ops.reduction import ReduceMeanOp
+from ...dialects.graph.ops.unary import ReciprocalOp, RsqrtOp, SqrtOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
 from .support.pattern_utils import Constants, GraphPattern, apply_patterns, defining, only_use, rewrites
 from .support.products import number_plus

@@ -24,9 +24,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...dialects.graph.contraction import ContractionOp
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.quantization import DequantizeOp, QuantizeOp
+from ...dialects.graph.ops.contraction import ContractionOp
+from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
 from .support.integer_products import PRODUCTS
 from .support.pattern_utils import apply_patterns
 from .support.quantized_moves import MOVES

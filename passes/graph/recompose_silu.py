@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.elementwise import MulOp
-from ...dialects.graph.unary import SigmoidOp, SiluOp
+from ...dialects.graph.ops.elementwise import MulOp
+from ...dialects.graph.ops.unary import SigmoidOp, SiluOp
 from .support.pattern_utils import GraphPattern, apply_patterns, only_use, rewrites
 
 

@@ -20,9 +20,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.elementwise import DivOp, MulOp, SubOp
-from ...dialects.graph.reduction import LogSoftmaxOp, ReduceMaxOp, ReduceSumOp, SoftmaxOp
-from ...dialects.graph.unary import ExpOp, LogOp, ReciprocalOp
+from ...dialects.graph.ops.elementwise import DivOp, MulOp, SubOp
+from ...dialects.graph.ops.reduction import LogSoftmaxOp, ReduceMaxOp, ReduceSumOp, SoftmaxOp
+from ...dialects.graph.ops.unary import ExpOp, LogOp, ReciprocalOp
 from ...dialects.graph.values import ints
 from .support.pattern_utils import GraphPattern, apply_patterns, defining, only_use, rewrites
 

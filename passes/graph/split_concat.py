@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.movement import ConcatOp
+from ...dialects.graph.ops.movement import ConcatOp
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 
 # Loops are cut at the seams between operands while that makes at most 48 pieces, and models in use have up to 26

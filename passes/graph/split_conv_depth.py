@@ -38,12 +38,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph.base import ElementwiseOp
 from ...dialects.graph.blobs import blob_store
-from ...dialects.graph.contraction import ConvOp, is_byte
-from ...dialects.graph.elementwise import AddOp
-from ...dialects.graph.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.structure import ConstantOp
+from ...dialects.graph.ops.contraction import ConvOp, is_byte
+from ...dialects.graph.ops.elementwise import AddOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.structure import ConstantOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor
-from ...dialects.symbolic.sizes import now
+from ...dialects.sizes.sizes import now
 from ..statistics import count
 from .support.pattern_utils import Constants, with_operands
 from .support.repeated_channels import is_per_channel

@@ -39,10 +39,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ...dialects.graph.contraction import ConvOp, ConvTransposeOp
-from ...dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
+from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
-from ...dialects.symbolic.sizes import is_fixed, now
+from ...dialects.sizes.sizes import is_fixed, now
 from ..geometry.phases import Phase, PhasedAxis, phases_apart, phases_side_by_side
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 from .support.repeated_channels import followed, followers_of, repeated

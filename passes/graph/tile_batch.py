@@ -33,13 +33,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph.base import ContractionOp, GraphOp
-from ...dialects.graph.elementwise import AddOp
-from ...dialects.graph.host_code import main_of
-from ...dialects.graph.indexing import GatherOp, ScatterNdOp
-from ...dialects.graph.movement import BroadcastToOp, ReshapeOp
-from ...dialects.graph.structure import ConstantOp
+from ...dialects.graph.host import main_of
+from ...dialects.graph.ops.elementwise import AddOp
+from ...dialects.graph.ops.indexing import GatherOp, ScatterNdOp
+from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
+from ...dialects.graph.ops.structure import ConstantOp
 from ...dialects.graph.values import element_type_of_value, nbytes_of, numpy_dtype, shape_of, type_of
-from ...dialects.symbolic.sizes import bounds_of, now
+from ...dialects.sizes.sizes import bounds_of, now
 from ...dialects.targets import CpuAttr, target_of
 from ..statistics import count
 from .support.batch_entries import batched_operands, for_one_entry

@@ -27,15 +27,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.graph.attention import AttentionOp
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp, MovementOp, ReductionOp
 from ...dialects.graph.blobs import blob_store
-from ...dialects.graph.contraction import ConvOp, MatmulOp
-from ...dialects.graph.conversion import BitcastOp, CastOp
-from ...dialects.graph.normalization import BatchNormOp
-from ...dialects.graph.quantization import DequantizeOp, QuantizeOp
-from ...dialects.graph.recurrence import RecurrenceOp
-from ...dialects.graph.selection import TopKOp
+from ...dialects.graph.ops.attention import AttentionOp
+from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
+from ...dialects.graph.ops.conversion import BitcastOp, CastOp
+from ...dialects.graph.ops.normalization import BatchNormOp
+from ...dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
+from ...dialects.graph.ops.recurrence import RecurrenceOp
+from ...dialects.graph.ops.selection import TopKOp
 from ...dialects.graph.values import Array, element_type_of_value, nbytes_of, shape_of, tensor, type_of
 from ...dialects.targets import CpuAttr, target_of
 from ..statistics import count

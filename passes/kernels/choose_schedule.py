@@ -28,11 +28,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError, ConfigError
 from ...dialects.graph.base import describe
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
 from ...dialects.kernel_attributes import FormAttr, ScheduleAttr
-from ...dialects.symbolic.guards import unguarded
-from ...dialects.symbolic.sizes import now
+from ...dialects.sizes.guards import unguarded
+from ...dialects.sizes.sizes import now
 from ...dialects.targets import CpuAttr, Target, target_of
 from ...dialects.xdsl_repairs import kept_in
 from ..statistics import count

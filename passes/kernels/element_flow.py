@@ -7,8 +7,8 @@ from collections.abc import Container
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects.graph.base import ElementwiseOp
-from ...dialects.graph.normalization import BatchNormOp
-from ...dialects.graph.structure import KernelOp, YieldOp
+from ...dialects.graph.ops.normalization import BatchNormOp
+from ...dialects.graph.ops.structure import KernelOp, YieldOp
 from ...dialects.graph.values import shape_of, type_of
 from .kernel_facts import constant_operands
 

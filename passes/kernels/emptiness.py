@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.movement import ConcatOp, PadOp
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.ops.movement import ConcatOp, PadOp
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
-from ...dialects.symbolic.guards import note
-from ...dialects.symbolic.polynomials import InputSymbol, Symbol, value_of
-from ...dialects.symbolic.sizes import symbols_of, terms_of
+from ...dialects.sizes.guards import note
+from ...dialects.sizes.polynomials import InputSymbol, Symbol, value_of
+from ...dialects.sizes.sizes import symbols_of, terms_of
 
 
 def note_empty_operands(kernel: KernelOp, elementwise: bool) -> None:

@@ -30,11 +30,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.errors import InvalidModelError
 from ...dialects.graph.base import ElementwiseOp, GraphOp, describe
 from ...dialects.graph.blobs import blob_store
-from ...dialects.graph.contraction import ConvOp
-from ...dialects.graph.host_code import Loop, blocks_of, is_scalar, main_of, state_level
-from ...dialects.graph.movement import ReshapeOp
-from ...dialects.graph.recurrence import GruOp, LstmOp, RnnOp
-from ...dialects.graph.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
+from ...dialects.graph.host import Loop, blocks_of, is_scalar, main_of, state_level
+from ...dialects.graph.ops.contraction import ConvOp
+from ...dialects.graph.ops.movement import ReshapeOp
+from ...dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
+from ...dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import ints_attr, shape_of, type_of
 from ...dialects.kernel_attributes import FormAttr
 from ...dialects.targets import target_of

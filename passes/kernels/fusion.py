@@ -30,15 +30,15 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.graph.base import ContractionOp, ElementwiseOp, GraphOp
-from ...dialects.graph.block_weight import BlockWeightOp
-from ...dialects.graph.contraction import ConvOp, MatmulOp
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.host_code import users_in
-from ...dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
-from ...dialects.graph.reduction import ReduceMeanOp
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.host import users_in
+from ...dialects.graph.ops.block_weight import BlockWeightOp
+from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
+from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from ...dialects.graph.ops.reduction import ReduceMeanOp
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
+from ...dialects.graph.ops.windows import MaxPoolOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype, shape_of
-from ...dialects.graph.windows import MaxPoolOp
 from ..geometry.halves import halves_of
 from ..geometry.strided_views import strided_view
 from .forms import form_of

@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.graph.block_weight import BlockWeightOp
-from ...dialects.graph.contraction import ConvOp, MatmulOp
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.structure import WeightOp
-from ...dialects.graph.windows import MaxPoolOp
+from ...dialects.graph.ops.block_weight import BlockWeightOp
+from ...dialects.graph.ops.contraction import ConvOp, MatmulOp
+from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.structure import WeightOp
+from ...dialects.graph.ops.windows import MaxPoolOp
 
 
 def weight_of(value: SSAValue) -> SSAValue | None:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import element_type_of_value, ints, numpy_dtype
 
 Root = TypeVar("Root", bound=Operation)

@@ -17,8 +17,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from ...dialects.graph.host_code import kernels_of, main_of
-from ...dialects.graph.structure import CallOp
+from ...dialects.graph.host import kernels_of, main_of
+from ...dialects.graph.ops.structure import CallOp
 from ...dialects.targets import CpuAttr, target_of
 from ..statistics import count
 from ..work import MODEL_GRAIN, nanoseconds

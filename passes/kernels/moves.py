@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ...dialects.graph.movement import ConcatOp
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.ops.movement import ConcatOp
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
 from ...dialects.kernel_attributes import MoveAttr
 from ..geometry.boxes import Box, row_major, with_unit_strides

@@ -24,9 +24,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph.blobs import blob_store
-from ...dialects.graph.packing import Packing
-from ...dialects.graph.structure import CallOp, KernelOp, WeightOp, YieldOp
-from ...dialects.graph.unpack import UnpackOp
+from ...dialects.graph.ops.structure import CallOp, KernelOp, WeightOp, YieldOp
+from ...dialects.graph.packing.packings import Packing
+from ...dialects.graph.packing.unpack import UnpackOp
 from ...dialects.graph.values import AnyTensor, Array, tensor, type_of
 from ...dialects.kernel_attributes import FormAttr, InterfaceAttr
 from ...dialects.targets import target_of

@@ -23,8 +23,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.graph.base import ElementwiseOp
-from ...dialects.graph.contraction import ConvOp
-from ...dialects.graph.reduction import ReduceMeanOp
+from ...dialects.graph.ops.contraction import ConvOp
+from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.values import element_type_of_value, ints, shape_of
 from ...dialects.targets import target_of
 from ..statistics import count

@@ -13,7 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.kernel_attributes import ScheduleAttr
 from ...dialects.targets import Target
 from ...dialects.xdsl_repairs import kept_in

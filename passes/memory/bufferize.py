@@ -57,7 +57,7 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
 from ...dialects.graph.caches import CACHE
-from ...dialects.graph.host_code import (
+from ...dialects.graph.host import (
     NAME,
     ROLE,
     Loop,
@@ -75,8 +75,8 @@ from ...dialects.graph.host_code import (
     turn_of,
     users_in,
 )
-from ...dialects.graph.movement import ReshapeOp
-from ...dialects.graph.structure import CallOp, WeightOp
+from ...dialects.graph.ops.movement import ReshapeOp
+from ...dialects.graph.ops.structure import CallOp, WeightOp
 from ...dialects.graph.values import shape_of, tensor, type_of
 from ...dialects.kernel import CallOp as BufferCallOp
 from ...dialects.kernel import WeightOp as BufferWeightOp

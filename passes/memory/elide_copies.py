@@ -32,11 +32,11 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
 from ...dialects.graph.base import describe
-from ...dialects.graph.host_code import ROLE, ancestor_in, argument_texts, blocks_of, caches_of, kernels_of, main_of
+from ...dialects.graph.host import ROLE, ancestor_in, argument_texts, blocks_of, caches_of, kernels_of, main_of
 from ...dialects.graph.values import tensor
 from ...dialects.kernel import CallOp, WeightOp
 from ...dialects.kernel_attributes import InterfaceAttr
-from ...dialects.symbolic.sizes import now
+from ...dialects.sizes.sizes import now
 from ..geometry.boxes import Box, placed
 from ..statistics import count
 from .analysis.buffers import (

@@ -30,7 +30,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
-from ...dialects.graph.host_code import inner_blocks, main_of
+from ...dialects.graph.host import inner_blocks, main_of
 from ...dialects.kernel import BarrierOp
 from ..statistics import count
 from .analysis.buffers import Places, argument_with_role

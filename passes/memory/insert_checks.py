@@ -30,10 +30,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.graph.base import node_name
-from ...dialects.graph.fail import FailOp
-from ...dialects.graph.host_code import kernels_of, main_of
-from ...dialects.graph.indexing import IndexedOp
-from ...dialects.graph.structure import ConstantOp, KernelOp
+from ...dialects.graph.host import kernels_of, main_of
+from ...dialects.graph.ops.fail import FailOp
+from ...dialects.graph.ops.indexing import IndexedOp
+from ...dialects.graph.ops.structure import ConstantOp, KernelOp
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel import CallOp
 from ..statistics import count

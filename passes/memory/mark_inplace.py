@@ -23,7 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
-from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
+from ...dialects.graph.host import blocks_of, kernels_of, main_of
 from ...dialects.graph.values import int_attr
 from ...dialects.targets import target_of
 from ..statistics import count

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ...dialects.graph.host_code import blocks_of, kernels_of, main_of
+from ...dialects.graph.host import blocks_of, kernels_of, main_of
 from ...dialects.targets import target_of
 from ..statistics import count
 from .analysis.aliasing import Program, disabled_ops, read_programs, share

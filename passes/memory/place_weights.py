@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...dialects.errors import PlanError
-from ...dialects.graph.host_code import main_of
+from ...dialects.graph.host import main_of
 from ...dialects.graph.values import int_attr
 from ...dialects.kernel import WeightOp
 from .analysis.buffers import IndexConstants, add_argument, argument_with_role, memref_type

@@ -44,11 +44,19 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
-from ...dialects.graph.host_code import main_of, state_level
-from ...dialects.graph.sizes import BUFFERS, SIZES, SYMBOLS, BuffersAttr, PlacedBuffer, SymbolsAttr, sizes_of_module
+from ...dialects.graph.host import main_of, state_level
 from ...dialects.graph.values import int_attr
-from ...dialects.symbolic.offsets import Offset
-from ...dialects.symbolic.sizes import Size, now, size_of
+from ...dialects.sizes.attributes import (
+    BUFFERS,
+    SIZES,
+    SYMBOLS,
+    BuffersAttr,
+    PlacedBuffer,
+    SymbolsAttr,
+    sizes_of_module,
+)
+from ...dialects.sizes.offsets import Offset
+from ...dialects.sizes.sizes import Size, now, size_of
 from ..planning import Buffer, Plan, Problem, lower_bound, solve
 from ..statistics import measure
 from .analysis.buffers import (

@@ -28,9 +28,9 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.graph.host_code import Loop, inner_blocks, main_of
-from ...dialects.graph.movement import BroadcastToOp
-from ...dialects.graph.structure import ConstantOp, KernelOp, YieldOp
+from ...dialects.graph.host import Loop, inner_blocks, main_of
+from ...dialects.graph.ops.movement import BroadcastToOp
+from ...dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
 from ...dialects.graph.values import tensor
 from ...dialects.kernel import BarrierOp, CallOp
 from .analysis.buffers import constant_of, int_attribute

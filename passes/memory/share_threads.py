@@ -31,11 +31,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
-from ...dialects.graph.host_code import kernels_of, main_of
-from ...dialects.graph.sizes import SIZES
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.host import kernels_of, main_of
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.kernel import BarrierOp, CallOp
 from ...dialects.kernel_attributes import InterfaceAttr
+from ...dialects.sizes.attributes import SIZES
 from ...dialects.targets import cpu_of
 from ..statistics import count
 from ..work import CHUNK_GRAIN, MOST_CHUNKS, PIECES, STAGE_GRAIN, nanoseconds

@@ -39,13 +39,13 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
 from ...dialects.graph.caches import CACHE, CacheAttr
-from ...dialects.graph.host_code import attributes_of_arguments
-from ...dialects.graph.settling import settled
-from ...dialects.graph.sizes import symbols_of_module
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.fixed_sizes import settled
+from ...dialects.graph.host import attributes_of_arguments
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import AnyTensor, numpy_dtype
 from ...dialects.kernel import CallOp, WeightOp
 from ...dialects.kernel_attributes import InterfaceAttr
+from ...dialects.sizes.attributes import symbols_of_module
 from .analysis.byte_map import ByteMap, Region
 
 _Step = CallOp | memref.LoadOp

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...dialects.errors import ConfigError
-from ...dialects.symbolic.sizes import now
+from ...dialects.sizes.sizes import now
 from ..compile.entry import compile
 from ..config import EngineConfig
 from ..engine import Engine

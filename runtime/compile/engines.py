@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.errors import ConfigError
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.graph.sizes import guards_of_module, symbols_of_module
-from ...dialects.symbolic.guards import Guards
-from ...dialects.symbolic.polynomials import InputSymbol
+from ...dialects.sizes.attributes import guards_of_module, symbols_of_module
+from ...dialects.sizes.guards import Guards
+from ...dialects.sizes.polynomials import InputSymbol
 from ...lowering.levels import level_of
 from ...lowering.pipelines import PATHS, Observer, PassRun, collection_paused, parse_passes
 from ...passes.counts import PassStatistics

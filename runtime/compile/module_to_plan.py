@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.cuts import Cut
 from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.graph.sizes import symbols_of_module
 from ...dialects.kernel_attributes import ScheduleAttr
-from ...dialects.symbolic.guards import unguarded
-from ...dialects.symbolic.offsets import Offset
+from ...dialects.sizes.attributes import symbols_of_module
+from ...dialects.sizes.guards import unguarded
+from ...dialects.sizes.offsets import Offset
 from ...dialects.targets import target_of
 from ...lowering.levels import level_of
 from ...lowering.module_text import own_errors, read_module

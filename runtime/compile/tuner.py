@@ -25,8 +25,8 @@ from xdsl.ir import SSAValue
 from ...dialects.errors import ConfigError, MiniInferError
 from ...dialects.graph.base import node_name
 from ...dialects.graph.blobs import MiniContext, blobs_of
-from ...dialects.graph.host_code import NAME, kernels_of, main_of, state_level
-from ...dialects.graph.structure import CallOp, KernelOp, WeightOp
+from ...dialects.graph.host import NAME, kernels_of, main_of, state_level
+from ...dialects.graph.ops.structure import CallOp, KernelOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, numpy_dtype, shape_of, type_of
 from ...dialects.targets import CpuAttr, cpu_of
 from ...lowering.levels import level_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...dialects.errors import ConfigError, InvalidInputError, InvalidModelError
 from ...dialects.json_text import read_json
 from ...dialects.plain_file import open_plain
-from ...dialects.symbolic.guards import Guards
+from ...dialects.sizes.guards import Guards
 from ...dialects.whole_file import whole_file
 from ...passes.counts import PassStatistics
 from ..config import EngineConfig

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...dialects.cuts import Cut
 from ...dialects.errors import InvalidModelError
 from ...dialects.json_text import read_json
-from ...dialects.symbolic.guards import Guard, Guards
+from ...dialects.sizes.guards import Guard, Guards
 from ...dialects.threads import MOST_THREADS
 from ...passes.counts import PassStatistics
 from ...passes.memory.report.memory_plan import MemoryPlan

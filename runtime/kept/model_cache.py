@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from ...dialects.errors import MiniInferError
 from ...dialects.json_text import read_json
 from ...dialects.plain_file import open_inside, open_plain
-from ...dialects.symbolic.guards import Guards
+from ...dialects.sizes.guards import Guards
 from ...passes.counts import PassStatistics
 from ..config import EngineConfig
 from ..file_cache import key_of

@@ -15,10 +15,10 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_o
 
 import numpy as np
 
-from ...dialects.symbolic import polynomials
-from ...dialects.symbolic.offsets import Offset
-from ...dialects.symbolic.polynomials import InputSymbol, Quotient, Symbol, Terms, weight
-from ...dialects.symbolic.sizes import Size
+from ...dialects.sizes import polynomials
+from ...dialects.sizes.offsets import Offset
+from ...dialects.sizes.polynomials import InputSymbol, Quotient, Symbol, Terms, weight
+from ...dialects.sizes.sizes import Size
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...dialects.symbolic.formulas import Formulas, formulas, grows
-from ...dialects.symbolic.polynomials import Symbol, constant
-from ...dialects.symbolic.sizes import bounds_of, terms_of
+from ...dialects.sizes.formulas import Formulas, formulas, grows
+from ...dialects.sizes.polynomials import Symbol, constant
+from ...dialects.sizes.sizes import bounds_of, terms_of
 from ...passes.planning import Bound, Plan, Problem, lower_bound, solve
 from ..device import Array
 from ..forks import ForkSafeLock

@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from ...dialects.errors import InvalidInputError
-from ...dialects.symbolic.sizes import now
+from ...dialects.sizes.sizes import now
 from ..config import EngineConfig
 from ..engine import Engine
 from ..forks import ForkSafeLock

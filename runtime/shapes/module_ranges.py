@@ -49,8 +49,8 @@ def stated_profile(model: ModelSource) -> OptimizationProfile | None:
 
 def profile_of(module: ModuleOp) -> OptimizationProfile | None:
     """The ranges that a module states; None where it has no sizes of run time."""
-    from ...dialects.graph.sizes import sizes_of_module, symbol_of
-    from ...dialects.symbolic.polynomials import InputSymbol
+    from ...dialects.sizes.attributes import sizes_of_module, symbol_of
+    from ...dialects.sizes.polynomials import InputSymbol
 
     dims: dict[str, tuple[int, int, int]] = {}
     for size in sizes_of_module(module):

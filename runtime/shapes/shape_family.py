@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from ...dialects.errors import InvalidInputError
-from ...dialects.symbolic.formulas import Formulas, formulas, shape_formulas
-from ...dialects.symbolic.guards import Guards
-from ...dialects.symbolic.polynomials import InputSymbol, Symbol
-from ...dialects.symbolic.sizes import Size, is_fixed, symbols_of, value_at
+from ...dialects.sizes.formulas import Formulas, formulas, shape_formulas
+from ...dialects.sizes.guards import Guards
+from ...dialects.sizes.polynomials import InputSymbol, Symbol
+from ...dialects.sizes.sizes import Size, is_fixed, symbols_of, value_at
 from ...passes.planning import Problem
 from ..forks import ForkSafeLock
 from ..specs import SymbolicSpec, TensorSpec

@@ -13,16 +13,16 @@ from graph_runs import Model, build
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.attention import AttentionOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.movement import TransposeOp
-from mini_infer.dialects.graph.normalization import LayerNormOp
-from mini_infer.dialects.graph.reduction import CumsumOp, ReduceMeanOp, SoftmaxOp
-from mini_infer.dialects.graph.unary import ReluOp, TanhOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from mini_infer.dialects.graph.ops.movement import TransposeOp
+from mini_infer.dialects.graph.ops.normalization import LayerNormOp
+from mini_infer.dialects.graph.ops.reduction import CumsumOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, TanhOp
+from mini_infer.dialects.graph.ops.windows import MaxPoolOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.graph.windows import MaxPoolOp
 from mini_infer.dialects.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list

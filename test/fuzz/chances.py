@@ -14,14 +14,14 @@ import numpy as np
 from graph_runs import Model
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import ClipOp, GeluOp, HardSigmoidOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MaxOp, MinOp, MulOp, SubOp, WhereOp
-from mini_infer.dialects.graph.indexing import GatherOp, ScatterElementsOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.reduction import (
+from mini_infer.dialects.graph.ops.activation import ClipOp, GeluOp, HardSigmoidOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, GreaterOp, MaxOp, MinOp, MulOp, SubOp, WhereOp
+from mini_infer.dialects.graph.ops.indexing import GatherOp, ScatterElementsOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.reduction import (
     CumsumOp,
     LogSoftmaxOp,
     ReduceMaxOp,
@@ -29,9 +29,9 @@ from mini_infer.dialects.graph.reduction import (
     ReduceSumOp,
     SoftmaxOp,
 )
-from mini_infer.dialects.graph.unary import AbsOp, NegOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import element_type_of, element_type_of_value, shape_of
-from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33)
 LARGEST = 2500  # elements of one value

@@ -19,7 +19,7 @@ import numpy as np
 from fuzz.reference import evaluate
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, defs, helper, numpy_helper, shape_inference
 
-from mini_infer.dialects.graph.narrow import narrow_types
+from mini_infer.dialects.graph.narrow_types import narrow_types
 from mini_infer.dialects.graph.values import Array
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

@@ -29,7 +29,7 @@ from kernel_variants import shared_always, small_target
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 
-from mini_infer.dialects.graph.host_code import argument_texts, kernels_of, main_of
+from mini_infer.dialects.graph.host import argument_texts, kernels_of, main_of
 from mini_infer.dialects.graph.values import Array, numpy_dtype
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.lowering import pipelines

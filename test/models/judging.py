@@ -13,7 +13,7 @@ from onnx import ModelProto
 from onnx.helper import tensor_dtype_to_np_dtype
 
 import mini_infer as mi
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 
 FLOOR = 2e-6  # an error, relative to the largest element, that is always small enough

@@ -24,7 +24,7 @@ from typing_extensions import override
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 

@@ -12,7 +12,7 @@ from onnx import ModelProto
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.pipelines import phases, run_phases

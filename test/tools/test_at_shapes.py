@@ -12,7 +12,7 @@ from command_runs import cli, complaint, saved, told
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.dialects.graph.reduction import SoftmaxOp
+from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
 from mini_infer.dialects.graph.values import Array
 
 RANGE = ("--range", "n=1,16,100", "-j", "1")

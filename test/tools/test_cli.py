@@ -16,7 +16,7 @@ from models.build import ModelBuilder
 from onnx import TensorProto, helper
 
 import mini_infer as mi
-from mini_infer.dialects.graph.unary import TanhOp
+from mini_infer.dialects.graph.ops.unary import TanhOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.tools.arrays import in_place, seeded_inputs
 

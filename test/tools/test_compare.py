@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from mini_infer.dialects.graph.base import describe
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp
-from mini_infer.dialects.graph.host_code import kernels_of, main_of
-from mini_infer.dialects.graph.structure import CallOp, KernelOp
-from mini_infer.dialects.graph.unary import NegOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.host import kernels_of, main_of
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from mini_infer.dialects.graph.ops.structure import CallOp, KernelOp
+from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp, SigmoidOp, TanhOp
 from mini_infer.passes.graph.channels_last import ChannelsLast
 from mini_infer.passes.memory.bufferize import Bufferize
 from mini_infer.runtime.compile import engines as compiling

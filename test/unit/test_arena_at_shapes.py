@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import DictionaryAttr, MemRefType, ModuleOp, i8
 
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.host_code import main_of
-from mini_infer.dialects.graph.settling import settled
+from mini_infer.dialects.graph.fixed_sizes import settled
+from mini_infer.dialects.graph.host import main_of
 from mini_infer.dialects.graph.values import int_attr
-from mini_infer.dialects.symbolic.polynomials import InputSymbol
-from mini_infer.dialects.symbolic.sizes import value_at
+from mini_infer.dialects.sizes.polynomials import InputSymbol
+from mini_infer.dialects.sizes.sizes import value_at
 from mini_infer.passes.memory.plan_arena import settled as sized
 from mini_infer.passes.memory.verify_arena import VerifyArena
 from mini_infer.runtime.compile.module_to_plan import arena_of

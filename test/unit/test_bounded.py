@@ -16,7 +16,7 @@ from text_models import model_of, numbers
 import mini_infer as mi
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, UnsupportedError
 from mini_infer.dialects.graph.blobs import MiniContext, blob_store
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 

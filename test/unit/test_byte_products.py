@@ -14,12 +14,12 @@ from xdsl.dialects.builtin import IntegerType, Signedness, f32, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects.graph.activation import ClipOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MulOp
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.unary import ReluOp, RoundOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.activation import ClipOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, GreaterOp, MulOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, RoundOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.passes.graph.flip_signs import FlipSigns

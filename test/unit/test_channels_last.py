@@ -7,18 +7,18 @@ import pytest
 from graph_modules import Graph, same_after
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp, PreluOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp
-from mini_infer.dialects.graph.reduction import ArgMaxOp, ReduceMaxOp, ReduceMeanOp, SoftmaxOp
-from mini_infer.dialects.graph.regions import RoiAlignOp, RoiPoolOp
-from mini_infer.dialects.graph.resize import ResizeOp
-from mini_infer.dialects.graph.sampling import SampleOp
-from mini_infer.dialects.graph.structure import ConstantOp, WeightOp
-from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, PreluOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp
+from mini_infer.dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
+from mini_infer.dialects.graph.ops.reduction import ArgMaxOp, ReduceMaxOp, ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
+from mini_infer.dialects.graph.ops.sampling import SampleOp
+from mini_infer.dialects.graph.ops.structure import ConstantOp, WeightOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, SigmoidOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.passes.statistics import pass_statistics
 
 RANDOM = np.random.default_rng(11)

@@ -16,7 +16,7 @@ from xdsl.dialects import scf
 
 import mini_infer as mi
 from mini_infer.dialects.errors import InvalidModelError, UnknownValueError, UnsupportedError
-from mini_infer.dialects.graph.indexing import ScatterNdOp
+from mini_infer.dialects.graph.ops.indexing import ScatterNdOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.onnx_to_graph.inputs import Ranges

@@ -12,11 +12,11 @@ import pytest
 from graph_runs import THREE, Case, Model, Target, build, compiled, execute
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.contraction import MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp
-from mini_infer.dialects.graph.movement import SliceOp
-from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp, SiluOp
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.contraction import MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.movement import SliceOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, SigmoidOp, SiluOp
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.lowering import pipelines
 from mini_infer.runtime.native.cpu_targets import target_attribute

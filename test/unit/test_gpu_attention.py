@@ -11,8 +11,8 @@ from kernel_runs import Body, Writer, compare, kernel_of, reference
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.gpu import AsyncCopyOp
-from mini_infer.dialects.graph.attention import AttentionOp
-from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.targets import GpuAttr
 from mini_infer.passes.kernels.schedules.cuda.flash import Flash

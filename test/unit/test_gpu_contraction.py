@@ -12,11 +12,11 @@ from graph_runs import Case, Model, build
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.targets import GpuAttr
 from mini_infer.lowering.pipelines import Phase, phases, run_passes, run_phases
 from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of

@@ -9,9 +9,9 @@ from gpu_models import check_launches
 from graph_runs import Case, Model
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.movement import SliceOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.movement import SliceOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.passes.kernels.schedules.cuda.depthwise import Depthwise
 
 

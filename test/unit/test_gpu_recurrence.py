@@ -10,8 +10,8 @@ from gpu_kernel_runs import check, compiled
 from kernel_runs import Body, Writer, compare, reference
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.cell_activations import Activation
-from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.ops.cell_activations import Activation
+from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.dialects.targets import GpuAttr
 from mini_infer.passes.kernels.schedules.cuda.persistent import Persistent

@@ -13,11 +13,11 @@ from kernel_runs import Body, Writer, kernel_of, reference
 from xdsl.dialects import scf
 
 from mini_infer.dialects.gpu import BarrierOp, ShuffleOp
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp
-from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
-from mini_infer.dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.reduction import (
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.reduction import (
     ArgMaxOp,
     ArgMinOp,
     CumsumOp,

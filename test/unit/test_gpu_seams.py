@@ -9,8 +9,8 @@ from kernel_runs import Writer
 from xdsl.dialects import vector
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.movement import ConcatOp, PadOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.passes.kernels.schedules.cuda.elements import Elements
 

@@ -10,9 +10,9 @@ import pytest
 from gpu_kernel_runs import check
 from kernel_runs import Body, Writer, kernel_of
 
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp
-from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.targets import GpuAttr
 from mini_infer.passes.kernels.choose_schedule import schedule_kernel
 from mini_infer.passes.kernels.forms.transposition import transposition

@@ -10,9 +10,9 @@ import pytest
 from graph_cases import Build, check, onnx_results, random, run
 
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 
 @pytest.mark.parametrize(

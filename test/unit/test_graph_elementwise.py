@@ -10,10 +10,10 @@ import pytest
 from graph_cases import Build, check, random, run
 from xdsl.dialects.builtin import f16, f32, f64, i1, i8, i64
 
-from mini_infer.dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
-from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.dialect import Graph
-from mini_infer.dialects.graph.elementwise import (
+from mini_infer.dialects.graph.ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     BinaryOp,
@@ -37,7 +37,7 @@ from mini_infer.dialects.graph.elementwise import (
     WhereOp,
     XorOp,
 )
-from mini_infer.dialects.graph.unary import (
+from mini_infer.dialects.graph.ops.unary import (
     AbsOp,
     CeilOp,
     CosOp,

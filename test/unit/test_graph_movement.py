@@ -10,9 +10,15 @@ import pytest
 from graph_cases import check, random, run
 
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.resize import ResizeOp
+from mini_infer.dialects.graph.ops.indexing import (
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+)
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
 from mini_infer.dialects.graph.values import Array
 
 

@@ -11,10 +11,10 @@ import pytest
 from graph_cases import check, random, run
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects.graph.attention import AttentionOp
-from mini_infer.dialects.graph.packing import ConvPacking, DepthwisePacking, PanelPacking
-from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
-from mini_infer.dialects.graph.unpack import UnpackOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.packing.packings import ConvPacking, DepthwisePacking, PanelPacking
+from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.values import Array
 
 QUERY, KEY, VALUE = random(2, 4, 3, 8, seed=1), random(2, 4, 5, 8, seed=2), random(2, 4, 5, 6, seed=3)

@@ -19,11 +19,11 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.activation import ClipOp
 from mini_infer.dialects.graph.base import GraphOp, node_name
-from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import (
+from mini_infer.dialects.graph.ops.activation import ClipOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     DivOp,
@@ -36,15 +36,15 @@ from mini_infer.dialects.graph.elementwise import (
     SubOp,
     WhereOp,
 )
-from mini_infer.dialects.graph.indexing import GatherNdOp, GatherOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import BatchNormOp, LayerNormOp
-from mini_infer.dialects.graph.reduction import ReduceMeanOp, SoftmaxOp
-from mini_infer.dialects.graph.resize import ResizeOp
-from mini_infer.dialects.graph.structure import WeightOp
-from mini_infer.dialects.graph.unary import AbsOp, NegOp, NotOp, ReciprocalOp, ReluOp, SigmoidOp, SqrtOp, TanhOp
+from mini_infer.dialects.graph.ops.indexing import GatherNdOp, GatherOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp, LayerNormOp
+from mini_infer.dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
+from mini_infer.dialects.graph.ops.structure import WeightOp
+from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, NotOp, ReciprocalOp, ReluOp, SigmoidOp, SqrtOp, TanhOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of, tensor
-from mini_infer.dialects.graph.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.lowering.pipelines import GRAPH, run_passes
 from mini_infer.passes.counts import PassStatistics
 from mini_infer.passes.graph.support.pattern_utils import GraphPattern, apply_patterns, rewrites

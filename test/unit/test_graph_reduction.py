@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from graph_cases import Build, check, random, run
 
-from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.reduction import (
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.reduction import (
     ArgMaxOp,
     ArgMinOp,
     CumsumOp,

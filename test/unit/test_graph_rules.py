@@ -14,30 +14,36 @@ from xdsl.dialects.builtin import IntegerType, f32
 from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.attention import AttentionOp
 from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.blobs import BlobAttr
-from mini_infer.dialects.graph.cell_activations import Activation
-from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, AndOp, WhereOp
 from mini_infer.dialects.graph.evaluation import is_cheap
-from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
-from mini_infer.dialects.graph.linear_attention import LinearAttentionOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.patches import Col2ImOp
-from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
-from mini_infer.dialects.graph.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
-from mini_infer.dialects.graph.regions import RoiAlignOp, RoiPoolOp
-from mini_infer.dialects.graph.resize import ResizeOp
-from mini_infer.dialects.graph.sampling import SampleOp
-from mini_infer.dialects.graph.selection import TopKOp
-from mini_infer.dialects.graph.structure import WeightOp
-from mini_infer.dialects.graph.unary import ExpOp, NegOp, NotOp, ReluOp
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.cell_activations import Activation
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, AndOp, WhereOp
+from mini_infer.dialects.graph.ops.indexing import (
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+)
+from mini_infer.dialects.graph.ops.linear_attention import LinearAttentionOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.patches import Col2ImOp
+from mini_infer.dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
+from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.ops.reduction import ArgMaxOp, CumsumOp, ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
+from mini_infer.dialects.graph.ops.sampling import SampleOp
+from mini_infer.dialects.graph.ops.selection import TopKOp
+from mini_infer.dialects.graph.ops.structure import WeightOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, NegOp, NotOp, ReluOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import Array, tensor
-from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -29,12 +29,12 @@ from mini_infer.dialects.errors import InvalidInputError, InvalidModelError, Min
 from mini_infer.dialects.graph import blobs
 from mini_infer.dialects.graph.base import describe, named_location, node_name
 from mini_infer.dialects.graph.blobs import BlobAttr, BlobStore, MiniContext, blob_store, blobs_of
-from mini_infer.dialects.graph.conversion import CastOp
 from mini_infer.dialects.graph.dialect import Graph
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.packing import PanelPacking
-from mini_infer.dialects.graph.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
-from mini_infer.dialects.graph.unary import IsNanOp, ReluOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
+from mini_infer.dialects.graph.ops.unary import IsNanOp, ReluOp
+from mini_infer.dialects.graph.packing.packings import PanelPacking
 from mini_infer.dialects.graph.values import Array, element_type_of, nbytes_of, numpy_dtype, tensor, type_of
 
 

@@ -8,9 +8,9 @@ from graph_modules import Graph, same_after
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.dialects.graph.contraction import ConvOp
-from mini_infer.dialects.graph.elementwise import MulOp
-from mini_infer.dialects.graph.unary import TanhOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.elementwise import MulOp
+from mini_infer.dialects.graph.ops.unary import TanhOp
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.passes.graph.group_pixels import pixels_together
 

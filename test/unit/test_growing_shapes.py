@@ -16,9 +16,9 @@ from models.builder import ModelBuilder, example_inputs
 from onnx import ModelProto, parser
 
 import mini_infer as mi
-from mini_infer.dialects.symbolic.formulas import formulas, grows
-from mini_infer.dialects.symbolic.polynomials import Symbol
-from mini_infer.dialects.symbolic.sizes import size_of, terms_of, value_at
+from mini_infer.dialects.sizes.formulas import formulas, grows
+from mini_infer.dialects.sizes.polynomials import Symbol
+from mini_infer.dialects.sizes.sizes import size_of, terms_of, value_at
 from mini_infer.passes.planning import Buffer, Problem, check, lower_bound
 from mini_infer.runtime.shapes.buckets import Places
 from mini_infer.runtime.shapes.dynamic_engine import DynamicEngine

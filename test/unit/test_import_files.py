@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.errors import InvalidModelError, MiniInferError, UnsupportedError
 from mini_infer.dialects.graph.blobs import BlobAttr, MiniContext
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.structure import ConstantOp, WeightOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.structure import ConstantOp, WeightOp
 from mini_infer.lowering.onnx_to_graph import import_onnx
 
 X = random_array(3, 16)

@@ -12,10 +12,10 @@ from onnx import ModelProto, TensorProto, helper
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.graph.base import GraphOp, node_name
-from mini_infer.dialects.graph.host_code import main_of
-from mini_infer.dialects.graph.interpret import input_names, output_names
-from mini_infer.dialects.graph.movement import BroadcastToOp
-from mini_infer.dialects.graph.structure import ConstantOp
+from mini_infer.dialects.graph.host import main_of
+from mini_infer.dialects.graph.interpreter import input_names, output_names
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp
+from mini_infer.dialects.graph.ops.structure import ConstantOp
 from mini_infer.dialects.graph.values import Array, shape_of
 
 X = random(2, 3)

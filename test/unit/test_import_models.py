@@ -8,7 +8,7 @@ from import_cases import imported, onnxruntime
 from models.build import LIGHT_MODELS, SMALL_MODELS, example_inputs, mlp, seeded_light_model, transformer
 from onnx import ModelProto
 
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
 
 
 def error(model: ModelProto, **dims: int) -> float:

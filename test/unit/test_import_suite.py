@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.errors import MiniInferError, UnsupportedError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.onnx_to_graph.functions import schema_of

@@ -13,7 +13,7 @@ from import_cases import Case, computed, model_of, one_node, onnxruntime
 from onnx import ModelProto, TensorProto, helper
 
 import mini_infer as mi
-from mini_infer.dialects.graph.indexing import GatherOp
+from mini_infer.dialects.graph.ops.indexing import GatherOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.runtime.compile.module_to_plan import build_plan
 

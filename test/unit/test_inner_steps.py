@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import Float32Type, Float64Type, IndexType, IntegerTy
 from xdsl.ir import Attribute, SSAValue
 
 from mini_infer.dialects.extensions import PrefetchOp
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.lowering.kernel_code.arithmetic import Arithmetic, convert
 from mini_infer.lowering.kernel_code.builder import Index, LoopBuilder, define_function
 from mini_infer.lowering.kernels_to_loops.instance import CommonFunctions, KernelInstance

@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.packing import ConvPacking, DepthwisePacking, PanelPacking
+from mini_infer.dialects.graph.packing.packings import ConvPacking, DepthwisePacking, PanelPacking
 from mini_infer.dialects.kernel import Kernel
 from mini_infer.dialects.kernel_attributes import InterfaceAttr, MoveAttr, ScheduleAttr
 from mini_infer.dialects.targets import CpuAttr, target_of

@@ -9,11 +9,11 @@ import pytest
 from graph_runs import Model, schedule_of
 
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.movement import TransposeOp
-from mini_infer.dialects.graph.reduction import SoftmaxOp
-from mini_infer.dialects.graph.structure import KernelOp
-from mini_infer.dialects.graph.windows import LrnOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.movement import TransposeOp
+from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
+from mini_infer.dialects.graph.ops.structure import KernelOp
+from mini_infer.dialects.graph.ops.windows import LrnOp
 from mini_infer.lowering import pipelines
 from mini_infer.passes.kernels.forms import form_of
 

@@ -9,16 +9,16 @@ from graph_runs import Model
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.attention import AttentionOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp
-from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.recurrence import LstmOp
-from mini_infer.dialects.graph.reduction import SoftmaxOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp, SigmoidOp, TanhOp
-from mini_infer.dialects.graph.windows import LrnOp, MaxPoolOp
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.recurrence import LstmOp
+from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.ops.windows import LrnOp, MaxPoolOp
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.passes.kernels.fusion import LONGEST_CHAIN, external_operands, form_groups
 from mini_infer.passes.kernels.schedules import fusion_rules

@@ -12,11 +12,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.attention import AttentionOp
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 

@@ -12,10 +12,10 @@ from depthwise_cases import Four, Pair, excited, filtered
 from graph_runs import EVERY, THREE, Case, Model, Target, build, check, compiled, schedule_of
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import ClipOp, GeluOp
-from mini_infer.dialects.graph.contraction import ConvOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp
-from mini_infer.dialects.graph.unary import ReluOp, TanhOp
+from mini_infer.dialects.graph.ops.activation import ClipOp, GeluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, TanhOp
 from mini_infer.dialects.graph.values import shape_of
 from mini_infer.dialects.targets import CpuAttr, GpuAttr
 from mini_infer.passes.kernels.fusion import form_groups

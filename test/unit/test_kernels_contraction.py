@@ -12,10 +12,10 @@ from graph_runs import EVERY, Case, Model, Target, build, check, execute, spread
 from graph_runs import compiled as compiled_graph
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.movement import ConcatOp
-from mini_infer.dialects.graph.reduction import SoftmaxOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp, TanhOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp
+from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, TanhOp
 from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir

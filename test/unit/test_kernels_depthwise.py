@@ -10,11 +10,11 @@ from depthwise_cases import BORDERS, KERNELS, SHAPES, depthwise, excited, filter
 from graph_runs import EVERY, Case, Model, Target, build, check, schedule_of, spread
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import ConvOp
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.movement import ConcatOp, SliceOp
-from mini_infer.dialects.graph.reduction import ReduceSumOp, SoftmaxOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp, SiluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp, SliceOp
+from mini_infer.dialects.graph.ops.reduction import ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, SiluOp
 from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir

@@ -10,9 +10,9 @@ import pytest
 from kernel_runs import Body, check, compiled, reference
 from xdsl.ir import Operation
 
-from mini_infer.dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from mini_infer.dialects.graph.base import ElementwiseOp
-from mini_infer.dialects.graph.elementwise import (
+from mini_infer.dialects.graph.ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from mini_infer.dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     BinaryOp,
@@ -33,8 +33,8 @@ from mini_infer.dialects.graph.elementwise import (
     UnaryOp,
     XorOp,
 )
-from mini_infer.dialects.graph.structure import ConstantOp
-from mini_infer.dialects.graph.unary import (
+from mini_infer.dialects.graph.ops.structure import ConstantOp
+from mini_infer.dialects.graph.ops.unary import (
     AbsOp,
     CeilOp,
     CosOp,

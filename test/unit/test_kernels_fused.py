@@ -11,13 +11,13 @@ from graph_runs import EVERY, THREE, Case, Model, Target, check, spread
 from xdsl.dialects.builtin import f64, i32
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import ClipOp, GeluOp, HardSigmoidOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, DivOp, GreaterOp, MulOp, SubOp, WhereOp
-from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp
-from mini_infer.dialects.graph.reduction import ReduceSumOp, SoftmaxOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp, SigmoidOp, TanhOp
+from mini_infer.dialects.graph.ops.activation import ClipOp, GeluOp, HardSigmoidOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, DivOp, GreaterOp, MulOp, SubOp, WhereOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp
+from mini_infer.dialects.graph.ops.reduction import ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, SigmoidOp, TanhOp
 from mini_infer.dialects.graph.values import shape_of
 
 Rule = Callable[[Model, SSAValue], SSAValue]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from kernel_runs import Result, Writer, check
 
-from mini_infer.dialects.graph.linear_attention import LinearAttentionOp
+from mini_infer.dialects.graph.ops.linear_attention import LinearAttentionOp
 from mini_infer.dialects.graph.values import Array
 
 RANDOM = np.random.default_rng(0)

@@ -13,16 +13,22 @@ from xdsl.dialects.builtin import Signedness, bf16, f16, f32, f64, i1, i8, i32, 
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp, WhereOp
-from mini_infer.dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp, ScatterElementsOp, ScatterNdOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import BatchNormOp
-from mini_infer.dialects.graph.reduction import SoftmaxOp
-from mini_infer.dialects.graph.resize import ResizeOp
-from mini_infer.dialects.graph.structure import ConstantOp
-from mini_infer.dialects.graph.unary import NegOp, ReluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, WhereOp
+from mini_infer.dialects.graph.ops.indexing import (
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+)
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import BatchNormOp
+from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
+from mini_infer.dialects.graph.ops.structure import ConstantOp
+from mini_infer.dialects.graph.ops.unary import NegOp, ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of
 from mini_infer.dialects.kernel_attributes import MoveAttr
 from mini_infer.passes.kernels.schedules.cpu.map import Map

@@ -11,15 +11,15 @@ from graph_runs import EVERY, THREE, Case, Model, Target, check, schedule_of, sp
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp, GreaterOp, MulOp, SubOp, WhereOp
-from mini_infer.dialects.graph.movement import SliceOp
-from mini_infer.dialects.graph.reduction import ReduceSumOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp, SigmoidOp
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, GreaterOp, MulOp, SubOp, WhereOp
+from mini_infer.dialects.graph.ops.movement import SliceOp
+from mini_infer.dialects.graph.ops.reduction import ReduceSumOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, SigmoidOp
+from mini_infer.dialects.graph.ops.windows import LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.graph.windows import LrnOp, MaxPoolOp
 
 Rule = Callable[[Model, SSAValue], SSAValue]
 KIB = 1 << 10

@@ -15,11 +15,11 @@ from xdsl.ir import SSAValue
 
 from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.cell_activations import NAMES, WITH_ALPHA, Activation
-from mini_infer.dialects.graph.elementwise import MulOp
-from mini_infer.dialects.graph.movement import ReshapeOp, TransposeOp
-from mini_infer.dialects.graph.recurrence import GruOp, LstmOp, RnnOp
-from mini_infer.dialects.graph.unary import ReluOp, TanhOp
+from mini_infer.dialects.graph.ops.cell_activations import NAMES, WITH_ALPHA, Activation
+from mini_infer.dialects.graph.ops.elementwise import MulOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, TanhOp
 from mini_infer.dialects.graph.values import ints_attr
 from mini_infer.passes.kernels.choose_schedule import ChooseSchedule
 

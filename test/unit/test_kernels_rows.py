@@ -12,11 +12,11 @@ from xdsl.dialects.builtin import MemRefType, f32
 from xdsl.ir import Block
 
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp
-from mini_infer.dialects.graph.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.reduction import (
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.reduction import (
     ArgMaxOp,
     ArgMinOp,
     CumsumOp,
@@ -28,8 +28,8 @@ from mini_infer.dialects.graph.reduction import (
     ReduceSumOp,
     SoftmaxOp,
 )
-from mini_infer.dialects.graph.structure import ConstantOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.structure import ConstantOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering.kernel_code.builder import LoopBuilder
 from mini_infer.lowering.kernel_code.elements.rules import element_values

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from kernel_runs import check, compiled, reference
 
-from mini_infer.dialects.graph.patches import Col2ImOp
-from mini_infer.dialects.graph.regions import RoiAlignOp, RoiPoolOp
-from mini_infer.dialects.graph.sampling import PADDINGS, SAMPLINGS, SampleOp
-from mini_infer.dialects.graph.spatial import Window
+from mini_infer.dialects.graph.ops.patches import Col2ImOp
+from mini_infer.dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
+from mini_infer.dialects.graph.ops.sampling import PADDINGS, SAMPLINGS, SampleOp
 from mini_infer.dialects.graph.values import Array
+from mini_infer.dialects.graph.window_sizes import Window
 
 Random = np.random.default_rng(0)
 WAYS = list(product(SAMPLINGS, PADDINGS, (False, True)))

@@ -12,7 +12,7 @@ from import_cases import check as check_import
 from kernel_runs import check
 
 from mini_infer.dialects.errors import InvalidModelError, UnsupportedError
-from mini_infer.dialects.graph.selection import TopKOp
+from mini_infer.dialects.graph.ops.selection import TopKOp
 from mini_infer.dialects.graph.values import Array
 
 RANDOM = np.random.default_rng(0)

@@ -8,10 +8,10 @@ import pytest
 from graph_runs import EVERY, Case, Model, Target, check, spread
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import MatmulOp
-from mini_infer.dialects.graph.elementwise import MulOp
-from mini_infer.dialects.graph.movement import ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.unary import ExpOp
+from mini_infer.dialects.graph.ops.contraction import MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import MulOp
+from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.unary import ExpOp
 from mini_infer.dialects.graph.values import shape_of
 
 

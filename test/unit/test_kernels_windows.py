@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from kernel_runs import Result, Writer, check, reference
 
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 
 Random = np.random.default_rng(0)
 LAYOUTS = ["NHWC", "NCHW"]

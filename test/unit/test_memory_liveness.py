@@ -8,7 +8,7 @@ from xdsl.parser import Parser
 
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.host_code import main_of
+from mini_infer.dialects.graph.host import main_of
 from mini_infer.lowering.registry import dialect_factories
 from mini_infer.passes.memory.analysis.buffers import label
 from mini_infer.passes.memory.analysis.liveness import Lifetime, liveness

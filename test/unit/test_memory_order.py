@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from memory_programs import random_program
 
-from mini_infer.dialects.graph.host_code import kernels_of, main_of
+from mini_infer.dialects.graph.host import kernels_of, main_of
 from mini_infer.passes.memory.analysis.aliasing import Program, Task, read_programs, share
 from mini_infer.passes.memory.analysis.order_search import better_order
 

@@ -21,10 +21,10 @@ from xdsl.ir import Operation
 
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph.blobs import blob_store
-from mini_infer.dialects.graph.contraction import MatmulOp
-from mini_infer.dialects.graph.host_code import main_of
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.unary import AbsOp, ReluOp
+from mini_infer.dialects.graph.host import main_of
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.contraction import MatmulOp
+from mini_infer.dialects.graph.ops.unary import AbsOp, ReluOp
 from mini_infer.dialects.kernel import CallOp
 from mini_infer.dialects.kernel_attributes import InterfaceAttr
 from mini_infer.passes.memory import plan_arena

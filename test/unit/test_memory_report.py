@@ -13,10 +13,10 @@ from xdsl.ir import SSAValue
 from mini_infer import plan_memory
 from mini_infer.dialects.errors import PlanError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.host_code import main_of
-from mini_infer.dialects.graph.movement import ConcatOp
-from mini_infer.dialects.graph.unary import AbsOp, NegOp, ReluOp
+from mini_infer.dialects.graph.host import main_of
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp
+from mini_infer.dialects.graph.ops.unary import AbsOp, NegOp, ReluOp
 from mini_infer.dialects.kernel_attributes import InterfaceAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.memory import plan_arena

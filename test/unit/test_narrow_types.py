@@ -16,8 +16,8 @@ from xdsl.ir import SSAValue
 
 import mini_infer as mi
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.narrow import is_narrow_float, narrow_dtypes, packed, packed_bits, unpacked
+from mini_infer.dialects.graph.narrow_types import is_narrow_float, narrow_dtypes, packed, packed_bits, unpacked
+from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.values import Array, element_type_of
 
 TYPES = narrow_dtypes()

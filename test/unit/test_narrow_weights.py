@@ -11,12 +11,12 @@ from graph_runs import Model, Target, check
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.block_weight import BlockWeightOp
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.conversion import CastOp
-from mini_infer.dialects.graph.elementwise import AddOp
-from mini_infer.dialects.graph.unary import ReluOp
-from mini_infer.dialects.graph.windows import MaxPoolOp
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
+from mini_infer.dialects.graph.ops.conversion import CastOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
+from mini_infer.dialects.graph.ops.windows import MaxPoolOp
 
 
 def widened(m: Model, *shape: int, dtype: Any) -> SSAValue:

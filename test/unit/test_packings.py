@@ -7,7 +7,7 @@ import pytest
 from graph_runs import Model
 
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.packing import (
+from mini_infer.dialects.graph.packing.packings import (
     ByteConvPacking,
     BytePanelPacking,
     ConvPacking,
@@ -17,9 +17,9 @@ from mini_infer.dialects.graph.packing import (
     PairedPanelPacking,
     PanelPacking,
 )
-from mini_infer.dialects.graph.unpack import PACKINGS, UnpackOp
+from mini_infer.dialects.graph.packing.unpack import PACKINGS, UnpackOp
+from mini_infer.dialects.graph.packing.winograd_filters import WinogradPacking
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.graph.winograd import WinogradPacking
 
 CASES: list[tuple[Packing, tuple[int, ...]]] = [
     (PanelPacking(4), (5, 7)),

@@ -11,9 +11,9 @@ from contraction_cases import conv, product
 from graph_runs import THREE, Case, Model, Target, build, check, compiled, execute, spread
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.contraction import ConvOp
-from mini_infer.dialects.graph.movement import ConcatOp
-from mini_infer.dialects.graph.unary import ExpOp, ReluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp
+from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp
 from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.kernels_to_loops.tiles.sums import PART, Parts, parts_of

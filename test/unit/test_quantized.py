@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import mini_infer as mi
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.contraction import ConvOp, MatmulOp
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype
 from mini_infer.lowering.onnx_to_graph import import_onnx
 from mini_infer.lowering.pipelines import phases, run_phases

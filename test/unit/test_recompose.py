@@ -11,14 +11,14 @@ import pytest
 from graph_modules import Graph, same_after
 from xdsl.ir import SSAValue
 
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.attention import AttentionOp
-from mini_infer.dialects.graph.contraction import MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, DivOp, GreaterOp, MulOp, PowOp, SubOp, WhereOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ReshapeOp, TransposeOp
-from mini_infer.dialects.graph.normalization import LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
-from mini_infer.dialects.graph.unary import (
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.contraction import MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, DivOp, GreaterOp, MulOp, PowOp, SubOp, WhereOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.unary import (
     ErfOp,
     ExpOp,
     IsNanOp,

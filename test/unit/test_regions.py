@@ -18,7 +18,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.graph.blobs import blob_store
-from mini_infer.dialects.graph.interpret import interpret
+from mini_infer.dialects.graph.interpreter import interpret
 from mini_infer.dialects.graph.values import Array
 from mini_infer.lowering import pipelines
 from mini_infer.passes.statistics import pass_statistics

@@ -13,8 +13,8 @@ from models.build import ModelBuilder
 from xdsl.ir import SSAValue
 
 import mini_infer as mi
-from mini_infer.dialects.graph.elementwise import AddOp, SubOp
-from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, SubOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, SigmoidOp
 from mini_infer.passes.kernels.element_flow import same_place_pairs
 
 Build = Callable[[ModelBuilder, int], str]

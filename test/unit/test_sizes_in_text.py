@@ -22,10 +22,10 @@ from xdsl.parser import Parser
 import mini_infer as mi
 from mini_infer.dialects.errors import InvalidInputError, InvalidModelError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.graph.sizes import guards_of_module, symbol_of
-from mini_infer.dialects.symbolic.polynomials import Symbol
-from mini_infer.dialects.symbolic.sizes import Size, now, size_of
-from mini_infer.dialects.symbolic.spelling import declare, parse_size
+from mini_infer.dialects.sizes.attributes import guards_of_module, symbol_of
+from mini_infer.dialects.sizes.polynomials import Symbol
+from mini_infer.dialects.sizes.sizes import Size, now, size_of
+from mini_infer.dialects.sizes.spelling import declare, parse_size
 from mini_infer.lowering.levels import level_of
 from mini_infer.lowering.module_text import module_context, parse_module, print_module
 from mini_infer.lowering.pipelines import remaining_phases, run_phases

@@ -8,9 +8,9 @@ from graph_modules import Graph, same_after
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.dialects.graph.contraction import ConvOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp
-from mini_infer.dialects.graph.unary import ReluOp, TanhOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, TanhOp
 
 RANDOM = np.random.default_rng(0)
 Sizes = tuple[int, ...]

@@ -8,9 +8,9 @@ from graph_modules import Graph, same_after
 from models.build import ModelBuilder
 
 import mini_infer as mi
-from mini_infer.dialects.graph.contraction import ConvTransposeOp
-from mini_infer.dialects.graph.elementwise import MulOp
-from mini_infer.dialects.graph.unary import TanhOp
+from mini_infer.dialects.graph.ops.contraction import ConvTransposeOp
+from mini_infer.dialects.graph.ops.elementwise import MulOp
+from mini_infer.dialects.graph.ops.unary import TanhOp
 from mini_infer.passes.geometry.phases import phases_apart, phases_side_by_side
 
 RANDOM = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
 from mini_infer.dialects.graph.values import Array, shape_of
 from mini_infer.passes.geometry.boxes import Box, reshaped
 from mini_infer.passes.geometry.strided_views import strided_view

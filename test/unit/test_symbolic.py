@@ -16,9 +16,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from mini_infer.dialects.symbolic.guards import Guards, unguarded
-from mini_infer.dialects.symbolic.polynomials import Symbol
-from mini_infer.dialects.symbolic.sizes import (
+from mini_infer.dialects.sizes.guards import Guards, unguarded
+from mini_infer.dialects.sizes.polynomials import Symbol
+from mini_infer.dialects.sizes.sizes import (
     LostSizeError,
     Size,
     bounds_of,

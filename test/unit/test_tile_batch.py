@@ -14,19 +14,19 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 import mini_infer as mi
-from mini_infer.dialects.graph.attention import AttentionOp
 from mini_infer.dialects.graph.base import GraphOp
-from mini_infer.dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
-from mini_infer.dialects.graph.indexing import GatherOp
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from mini_infer.dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from mini_infer.dialects.graph.reduction import ReduceMeanOp, SoftmaxOp
-from mini_infer.dialects.graph.resize import ResizeOp
-from mini_infer.dialects.graph.unary import ReluOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, SubOp, WhereOp
+from mini_infer.dialects.graph.ops.indexing import GatherOp
+from mini_infer.dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from mini_infer.dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from mini_infer.dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
+from mini_infer.dialects.graph.ops.resize import ResizeOp
+from mini_infer.dialects.graph.ops.unary import ReluOp
+from mini_infer.dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.graph.windows import AvgPoolOp, MaxPoolOp
 from mini_infer.dialects.targets import CpuAttr
 from mini_infer.lowering.pipelines import parse_passes, run_passes
 from mini_infer.passes.graph.support.batch_entries import batched_operands

@@ -15,16 +15,16 @@ from xdsl.utils.exceptions import VerifyException
 
 import mini_infer as mi
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.graph.activation import GeluOp
-from mini_infer.dialects.graph.contraction import ConvOp
-from mini_infer.dialects.graph.elementwise import AddOp, MulOp
-from mini_infer.dialects.graph.interpret import interpret
-from mini_infer.dialects.graph.structure import KernelOp
-from mini_infer.dialects.graph.unary import ReluOp, SigmoidOp
-from mini_infer.dialects.graph.unpack import UnpackOp
+from mini_infer.dialects.graph.interpreter import interpret
+from mini_infer.dialects.graph.ops.activation import GeluOp
+from mini_infer.dialects.graph.ops.contraction import ConvOp
+from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
+from mini_infer.dialects.graph.ops.structure import KernelOp
+from mini_infer.dialects.graph.ops.unary import ReluOp, SigmoidOp
+from mini_infer.dialects.graph.ops.windows import MaxPoolOp
+from mini_infer.dialects.graph.packing.unpack import UnpackOp
+from mini_infer.dialects.graph.packing.winograd_filters import POINTS, WinogradPacking
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.graph.windows import MaxPoolOp
-from mini_infer.dialects.graph.winograd import POINTS, WinogradPacking
 from mini_infer.dialects.kernel_attributes import ScheduleAttr
 from mini_infer.dialects.targets import cpu_of
 from mini_infer.lowering import pipelines

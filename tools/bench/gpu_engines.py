@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects.errors import UnsupportedError
-from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.targets import gpu_of
 from ...lowering.gpu_to_cuda.launch_list import Launch
 from ...passes.kernels.schedules.cuda.cost import limit_seconds

@@ -20,7 +20,7 @@ from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.targets import GpuAttr
 from ...lowering.gpu_to_cuda.cuda_text import cuda_text
 from ...lowering.gpu_to_cuda.launch_list import Launch, launch_list

@@ -17,8 +17,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ...dialects.graph.host_code import kernels_of, main_of
-from ...dialects.graph.structure import KernelOp
+from ...dialects.graph.host import kernels_of, main_of
+from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.targets import GpuAttr
 from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of

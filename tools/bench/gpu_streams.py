@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ...dialects.graph.host_code import kernels_of, main_of
+from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.targets import GpuAttr
 from ...lowering.levels import Level
 from ...lowering.pipelines import phases, remaining_phases, run_phases

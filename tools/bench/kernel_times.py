@@ -16,10 +16,10 @@ from typing import Any
 from rich.table import Table
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.graph.host_code import kernels_of, main_of
-from ...dialects.graph.settling import settle
-from ...dialects.symbolic.guards import unguarded
-from ...dialects.symbolic.sizes import now, symbols_of, value_at
+from ...dialects.graph.fixed_sizes import settle
+from ...dialects.graph.host import kernels_of, main_of
+from ...dialects.sizes.guards import unguarded
+from ...dialects.sizes.sizes import now, symbols_of, value_at
 from ...dialects.targets import target_of
 from ...lowering.pipelines import PassRun
 from ...passes.kernels.schedules import schedule_of

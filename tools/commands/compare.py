@@ -26,9 +26,9 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.errors import ConfigError
 from ...dialects.graph.base import describe, node_name
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.graph.host_code import handed_on, kernels_of, main_of
-from ...dialects.graph.interpret import interpret, output_names
-from ...dialects.graph.structure import CallOp
+from ...dialects.graph.host import handed_on, kernels_of, main_of
+from ...dialects.graph.interpreter import interpret, output_names
+from ...dialects.graph.ops.structure import CallOp
 from ...dialects.graph.values import Array
 from ...lowering.levels import level_of
 from ...lowering.onnx_to_graph.model_file import parts_of

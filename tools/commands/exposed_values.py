@@ -13,12 +13,12 @@ from xdsl.ir import SSAValue
 
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.graph.caches import CACHE
-from ...dialects.graph.host_code import NAME, attributes_of_arguments, handed_on, is_shaped, main_of
-from ...dialects.graph.interpret import output_names
-from ...dialects.graph.settling import settled
-from ...dialects.graph.structure import ConstantOp, WeightOp
+from ...dialects.graph.fixed_sizes import settled
+from ...dialects.graph.host import NAME, attributes_of_arguments, handed_on, is_shaped, main_of
+from ...dialects.graph.interpreter import output_names
+from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array
-from ...dialects.symbolic.sizes import value_at
+from ...dialects.sizes.sizes import value_at
 from ...runtime.compile.engines import build_dynamic
 from ...runtime.config import EngineConfig
 from ...runtime.specs import ordered_shapes

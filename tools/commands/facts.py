@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rich.console import Console
 from typer import Context
 
-from ...dialects.symbolic.sizes import Size
+from ...dialects.sizes.sizes import Size
 from ...dialects.whole_file import whole_file
 
 if TYPE_CHECKING:

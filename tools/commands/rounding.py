@@ -25,10 +25,10 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...dialects.graph.conversion import CastOp
-from ...dialects.graph.host_code import handed_on, is_shaped, main_of, read_by
-from ...dialects.graph.narrow import is_narrow_float
-from ...dialects.graph.quantization import QuantizeOp
+from ...dialects.graph.host import handed_on, is_shaped, main_of, read_by
+from ...dialects.graph.narrow_types import is_narrow_float
+from ...dialects.graph.ops.conversion import CastOp
+from ...dialects.graph.ops.quantization import QuantizeOp
 from ...dialects.graph.values import Array, element_type_of, element_type_of_value, is_bool, is_float, numpy_dtype
 
 SUMS: Mapping[np.dtype[Any], float] = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}

@@ -220,7 +220,7 @@ def run_reference(
     model: str, options: Mapping[str, Any], files: Sequence[str], seed: int | None, output: str | None, console: Console
 ) -> Facts:
     """Evaluates the imported graph op by op in numpy and prints the outputs; the same for programs."""
-    from ...dialects.graph.interpret import interpret
+    from ...dialects.graph.interpreter import interpret
 
     module, ctx = import_model(model, EngineConfig.of(**options))
     if level_of(module) not in ("graph", "kernels"):

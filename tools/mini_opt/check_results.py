@@ -20,8 +20,8 @@ from xdsl.ir import Attribute
 
 from ...dialects.errors import InvalidInputError, InvalidModelError, MiniInferError
 from ...dialects.graph.blobs import MiniContext, blob_store
-from ...dialects.graph.interpret import interpret
-from ...dialects.graph.structure import ConstantOp
+from ...dialects.graph.interpreter import interpret
+from ...dialects.graph.ops.structure import ConstantOp
 from ...dialects.symbols import symbol_named
 
 Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"

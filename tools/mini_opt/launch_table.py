@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from ...dialects.graph.host_code import ROLE, argument_texts, main_of
+from ...dialects.graph.host import ROLE, argument_texts, main_of
 from ...lowering.gpu_to_cuda.launch_list import launch_list
 from ..reports.tables import aligned
 

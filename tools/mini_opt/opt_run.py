@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError, ConfigError, MiniInferError
 from ...dialects.graph.blobs import BlobAttr, blobs_of
-from ...dialects.graph.host_code import LEVEL
+from ...dialects.graph.host import LEVEL
 from ...dialects.plain_file import read_plain
 from ...dialects.targets import CpuAttr, GpuAttr, target_of
 from ...lowering.levels import level_of

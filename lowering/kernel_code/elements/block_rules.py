@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32, i8
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph.block_weight import UI8, BlockWeightOp
+from ....dialects.graph.ops.block_weight import UI8, BlockWeightOp
 from ..arithmetic import Arithmetic, convert
 from ..index_expr import Expr
 from .values import Rule, Values

@@ -22,9 +22,9 @@ from xdsl.ir import SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph.base import describe
-from ....dialects.graph.fail import FailOp
-from ....dialects.graph.indexing import GatherNdOp, ScatterNdOp
-from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.ops.fail import FailOp
+from ....dialects.graph.ops.indexing import GatherNdOp, ScatterNdOp
+from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ....passes.memory.insert_checks import IndexCheck, checks_of
 from ..arithmetic import convert, is_unsigned

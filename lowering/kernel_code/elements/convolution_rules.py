@@ -11,11 +11,11 @@ from math import gcd, prod
 
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
-from ....dialects.graph.patches import Col2ImOp
-from ....dialects.graph.spatial import Window, channel_axis, spatial_axes
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
+from ....dialects.graph.ops.patches import Col2ImOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import is_fixed
+from ....dialects.graph.window_sizes import Window, channel_axis, spatial_axes
+from ....dialects.sizes.sizes import is_fixed
 from ....passes.geometry.boxes import row_major
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..builder import Index

@@ -17,8 +17,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import SelectOp
 from ....dialects.extensions.replace import scalar_of, shaped_like
-from ....dialects.graph.elementwise import MulOp
-from ....dialects.graph.narrow import is_narrow_float
+from ....dialects.graph.narrow_types import is_narrow_float
+from ....dialects.graph.ops.elementwise import MulOp
 from ....dialects.graph.values import element_type_of_value, is_float
 from ..approximations import gelu
 from ..arithmetic import (

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import VectorType, i8, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.extensions import CmpiOp, IndexCastOp
-from ....dialects.graph.conversion import UnpackBitsOp
-from ....dialects.graph.fail import FailOp
-from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.sizes import IotaOp, SizesOp
+from ....dialects.graph.ops.conversion import UnpackBitsOp
+from ....dialects.graph.ops.fail import FailOp
+from ....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.size_values import IotaOp, SizesOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.symbolic.sizes import equal, pinned
+from ....dialects.sizes.sizes import equal, pinned
 from ....passes.geometry.boxes import row_major
 from ..arithmetic import Arithmetic, convert, is_unsigned, loaded, number_in, stored
 from ..builder import INDEX, Index

@@ -9,7 +9,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.selection import TopKOp
+from ....dialects.graph.ops.selection import TopKOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ..arithmetic import Arithmetic, is_unsigned
 from ..builder import Index

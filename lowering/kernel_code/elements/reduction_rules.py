@@ -14,9 +14,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from ....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..index_expr import Expr

@@ -16,7 +16,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f64
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph.regions import FARTHEST, MOST_SAMPLES, RegionOp, RoiAlignOp, RoiPoolOp
+from ....dialects.graph.ops.picture_regions import FARTHEST, MOST_SAMPLES, RegionOp, RoiAlignOp, RoiPoolOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..builder import Index

@@ -18,10 +18,10 @@ from xdsl.dialects.builtin import f64, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import FPToSIOp, IndexCastOp
-from ....dialects.graph.resize import ResizeOp
+from ....dialects.graph.ops.resize import ResizeOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.symbolic.guards import unguarded
-from ....dialects.symbolic.sizes import equal, is_fixed, now
+from ....dialects.sizes.guards import unguarded
+from ....dialects.sizes.sizes import equal, is_fixed, now
 from ..arithmetic import Arithmetic, bits_of, convert, is_integer, is_unsigned, signless, wide_float
 from ..builder import INDEX, Index
 from ..index_expr import Expr

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.ops.structure import KernelOp
 from ..builder import LoopBuilder
 from .block_rules import BLOCK_RULES
 from .convolution_rules import CONVOLUTION_RULES

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import FPToSIOp, IndexCastOp
-from ....dialects.graph.sampling import CUBIC_A, SampleOp
-from ....dialects.graph.spatial import channel_axis
+from ....dialects.graph.ops.sampling import CUBIC_A, SampleOp
 from ....dialects.graph.values import element_type_of_value
+from ....dialects.graph.window_sizes import channel_axis
 from ..arithmetic import Arithmetic, convert, signless, wide_float
 from ..builder import INDEX, Index
 from ..index_expr import Expr

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.linear_attention import LinearAttentionOp
+from ....dialects.graph.ops.linear_attention import LinearAttentionOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.sizes.sizes import pinned
 from ..arithmetic import Arithmetic
 from ..builder import Index, LoopBuilder
 from ..instance import AnyInstance

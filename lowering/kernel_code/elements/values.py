@@ -22,10 +22,10 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from ....dialects.errors import CompileError
 from ....dialects.extensions import IndexCastOp
 from ....dialects.graph.base import describe
-from ....dialects.graph.narrow import is_narrow
-from ....dialects.graph.structure import ConstantOp, KernelOp
+from ....dialects.graph.narrow_types import is_narrow
+from ....dialects.graph.ops.structure import ConstantOp, KernelOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import pinned
+from ....dialects.sizes.sizes import pinned
 from ..arithmetic import convert, loaded, signless, stored
 from ..builder import Index, LoopBuilder, memref_type, strides_of
 from ..index_expr import Expr, Var, linear

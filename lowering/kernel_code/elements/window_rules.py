@@ -17,9 +17,9 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extensions import IndexCastOp
-from ....dialects.graph.spatial import Window, channel_axis, spatial_axes, spatial_shape
+from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolIndexOp, MaxPoolOp
+from ....dialects.graph.window_sizes import Window, channel_axis, spatial_axes, spatial_shape
 from ..arithmetic import Arithmetic, convert, wide_float
 from ..builder import Index
 from ..index_expr import Expr, linear

@@ -9,7 +9,7 @@ from typing import Protocol
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.graph.structure import ConstantOp
+from ....dialects.graph.ops.structure import ConstantOp
 from ....dialects.graph.values import element_type_of_value
 from ....passes.kernels.forms.contraction import ContractionForm
 from ...kernel_code.arithmetic import Arithmetic, signless

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ....dialects.symbolic.sizes import bounds_of, is_fixed, now
+from ....dialects.sizes.sizes import bounds_of, is_fixed, now
 from ....passes.kernels.schedules.cpu.panels import PART
 
 Parts: TypeAlias = Literal["none", "filter rows", "runs"]

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from xdsl.ir import SSAValue
 
-from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
+from ....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from ...kernel_code.builder import Index, LoopBuilder
 from ...kernel_code.extents import Extent
 

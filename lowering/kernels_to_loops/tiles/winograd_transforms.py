@@ -13,8 +13,8 @@
 
 The square lies on the stack, in the first-level cache: 36 numbers are too many for registers, and its rows are what
 loops run over, so code is written once for a row. Columns of pixels that lie outside are left out by code for each
-case, of which a row of tiles has few. For the points see dialects/graph/winograd.py; opposite ones share their even
-and their odd terms.
+case, of which a row of tiles has few. For the points see graph/packing/winograd_filters.py; opposite ones share
+their even and their odd terms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.graph.winograd import FILTER, POINTS, filter_transform
+from ....dialects.graph.packing.winograd_filters import FILTER, POINTS, filter_transform
 from ...kernel_code.arithmetic import Arithmetic, loaded, stored
 from ...kernel_code.builder import Index, LoopBuilder, memref_type
 from ..instance import CommonFunctions

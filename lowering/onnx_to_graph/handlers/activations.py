@@ -7,9 +7,9 @@ import math
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.activation import EluOp, HardSigmoidOp
-from ....dialects.graph.elementwise import AddOp, DivOp, EqualOp, GreaterOp, LessOp, MulOp, SubOp, WhereOp
-from ....dialects.graph.unary import (
+from ....dialects.graph.ops.activation import EluOp, HardSigmoidOp
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, EqualOp, GreaterOp, LessOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.unary import (
     AbsOp,
     AtanOp,
     Expm1Op,

@@ -10,9 +10,9 @@ from math import inf, sqrt
 from xdsl.dialects.builtin import f32, f64, i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.attention import AttentionOp
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import (
+from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     GreaterEqualOp,
@@ -22,11 +22,11 @@ from ....dialects.graph.elementwise import (
     SubOp,
     WhereOp,
 )
-from ....dialects.graph.indexing import GatherOp
-from ....dialects.graph.movement import ConcatOp, TransposeOp
-from ....dialects.graph.reduction import SoftmaxOp
+from ....dialects.graph.ops.indexing import GatherOp
+from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
+from ....dialects.graph.ops.reduction import SoftmaxOp
 from ....dialects.graph.values import element_type_of_value, is_bool, shape_of
-from ....dialects.symbolic.sizes import equal, surely_below
+from ....dialects.sizes.sizes import equal, surely_below
 from ..node import Handler, Node, Result
 from ..types import element_type
 from .indexing import positions

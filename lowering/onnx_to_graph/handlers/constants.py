@@ -9,10 +9,10 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import MulOp
-from ....dialects.graph.movement import ConcatOp
+from ....dialects.graph.ops.elementwise import MulOp
+from ....dialects.graph.ops.movement import ConcatOp
 from ....dialects.graph.values import Array
-from ....dialects.symbolic.sizes import is_fixed
+from ....dialects.sizes.sizes import is_fixed
 from ..node import Handler, Node
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from ....dialects.graph.elementwise import AddOp, MulOp
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ....dialects.graph.ops.elementwise import AddOp, MulOp
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.sizes.sizes import equal_shapes
 from ..node import Handler, Node
 from .windows import check_rank, read_kernel, read_window, spatial_ints, split_pads
 

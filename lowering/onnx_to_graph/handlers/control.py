@@ -9,7 +9,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
 from ....dialects.errors import InvalidModelError
-from ....dialects.graph.fail import FailOp
+from ....dialects.graph.ops.fail import FailOp
 from ....dialects.graph.values import shape_of, type_of
 from ..held import Held
 from ..node import Handler, Node

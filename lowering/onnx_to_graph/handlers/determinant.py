@@ -8,13 +8,13 @@ import numpy as np
 from xdsl.dialects.builtin import f64, i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
-from ....dialects.graph.indexing import GatherElementsOp
-from ....dialects.graph.movement import PadOp
-from ....dialects.graph.reduction import ArgMaxOp
-from ....dialects.graph.unary import AbsOp, NegOp
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.indexing import GatherElementsOp
+from ....dialects.graph.ops.movement import PadOp
+from ....dialects.graph.ops.reduction import ArgMaxOp
+from ....dialects.graph.ops.unary import AbsOp, NegOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import equal, pinned
+from ....dialects.sizes.sizes import equal, pinned
 from ..node import Handler, Node
 from .movement import slice_axis
 

@@ -16,12 +16,12 @@ from xdsl.ir import SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ....dialects.graph.base import broadcast
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import EqualOp, MulOp, WhereOp
-from ....dialects.graph.movement import TransposeOp
-from ....dialects.graph.reduction import ReduceSumOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import EqualOp, MulOp, WhereOp
+from ....dialects.graph.ops.movement import TransposeOp
+from ....dialects.graph.ops.reduction import ReduceSumOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import equal
+from ....dialects.sizes.sizes import equal
 from ..node import Handler, Node
 from .indexing import positions
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import Float8E8M0FNUType, i1
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from ....dialects.graph.base import GraphOp
-from ....dialects.graph.conversion import BitcastOp, CastOp
-from ....dialects.graph.elementwise import (
+from ....dialects.graph.narrow_types import is_narrow_float, packed_bits
+from ....dialects.graph.ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from ....dialects.graph.ops.conversion import BitcastOp, CastOp
+from ....dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     DivOp,
@@ -32,8 +33,7 @@ from ....dialects.graph.elementwise import (
     WhereOp,
     XorOp,
 )
-from ....dialects.graph.narrow import is_narrow_float, packed_bits
-from ....dialects.graph.unary import (
+from ....dialects.graph.ops.unary import (
     AbsOp,
     AtanOp,
     CeilOp,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import AddOp, MulOp
-from ....dialects.graph.movement import SliceOp
-from ....dialects.graph.unary import SoftplusOp, TanhOp
+from ....dialects.graph.ops.elementwise import AddOp, MulOp
+from ....dialects.graph.ops.movement import SliceOp
+from ....dialects.graph.ops.unary import SoftplusOp, TanhOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
-from ....dialects.symbolic.sizes import equal
+from ....dialects.sizes.sizes import equal
 from ..node import Handler, Node, in_single
 from .movement import slice_by_operands
 

@@ -14,13 +14,13 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import GraphOp
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
-from ....dialects.graph.indexing import GatherOp
-from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
-from ....dialects.graph.unary import NegOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, MulOp, SubOp
+from ....dialects.graph.ops.indexing import GatherOp
+from ....dialects.graph.ops.movement import ConcatOp, PadOp, TransposeOp
+from ....dialects.graph.ops.unary import NegOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import equal_shapes, pinned
+from ....dialects.sizes.sizes import equal_shapes, pinned
 from ..node import Handler, Node
 from ..types import element_type
 from .movement import slice_axis

@@ -8,8 +8,8 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import AddOp, EqualOp, GreaterEqualOp, LessEqualOp, LessOp, SubOp, WhereOp
-from ....dialects.graph.indexing import (
+from ....dialects.graph.ops.elementwise import AddOp, EqualOp, GreaterEqualOp, LessEqualOp, LessOp, SubOp, WhereOp
+from ....dialects.graph.ops.indexing import (
     REDUCTIONS,
     GatherElementsOp,
     GatherNdOp,
@@ -17,11 +17,11 @@ from ....dialects.graph.indexing import (
     ScatterElementsOp,
     ScatterNdOp,
 )
-from ....dialects.graph.movement import ConcatOp
-from ....dialects.graph.selection import TopKOp
-from ....dialects.graph.sizes import IotaOp
+from ....dialects.graph.ops.movement import ConcatOp
+from ....dialects.graph.ops.selection import TopKOp
+from ....dialects.graph.ops.size_values import IotaOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import is_fixed
+from ....dialects.sizes.sizes import is_fixed
 from ..node import Handler, Node
 from ..types import element_type
 

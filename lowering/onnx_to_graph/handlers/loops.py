@@ -27,11 +27,11 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, i1, i64
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ....dialects.errors import UnknownValueError
-from ....dialects.graph.elementwise import AddOp, AndOp, LessOp, SubOp
-from ....dialects.graph.indexing import GatherOp, ScatterNdOp
-from ....dialects.graph.movement import ConcatOp, TransposeOp
+from ....dialects.graph.ops.elementwise import AddOp, AndOp, LessOp, SubOp
+from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
+from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, shape_of, tensor
-from ....dialects.symbolic.sizes import equal, equal_shapes
+from ....dialects.sizes.sizes import equal, equal_shapes
 from ..held import Held
 from ..node import Handler, Node
 

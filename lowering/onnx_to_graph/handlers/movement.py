@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import broadcasts_to
-from ....dialects.graph.elementwise import WhereOp
-from ....dialects.graph.movement import ConcatOp, PadOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.elementwise import WhereOp
+from ....dialects.graph.ops.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import equal, is_fixed, smaller
+from ....dialects.sizes.sizes import equal, is_fixed, smaller
 from ..node import Handler, Node
 
 

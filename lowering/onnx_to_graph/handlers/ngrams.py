@@ -11,10 +11,10 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import AddOp, EqualOp, GreaterOp, MulOp
-from ....dialects.graph.indexing import GatherOp
-from ....dialects.graph.movement import ConcatOp
-from ....dialects.graph.reduction import ReduceMinOp, ReduceSumOp
+from ....dialects.graph.ops.elementwise import AddOp, EqualOp, GreaterOp, MulOp
+from ....dialects.graph.ops.indexing import GatherOp
+from ....dialects.graph.ops.movement import ConcatOp
+from ....dialects.graph.ops.reduction import ReduceMinOp, ReduceSumOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from ..node import Handler, Node
 

@@ -8,12 +8,12 @@ from math import prod
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.graph.base import GraphOp
-from ....dialects.graph.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
-from ....dialects.graph.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import LogSoftmaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
-from ....dialects.graph.unary import AbsOp, ReciprocalOp, SqrtOp
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.normalization import BatchNormOp, InstanceNormOp, LayerNormOp, RmsNormOp
+from ....dialects.graph.ops.reduction import LogSoftmaxOp, ReduceMeanOp, ReduceSumOp, SoftmaxOp
+from ....dialects.graph.ops.unary import AbsOp, ReciprocalOp, SqrtOp
+from ....dialects.graph.ops.windows import LrnOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.graph.windows import LrnOp
 from ..node import Handler, Node, in_single
 from ..types import element_type
 

@@ -10,14 +10,14 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import GraphOp
-from ....dialects.graph.elementwise import MulOp, PowOp
-from ....dialects.graph.indexing import ScatterElementsOp
-from ....dialects.graph.movement import PadOp
-from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
-from ....dialects.graph.unary import AbsOp
+from ....dialects.graph.ops.elementwise import MulOp, PowOp
+from ....dialects.graph.ops.indexing import ScatterElementsOp
+from ....dialects.graph.ops.movement import PadOp
+from ....dialects.graph.ops.reduction import ReduceMaxOp, ReduceMeanOp, ReduceSumOp
+from ....dialects.graph.ops.unary import AbsOp
+from ....dialects.graph.ops.windows import AvgPoolOp, MaxPoolIndexOp, MaxPoolOp
 from ....dialects.graph.values import shape_of
-from ....dialects.graph.windows import AvgPoolOp, MaxPoolIndexOp, MaxPoolOp
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.sizes.sizes import equal_shapes
 from ..node import Handler, Node, in_single
 from .windows import Window, check_rank, read_window
 

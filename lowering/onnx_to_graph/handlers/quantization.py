@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.graph.activation import ClipOp
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.elementwise import DivOp, EqualOp, MulOp, SubOp, WhereOp
-from ....dialects.graph.narrow import is_narrow_float
-from ....dialects.graph.quantization import DequantizeOp, QuantizeOp, is_quantized
-from ....dialects.graph.reduction import ReduceMaxOp, ReduceMinOp
-from ....dialects.graph.unary import RoundOp
+from ....dialects.graph.narrow_types import is_narrow_float
+from ....dialects.graph.ops.activation import ClipOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.elementwise import DivOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp, is_quantized
+from ....dialects.graph.ops.reduction import ReduceMaxOp, ReduceMinOp
+from ....dialects.graph.ops.unary import RoundOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import equal, equal_shapes
+from ....dialects.sizes.sizes import equal, equal_shapes
 from ..node import Handler, Node
 from ..types import element_type
 from .contraction import convolution

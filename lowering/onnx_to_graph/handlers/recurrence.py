@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.cell_activations import NAMES, WITH_ALPHA, WITH_BETA, Activation
-from ....dialects.graph.elementwise import LessOp
-from ....dialects.graph.movement import ConcatOp, TransposeOp
-from ....dialects.graph.recurrence import DIRECTIONS, CellOptions, GruOp, LstmOp, RecurrenceOp, RnnOp
+from ....dialects.graph.ops.cell_activations import NAMES, WITH_ALPHA, WITH_BETA, Activation
+from ....dialects.graph.ops.elementwise import LessOp
+from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
+from ....dialects.graph.ops.recurrence import DIRECTIONS, CellOptions, GruOp, LstmOp, RecurrenceOp, RnnOp
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.sizes.sizes import equal_shapes
 from ..node import Handler, Node
 from .indexing import positions
 from .movement import slice_axis

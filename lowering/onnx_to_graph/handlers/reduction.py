@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import IntegerType, Signedness, f64
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import GraphOp
-from ....dialects.graph.elementwise import AddOp, EqualOp, MulOp, SubOp, WhereOp
-from ....dialects.graph.reduction import (
+from ....dialects.graph.ops.elementwise import AddOp, EqualOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.reduction import (
     ArgMaxOp,
     ArgMinOp,
     CumprodOp,
@@ -22,7 +22,7 @@ from ....dialects.graph.reduction import (
     ReduceProdOp,
     ReduceSumOp,
 )
-from ....dialects.graph.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
+from ....dialects.graph.ops.unary import AbsOp, ExpOp, IsInfOp, LogOp, SqrtOp
 from ....dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
 from ..node import Handler, Node, in_single
 from .indexing import positions

@@ -8,9 +8,9 @@ from math import floor
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.resize import ResizeOp
+from ....dialects.graph.ops.resize import ResizeOp
 from ....dialects.graph.values import element_type_of_value, is_bool, shape_of
-from ....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
+from ....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from ..node import Handler, Node
 
 _ROI, _SCALES, _SIZES = 1, 2, 3

@@ -11,14 +11,14 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import require_float
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
-from ....dialects.graph.movement import SliceOp, TransposeOp
-from ....dialects.graph.patches import Col2ImOp
-from ....dialects.graph.regions import RoiAlignOp, RoiPoolOp
-from ....dialects.graph.sampling import PADDINGS, SampleOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from ....dialects.graph.ops.movement import SliceOp, TransposeOp
+from ....dialects.graph.ops.patches import Col2ImOp
+from ....dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
+from ....dialects.graph.ops.sampling import PADDINGS, SampleOp
 from ....dialects.graph.values import Array, element_type_of_value, is_bool, is_float, numpy_dtype, shape_of
-from ....dialects.symbolic.sizes import equal, equal_shapes, pinned
+from ....dialects.sizes.sizes import equal, equal_shapes, pinned
 from ..node import Handler, Node, in_single
 from .movement import slice_axis
 from .windows import Window, check_rank, read_kernel, read_window

@@ -13,12 +13,12 @@ import numpy as np
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import AndOp, DivOp, EqualOp, ModOp, OrOp, SubOp, WhereOp
-from ....dialects.graph.indexing import GatherOp, ScatterElementsOp
-from ....dialects.graph.movement import ConcatOp, TransposeOp
-from ....dialects.graph.reduction import CumsumOp, ReduceMinOp
-from ....dialects.graph.selection import TopKOp
-from ....dialects.graph.unary import IsNanOp, NotOp
+from ....dialects.graph.ops.elementwise import AndOp, DivOp, EqualOp, ModOp, OrOp, SubOp, WhereOp
+from ....dialects.graph.ops.indexing import GatherOp, ScatterElementsOp
+from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
+from ....dialects.graph.ops.reduction import CumsumOp, ReduceMinOp
+from ....dialects.graph.ops.selection import TopKOp
+from ....dialects.graph.ops.unary import IsNanOp, NotOp
 from ....dialects.graph.values import element_type_of_value, is_bool, is_float, shape_of
 from ..node import Handler, Node
 from .indexing import positions

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.movement import ConcatOp
+from ....dialects.graph.ops.movement import ConcatOp
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import equal, pinned
+from ....dialects.sizes.sizes import equal, pinned
 from ..held import Held, Nothing, TensorSequence
 from ..node import Handler, Node
 from .movement import slice_axis

@@ -7,14 +7,14 @@ from math import prod, sqrt
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.contraction import ConvOp
-from ....dialects.graph.elementwise import AddOp, ModOp
-from ....dialects.graph.indexing import ScatterNdOp
-from ....dialects.graph.linear_attention import LinearAttentionOp
-from ....dialects.graph.movement import ConcatOp
-from ....dialects.graph.unary import ExpOp, SiluOp
+from ....dialects.graph.ops.contraction import ConvOp
+from ....dialects.graph.ops.elementwise import AddOp, ModOp
+from ....dialects.graph.ops.indexing import ScatterNdOp
+from ....dialects.graph.ops.linear_attention import LinearAttentionOp
+from ....dialects.graph.ops.movement import ConcatOp
+from ....dialects.graph.ops.unary import ExpOp, SiluOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.sizes.sizes import equal_shapes
 from ..node import Handler, Node
 from .indexing import positions
 from .movement import slice_axis

@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import (
+from ....dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     DivOp,
@@ -26,12 +26,12 @@ from ....dialects.graph.elementwise import (
     SubOp,
     WhereOp,
 )
-from ....dialects.graph.indexing import GatherNdOp, GatherOp
-from ....dialects.graph.movement import ConcatOp, TransposeOp
-from ....dialects.graph.reduction import ArgMaxOp, ReduceMaxOp
-from ....dialects.graph.unary import IsNanOp
+from ....dialects.graph.ops.indexing import GatherNdOp, GatherOp
+from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
+from ....dialects.graph.ops.reduction import ArgMaxOp, ReduceMaxOp
+from ....dialects.graph.ops.unary import IsNanOp
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import equal
+from ....dialects.sizes.sizes import equal
 from ..node import Handler, Node
 from .indexing import positions
 from .loops import ShapeChangesError, Turn, repeat

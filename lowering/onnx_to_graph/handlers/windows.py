@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph import spatial
+from ....dialects.graph import window_sizes as spatial
 from ....dialects.graph.values import shape_of
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.sizes.sizes import equal_shapes
 from ..node import Node
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.attention import AttentionOp
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import (
+from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     EqualOp,
@@ -24,10 +24,10 @@ from ....dialects.graph.elementwise import (
     SubOp,
     WhereOp,
 )
-from ....dialects.graph.indexing import GatherOp
-from ....dialects.graph.movement import ConcatOp, PadOp, TransposeOp
+from ....dialects.graph.ops.indexing import GatherOp
+from ....dialects.graph.ops.movement import ConcatOp, PadOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, numpy_dtype, shape_of
-from ....dialects.symbolic.sizes import equal, equal_shapes
+from ....dialects.sizes.sizes import equal, equal_shapes
 from ..handlers.attention import rotated
 from ..handlers.indexing import positions
 from ..handlers.movement import slice_axis

@@ -8,13 +8,13 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.conversion import UnpackBitsOp
-from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
-from ....dialects.graph.indexing import GatherOp
-from ....dialects.graph.quantization import DequantizeOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.conversion import UnpackBitsOp
+from ....dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from ....dialects.graph.ops.indexing import GatherOp
+from ....dialects.graph.ops.quantization import DequantizeOp
 from ....dialects.graph.values import element_type_of_value, is_float, shape_of
-from ....dialects.symbolic.sizes import equal
+from ....dialects.sizes.sizes import equal
 from ..handlers.movement import slice_axis
 from ..node import Handler, Node
 

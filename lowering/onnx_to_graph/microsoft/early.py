@@ -6,14 +6,14 @@ import numpy as np
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.elementwise import AddOp, MulOp, SubOp
-from ....dialects.graph.indexing import GatherNdOp, GatherOp
-from ....dialects.graph.movement import TransposeOp
-from ....dialects.graph.normalization import RmsNormOp
-from ....dialects.graph.reduction import ReduceSumOp
-from ....dialects.graph.unary import SigmoidOp, SiluOp, SoftplusOp, SqrtOp
+from ....dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
+from ....dialects.graph.ops.indexing import GatherNdOp, GatherOp
+from ....dialects.graph.ops.movement import TransposeOp
+from ....dialects.graph.ops.normalization import RmsNormOp
+from ....dialects.graph.ops.reduction import ReduceSumOp
+from ....dialects.graph.ops.unary import SigmoidOp, SiluOp, SoftplusOp, SqrtOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import equal
+from ....dialects.sizes.sizes import equal
 from ..handlers.indexing import number_range, triangle
 from ..handlers.movement import padded
 from ..handlers.pooling import max_pool

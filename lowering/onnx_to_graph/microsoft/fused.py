@@ -8,17 +8,17 @@ from math import prod
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.elementwise import AddOp, EqualOp, MulOp
-from ....dialects.graph.indexing import GatherOp
-from ....dialects.graph.movement import TransposeOp
-from ....dialects.graph.normalization import LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ReduceSumOp, SoftmaxOp
-from ....dialects.graph.unary import NotOp, ReluOp, SigmoidOp, SiluOp, SoftplusOp, TanhOp
+from ....dialects.graph.ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.elementwise import AddOp, EqualOp, MulOp
+from ....dialects.graph.ops.indexing import GatherOp
+from ....dialects.graph.ops.movement import TransposeOp
+from ....dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
+from ....dialects.graph.ops.reduction import ReduceSumOp, SoftmaxOp
+from ....dialects.graph.ops.unary import NotOp, ReluOp, SigmoidOp, SiluOp, SoftplusOp, TanhOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.sizes.sizes import equal_shapes
 from ..handlers.contraction import convolution, gemm
 from ..handlers.movement import slice_axis
 from ..node import Handler, Node

@@ -11,17 +11,17 @@ from math import prod
 from xdsl.dialects.builtin import IntegerType, Signedness, f32
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.activation import LeakyReluOp
 from ....dialects.graph.base import GraphOp
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import AddOp, MulOp, WhereOp
-from ....dialects.graph.movement import ConcatOp, TransposeOp
-from ....dialects.graph.quantization import DequantizeOp, QuantizeOp
-from ....dialects.graph.reduction import ReduceMeanOp, SoftmaxOp
-from ....dialects.graph.unary import SigmoidOp
+from ....dialects.graph.ops.activation import LeakyReluOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import AddOp, MulOp, WhereOp
+from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
+from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
+from ....dialects.graph.ops.reduction import ReduceMeanOp, SoftmaxOp
+from ....dialects.graph.ops.unary import SigmoidOp
+from ....dialects.graph.ops.windows import AvgPoolOp
 from ....dialects.graph.values import element_type_of_value, shape_of
-from ....dialects.graph.windows import AvgPoolOp
-from ....dialects.symbolic.sizes import equal_shapes
+from ....dialects.sizes.sizes import equal_shapes
 from ..handlers.contraction import convolution
 from ..handlers.quantization import own_range, parameter
 from ..handlers.windows import check_rank, read_window

@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.activation import ClipOp
 from ....dialects.graph.base import ElementwiseOp, GraphOp
-from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.elementwise import (
+from ....dialects.graph.ops.activation import ClipOp
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.elementwise import (
     AddOp,
     AndOp,
     DivOp,
@@ -26,9 +26,9 @@ from ....dialects.graph.elementwise import (
     WhereOp,
     XorOp,
 )
-from ....dialects.graph.movement import BroadcastToOp
-from ....dialects.graph.quantization import DequantizeOp, QuantizeOp
-from ....dialects.graph.unary import (
+from ....dialects.graph.ops.movement import BroadcastToOp
+from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
+from ....dialects.graph.ops.unary import (
     AbsOp,
     CeilOp,
     FloorOp,

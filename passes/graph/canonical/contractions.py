@@ -7,11 +7,11 @@ from typing_extensions import override
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp, is_byte
-from ....dialects.graph.elementwise import AddOp, DivOp, MulOp, SubOp
-from ....dialects.graph.movement import PadOp, ReshapeOp, TransposeOp
-from ....dialects.graph.spatial import channel_axis, spatial_axes
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp, is_byte
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, MulOp, SubOp
+from ....dialects.graph.ops.movement import PadOp, ReshapeOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, int_attr, ints, ints_attr, shape_of
+from ....dialects.graph.window_sizes import channel_axis, spatial_axes
 from ...geometry.shape_maps import is_identity
 from ..support.conv_affine import AnyConv, channel_vector, scale_outputs
 from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites

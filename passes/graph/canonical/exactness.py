@@ -7,9 +7,9 @@ from math import copysign
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.graph.elementwise import AddOp, DivOp, MulOp
-from ....dialects.graph.reduction import ReduceMeanOp, ReduceSumOp
-from ....dialects.graph.unary import AbsOp, ExpOp
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, MulOp
+from ....dialects.graph.ops.reduction import ReduceMeanOp, ReduceSumOp
+from ....dialects.graph.ops.unary import AbsOp, ExpOp
 from ....dialects.graph.values import Array, is_float, numpy_dtype, widened
 from ..support.pattern_utils import Constants
 

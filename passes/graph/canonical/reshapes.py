@@ -9,10 +9,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ....dialects.graph.base import ElementwiseOp, GraphOp
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.normalization import LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ReduceOp, SoftmaxLikeOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.normalization import LayerNormOp, RmsNormOp
+from ....dialects.graph.ops.reduction import ReduceOp, SoftmaxLikeOp
 from ....dialects.graph.values import ints, shape_of
 from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 

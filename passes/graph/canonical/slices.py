@@ -9,12 +9,12 @@ from typing_extensions import override
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
-from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from ....dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.spatial import spatial_axes
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
+from ....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from ....dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from ....dialects.graph.values import ints, ints_attr, shape_of
-from ....dialects.symbolic.sizes import is_fixed, surely_below
+from ....dialects.graph.window_sizes import spatial_axes
+from ....dialects.sizes.sizes import is_fixed, surely_below
 from ...geometry.shape_maps import inverse, permuted, reshape_groups
 from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 

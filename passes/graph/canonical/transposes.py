@@ -10,9 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import ElementwiseOp
-from ....dialects.graph.movement import BroadcastToOp, ReshapeOp, TransposeOp
+from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ReshapeOp, TransposeOp
 from ....dialects.graph.values import ints, shape_of
 from ...geometry.shape_maps import compose, is_identity, moves_no_bytes, permuted, reshape_groups
 from ..support.pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands

@@ -7,12 +7,12 @@ from math import prod
 from typing_extensions import override
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.movement import ReshapeOp
-from ....dialects.graph.reduction import ReduceMaxOp, ReduceMeanOp, ReduceOp
-from ....dialects.graph.resize import ResizeOp
-from ....dialects.graph.spatial import spatial_axes, spatial_shape
+from ....dialects.graph.ops.movement import ReshapeOp
+from ....dialects.graph.ops.reduction import ReduceMaxOp, ReduceMeanOp, ReduceOp
+from ....dialects.graph.ops.resize import ResizeOp
+from ....dialects.graph.ops.windows import AvgPoolOp, MaxPoolOp
 from ....dialects.graph.values import ints, shape_of
-from ....dialects.graph.windows import AvgPoolOp, MaxPoolOp
+from ....dialects.graph.window_sizes import spatial_axes, spatial_shape
 from ..support.pattern_utils import GraphPattern, rewrites
 
 

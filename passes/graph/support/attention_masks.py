@@ -9,9 +9,9 @@ import numpy as np
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph.contraction import MatmulOp
-from ....dialects.graph.elementwise import AddOp, AndOp, DivOp, MulOp, WhereOp
-from ....dialects.graph.unary import NotOp
+from ....dialects.graph.ops.contraction import MatmulOp
+from ....dialects.graph.ops.elementwise import AddOp, AndOp, DivOp, MulOp, WhereOp
+from ....dialects.graph.ops.unary import NotOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
 from .pattern_utils import Constants, defining, only_use
 

@@ -11,16 +11,16 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import ElementwiseOp, GraphOp
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp, MatmulOp
-from ....dialects.graph.indexing import GatherOp
-from ....dialects.graph.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ReduceOp, SoftmaxLikeOp
-from ....dialects.graph.resize import ResizeOp
+from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp, MatmulOp
+from ....dialects.graph.ops.indexing import GatherOp
+from ....dialects.graph.ops.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from ....dialects.graph.ops.reduction import ReduceOp, SoftmaxLikeOp
+from ....dialects.graph.ops.resize import ResizeOp
+from ....dialects.graph.ops.windows import LrnOp, MaxPoolIndexOp, PoolOp
 from ....dialects.graph.values import ints, ints_attr, shape_of
-from ....dialects.graph.windows import LrnOp, MaxPoolIndexOp, PoolOp
 from .pattern_utils import with_operands
 
 

@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.graph.blobs import digest_of
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
-from ....dialects.graph.spatial import channel_axis
-from ....dialects.graph.structure import ConstantOp, WeightOp
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
+from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of, type_of
+from ....dialects.graph.window_sizes import channel_axis
 from .pattern_utils import Constants
 
 AnyConv: TypeAlias = ConvOp | ConvTransposeOp

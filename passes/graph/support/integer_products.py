@@ -16,12 +16,12 @@ from xdsl.dialects.builtin import Float64Type, f32, f64, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.contraction import ConvOp, MatmulOp
-from ....dialects.graph.elementwise import AddOp, MulOp, SubOp, WhereOp
-from ....dialects.graph.movement import PadOp, TransposeOp
-from ....dialects.graph.quantization import DequantizeOp, integer_range
+from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from ....dialects.graph.ops.elementwise import AddOp, MulOp, SubOp, WhereOp
+from ....dialects.graph.ops.movement import PadOp, TransposeOp
+from ....dialects.graph.ops.quantization import DequantizeOp, integer_range
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.symbolic.sizes import is_fixed
+from ....dialects.sizes.sizes import is_fixed
 from .pattern_utils import GraphPattern, defining, rewrites
 from .quantized import Levels, Writer, integer, levels_of, summed
 

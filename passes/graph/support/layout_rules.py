@@ -13,15 +13,15 @@ from typing import TypeAlias
 from xdsl.ir import SSAValue
 
 from ....dialects.graph.base import ElementwiseOp, GraphOp
-from ....dialects.graph.contraction import ConvOp, ConvTransposeOp
-from ....dialects.graph.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.normalization import BatchNormOp
-from ....dialects.graph.reduction import ArgMaxOp, ArgMinOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
-from ....dialects.graph.regions import RoiAlignOp, RoiPoolOp
-from ....dialects.graph.resize import ResizeOp
-from ....dialects.graph.sampling import SampleOp
+from ....dialects.graph.ops.contraction import ConvOp, ConvTransposeOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.normalization import BatchNormOp
+from ....dialects.graph.ops.picture_regions import RoiAlignOp, RoiPoolOp
+from ....dialects.graph.ops.reduction import ArgMaxOp, ArgMinOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.ops.resize import ResizeOp
+from ....dialects.graph.ops.sampling import SampleOp
+from ....dialects.graph.ops.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from ....dialects.graph.values import floats_attr, int_attr, ints, ints_attr, shape_of, string_attr
-from ....dialects.graph.windows import AvgPoolOp, LrnOp, MaxPoolOp
 from ...geometry.shape_maps import (
     Group,
     Permutation,

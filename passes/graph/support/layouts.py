@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ....dialects.graph.movement import ReshapeOp, TransposeOp
-from ....dialects.graph.structure import ConstantOp, WeightOp
+from ....dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import Array, shape_of, tensor, type_of
 from ...geometry.shape_maps import Permutation, compose, identity, inverse, moves_no_bytes, permuted
 from .pattern_utils import Constants

@@ -23,10 +23,10 @@ from xdsl.utils.exceptions import VerifyException
 from ....dialects.errors import CompileError, InvalidInputError, InvalidModelError, MiniInferError
 from ....dialects.graph.base import GraphOp, describe
 from ....dialects.graph.blobs import BlobStore, Source, blob_store
-from ....dialects.graph.indexing import IndexedOp
-from ....dialects.graph.movement import BroadcastToOp, ReshapeOp
-from ....dialects.graph.narrow import is_narrow
-from ....dialects.graph.structure import ConstantOp, WeightOp
+from ....dialects.graph.narrow_types import is_narrow
+from ....dialects.graph.ops.indexing import IndexedOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
+from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import (
     AnyTensor,
     Array,
@@ -37,7 +37,7 @@ from ....dialects.graph.values import (
     tensor,
     type_of,
 )
-from ....dialects.symbolic.sizes import is_fixed
+from ....dialects.sizes.sizes import is_fixed
 from ...statistics import count
 
 SMALL_ELEMENTS = 64  # constants up to this many elements are written out in the IR; larger ones are weights

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.graph.elementwise import AddOp, DivOp, MulOp, PowOp
-from ....dialects.graph.unary import NegOp
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, MulOp, PowOp
+from ....dialects.graph.ops.unary import NegOp
 from ....dialects.graph.values import shape_of
 from .pattern_utils import Constants
 

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, i8, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.graph.base import ContractionOp, GraphOp
-from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.elementwise import SubOp
-from ....dialects.graph.movement import ReshapeOp
-from ....dialects.graph.quantization import MOST_BITS, DequantizeOp, integer_range
-from ....dialects.graph.reduction import ReduceSumOp
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.elementwise import SubOp
+from ....dialects.graph.ops.movement import ReshapeOp
+from ....dialects.graph.ops.quantization import MOST_BITS, DequantizeOp, integer_range
+from ....dialects.graph.ops.reduction import ReduceSumOp
 from ....dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
-from ....dialects.symbolic.sizes import is_fixed
+from ....dialects.sizes.sizes import is_fixed
 from .pattern_utils import Constants, defining
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.activation import ClipOp
-from ....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from ....dialects.graph.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
-from ....dialects.graph.quantization import MOST_BITS, DequantizeOp, QuantizeOp, integer_range
-from ....dialects.graph.unary import ReluOp
+from ....dialects.graph.ops.activation import ClipOp
+from ....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from ....dialects.graph.ops.movement import BroadcastToOp, ConcatOp, ReshapeOp, SliceOp, TransposeOp
+from ....dialects.graph.ops.quantization import MOST_BITS, DequantizeOp, QuantizeOp, integer_range
+from ....dialects.graph.ops.unary import ReluOp
+from ....dialects.graph.ops.windows import MaxPoolOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
-from ....dialects.graph.windows import MaxPoolOp
 from .pattern_utils import GraphPattern, defining, only_use, rewrites, with_operands
 from .quantized import Writer, bits_of, dequantized, integer, is_positive, is_single, same_parameter, ui8
 

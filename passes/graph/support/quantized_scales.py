@@ -8,11 +8,11 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from ....dialects.graph.activation import ClipOp
-from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.elementwise import AddOp, DivOp, MulOp
-from ....dialects.graph.quantization import DequantizeOp, QuantizeOp, integer_range
-from ....dialects.graph.unary import ReluOp, RoundOp
+from ....dialects.graph.ops.activation import ClipOp
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.elementwise import AddOp, DivOp, MulOp
+from ....dialects.graph.ops.quantization import DequantizeOp, QuantizeOp, integer_range
+from ....dialects.graph.ops.unary import ReluOp, RoundOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from .pattern_utils import GraphPattern, only_use, rewrites, with_operands
 from .quantized import Writer, integer, is_positive, same_parameter

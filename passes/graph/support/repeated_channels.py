@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.graph.base import ElementwiseOp
-from ....dialects.graph.structure import ConstantOp, WeightOp
+from ....dialects.graph.ops.structure import ConstantOp, WeightOp
 from ....dialects.graph.values import Array, element_type_of_value, shape_of, tensor
 from .pattern_utils import Constants, with_operands
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import ReductionOp
-from ....dialects.graph.contraction import ConvOp, MatmulOp
-from ....dialects.graph.linear_attention import LinearAttentionOp
-from ....dialects.graph.patches import Col2ImOp
-from ....dialects.graph.recurrence import RecurrenceOp
-from ....dialects.graph.sampling import SampleOp
-from ....dialects.graph.selection import TopKOp
-from ....dialects.graph.windows import LrnOp, PoolOp
+from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from ....dialects.graph.ops.linear_attention import LinearAttentionOp
+from ....dialects.graph.ops.patches import Col2ImOp
+from ....dialects.graph.ops.recurrence import RecurrenceOp
+from ....dialects.graph.ops.sampling import SampleOp
+from ....dialects.graph.ops.selection import TopKOp
+from ....dialects.graph.ops.windows import LrnOp, PoolOp
 
 
 def form_of(op: Operation) -> str:

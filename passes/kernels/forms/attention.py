@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import f32, f64
 
 from ....dialects.errors import CompileError
-from ....dialects.graph.attention import AttentionOp
 from ....dialects.graph.base import describe
-from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.ops.attention import AttentionOp
+from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import element_type_of_value, shape_of
 from ..kernel_facts import the_root
 

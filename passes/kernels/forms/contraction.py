@@ -15,14 +15,14 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import ElementwiseOp, describe
-from ....dialects.graph.block_weight import BlockWeightOp
-from ....dialects.graph.contraction import ConvOp, MatmulOp
-from ....dialects.graph.conversion import CastOp
-from ....dialects.graph.reduction import ReduceMeanOp
-from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
-from ....dialects.graph.unpack import UnpackOp
+from ....dialects.graph.ops.block_weight import BlockWeightOp
+from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from ....dialects.graph.ops.conversion import CastOp
+from ....dialects.graph.ops.reduction import ReduceMeanOp
+from ....dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
+from ....dialects.graph.ops.windows import MaxPoolOp
+from ....dialects.graph.packing.unpack import UnpackOp
 from ....dialects.graph.values import ints, shape_of
-from ....dialects.graph.windows import MaxPoolOp
 from ...geometry.halves import halves_of
 
 

@@ -11,8 +11,8 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.contraction import ConvOp, MatmulOp
-from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import shape_of
 from ...geometry.strided_views import strided_view
 from .contraction import ContractionForm, conv_geometry

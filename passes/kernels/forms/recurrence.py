@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
-from ....dialects.graph.recurrence import GruOp, LstmOp, RecurrenceOp
+from ....dialects.graph.ops.recurrence import GruOp, LstmOp, RecurrenceOp
 from ....dialects.graph.values import element_type_of_value
 
 

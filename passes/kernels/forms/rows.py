@@ -16,10 +16,10 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import ElementwiseOp, MovementOp, describe
-from ....dialects.graph.movement import ReshapeOp, TransposeOp
-from ....dialects.graph.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
-from ....dialects.graph.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
-from ....dialects.graph.structure import KernelOp, YieldOp
+from ....dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from ....dialects.graph.ops.normalization import InstanceNormOp, LayerNormOp, RmsNormOp
+from ....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, LogSoftmaxOp, ReduceOp, SoftmaxOp
+from ....dialects.graph.ops.structure import KernelOp, YieldOp
 from ....dialects.graph.values import element_type_of_value, ints, shape_of
 
 _Normalisation: TypeAlias = "LayerNormOp | RmsNormOp | InstanceNormOp"

@@ -13,9 +13,9 @@ from xdsl.ir import Operation
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
-from ....dialects.graph.contraction import ConvOp
-from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
-from ....dialects.graph.unpack import UnpackOp
+from ....dialects.graph.ops.contraction import ConvOp
+from ....dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
+from ....dialects.graph.packing.unpack import UnpackOp
 from .contraction import ContractionForm, ConvGeometry, contraction_of, conv_geometry
 
 

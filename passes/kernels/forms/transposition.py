@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import prod
 
 from ....dialects.graph.base import ElementwiseOp
-from ....dialects.graph.movement import ReshapeOp, TransposeOp
-from ....dialects.graph.structure import ConstantOp, KernelOp, YieldOp
+from ....dialects.graph.ops.movement import ReshapeOp, TransposeOp
+from ....dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
 from ....dialects.graph.values import ints, shape_of
 
 

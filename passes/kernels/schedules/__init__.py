@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
-from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.kernel_attributes import ScheduleAttr
 from ....dialects.targets import Target
 from ..fusion_rules import FusionRules

@@ -21,7 +21,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeAlias, TypeVar, get_args, get_type_hints
 
 from ....dialects.errors import CompileError
-from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
 from ....dialects.targets import CpuAttr, GpuAttr
 from .scratch import ScratchLayout

@@ -23,12 +23,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects.errors import ConfigError, InvalidModelError
 from ....dialects.graph.base import describe
 from ....dialects.graph.dialect import Graph
-from ....dialects.graph.host_code import Loop, caches_of, inner_blocks, is_scalar, is_shaped, ops_of, read_by
-from ....dialects.graph.movement import ReshapeOp
-from ....dialects.graph.structure import CallOp, KernelOp, WeightOp
+from ....dialects.graph.host import Loop, caches_of, inner_blocks, is_scalar, is_shaped, ops_of, read_by
+from ....dialects.graph.ops.movement import ReshapeOp
+from ....dialects.graph.ops.structure import CallOp, KernelOp, WeightOp
 from ....dialects.graph.values import nbytes_of as tensor_bytes
 from ....dialects.graph.values import type_of
-from ....dialects.symbolic.sizes import now
+from ....dialects.sizes.sizes import now
 from .buffers import ALIGNMENT, interface_of, padded
 from .host import views_of
 

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects.errors import PlanError
 from ....dialects.graph.base import describe, named_location, node_name
-from ....dialects.graph.structure import CallOp
+from ....dialects.graph.ops.structure import CallOp
 from ....dialects.graph.values import AnyTensor, type_of
 from ....dialects.kernel import CallOp as BufferCallOp
 from ...geometry.boxes import Box

@@ -26,8 +26,8 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ....dialects.errors import ConfigError, PlanError
 from ....dialects.graph.base import named_location, node_name
-from ....dialects.graph.host_code import ROLE, argument_texts, attributes_of_arguments
-from ....dialects.graph.structure import KernelOp
+from ....dialects.graph.host import ROLE, argument_texts, attributes_of_arguments
+from ....dialects.graph.ops.structure import KernelOp
 from ....dialects.graph.values import ints, ints_attr, numpy_dtype
 from ....dialects.kernel_attributes import InterfaceAttr
 from ...geometry.boxes import Box, reshaped

@@ -13,9 +13,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import Attribute
 
-from ....dialects.graph.host_code import kernels_of
-from ....dialects.graph.movement import ReshapeOp
-from ....dialects.graph.structure import KernelOp, YieldOp
+from ....dialects.graph.host import kernels_of
+from ....dialects.graph.ops.movement import ReshapeOp
+from ....dialects.graph.ops.structure import KernelOp, YieldOp
 from ....dialects.graph.values import AnyTensor
 from .made_kernels import add_map_kernel
 

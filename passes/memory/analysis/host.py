@@ -2,7 +2,7 @@
 
 A step is what touches buffers: a call of a kernel, or a memref.load of a scalar that decides about a loop or a branch.
 Steps are counted in the order of the text, nested regions included: step number i of every pass and report is the i-th
-of `steps_of(main)`. What holds of `main` at every level is in dialects/graph/host_code.py.
+of `steps_of(main)`. What holds of `main` at every level is in dialects/graph/host.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import ArrayAttr, IntAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ....dialects.graph.host_code import Loop, is_scalar
+from ....dialects.graph.host import Loop, is_scalar
 from ....dialects.graph.values import shape_of
 from ....dialects.kernel import CallOp, WeightOp
 from ....dialects.kernel_attributes import InterfaceAttr, MoveAttr

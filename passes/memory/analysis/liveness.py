@@ -20,7 +20,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects.errors import PlanError
-from ....dialects.graph.host_code import Loop, carried_of, initial_of, turn_of
+from ....dialects.graph.host import Loop, carried_of, initial_of, turn_of
 from .buffers import Places, is_memref
 from .host import Step, read_by, scratch_of, touches_nothing, written_by
 

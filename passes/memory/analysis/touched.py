@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import SSAValue
 
-from ....dialects.symbolic.offsets import Offset
-from ....dialects.symbolic.sizes import is_fixed, surely_below, symbols_of
+from ....dialects.sizes.offsets import Offset
+from ....dialects.sizes.sizes import is_fixed, surely_below, symbols_of
 from ...geometry.boxes import Box
 from .buffers import Places
 from .host import Step, read_by, scratch_of, written_by

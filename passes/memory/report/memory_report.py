@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects.errors import PlanError
 from ....dialects.graph.base import node_name
-from ....dialects.graph.host_code import argument_texts, main_of
+from ....dialects.graph.host import argument_texts, main_of
 from ....dialects.graph.values import numpy_dtype
 from ....dialects.kernel import CallOp, WeightOp
 from ...geometry.boxes import Box

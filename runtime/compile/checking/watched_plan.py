@@ -18,7 +18,7 @@ from xdsl.dialects.func import FuncOp
 from ....dialects.errors import PlanError, UnsupportedError
 from ....dialects.graph.base import node_name
 from ....dialects.graph.blobs import MiniContext
-from ....dialects.graph.host_code import main_of
+from ....dialects.graph.host import main_of
 from ....lowering.pipelines import Observer, PassRun
 from ....passes.geometry.boxes import Box
 from ....passes.memory.analysis.buffers import Places, argument_with_role

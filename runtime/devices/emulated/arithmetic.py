@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation
 
-from ....dialects.graph.unary import erf
+from ....dialects.graph.ops.unary import erf
 from .values import Function, Value, dtype_of, is_vector, select, spread, where
 
 INFIX = {

@@ -8,7 +8,7 @@ from math import inf
 
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value, is_bool
 from .....passes.kernels.forms.attention import attention_sizes
 from .....passes.kernels.kernel_facts import item_bytes

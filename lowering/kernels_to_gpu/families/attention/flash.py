@@ -22,7 +22,7 @@ from math import inf
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value
 from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from .....passes.kernels.kernel_facts import the_root

@@ -20,7 +20,7 @@ from math import inf
 from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.ops.attention import AttentionOp
 from .....passes.kernels.forms.attention import attention_sizes
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cuda.flash import STAGES, whole

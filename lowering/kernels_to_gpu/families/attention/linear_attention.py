@@ -5,7 +5,7 @@ Neighbours have neighbouring columns of one head, so that they read a row of the
 
 from __future__ import annotations
 
-from .....dialects.graph.linear_attention import LinearAttentionOp
+from .....dialects.graph.ops.linear_attention import LinearAttentionOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cuda.linear_attention import LinearAttention

@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
-from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from .....passes.kernels.schedules.cuda.depthwise import Depthwise, code_for

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from .....dialects.extensions import IndexCastOp
-from .....dialects.graph.selection import TopKOp
+from .....dialects.graph.ops.selection import TopKOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cuda.ranks import Ranks

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
-from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, conv_geometry
 from .....passes.kernels.forms.product import never_leaves, product_shape
 from ....kernel_code.arithmetic import bits_of

@@ -9,7 +9,7 @@ from functools import cached_property
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Block, SSAValue
 
-from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.forms.product import product_shape

@@ -7,7 +7,7 @@ from functools import partial
 
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.recurrence import RecurrenceOp
+from .....dialects.graph.ops.recurrence import RecurrenceOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....passes.kernels.forms.recurrence import between_phases, states_of
 from .....passes.kernels.kernel_facts import argument_index, item_bytes, the_root

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.recurrence import LstmOp
+from .....dialects.graph.ops.recurrence import LstmOp
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.builder import Index
 from ....kernel_code.recurrence_cells import CellPhase, Unit

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.reduction import CumulativeOp
+from .....dialects.graph.ops.reduction import CumulativeOp
 from .....dialects.graph.values import shape_of
 from .....passes.kernels.forms.rows import RowForm, the_row_form
 from .....passes.kernels.schedules.cuda.rows import keeps_in_registers, reduced_types

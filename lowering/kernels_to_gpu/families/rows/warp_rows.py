@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.reduction import CumulativeOp
+from .....dialects.graph.ops.reduction import CumulativeOp
 from .....dialects.graph.values import element_type_of_value
 from .....passes.kernels.schedules.cuda.warp_rows import WarpRows
 from ....kernel_code.builder import Index

@@ -22,9 +22,9 @@ from dataclasses import replace
 from xdsl.dialects import func
 from xdsl.ir import Attribute, SSAValue
 
-from .....dialects.graph.attention import AttentionOp
+from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.values import element_type_of_value, is_bool
-from .....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
+from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from .....passes.kernels.forms.attention import AttentionSizes, attention_sizes
 from .....passes.kernels.kernel_facts import item_bytes, the_root
 from .....passes.kernels.schedules.cpu.attention import Attention

@@ -23,8 +23,8 @@ from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.attention import AttentionOp
-from .....dialects.symbolic.sizes import pinned
+from .....dialects.graph.ops.attention import AttentionOp
+from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.attention_blocks import AttentionBlocks
 from ....kernel_code.arithmetic import Arithmetic

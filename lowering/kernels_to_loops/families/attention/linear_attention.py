@@ -6,9 +6,9 @@ for (batch, head, vector of columns) in this thread's share:
 
 from __future__ import annotations
 
-from .....dialects.graph.linear_attention import LinearAttentionOp
+from .....dialects.graph.ops.linear_attention import LinearAttentionOp
 from .....dialects.graph.values import shape_of
-from .....dialects.symbolic.sizes import pinned
+from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.linear_attention import LinearAttention
 from ....kernel_code.builder import Index

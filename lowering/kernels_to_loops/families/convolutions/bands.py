@@ -18,7 +18,7 @@ from dataclasses import replace
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.ops.contraction import ConvOp
 from .....passes.kernels.forms.contraction import ContractionForm
 from .....passes.kernels.forms.separable import SeparableForm, geometry_of, separable_form
 from .....passes.kernels.schedules.cpu.bands import Bands, rows_read

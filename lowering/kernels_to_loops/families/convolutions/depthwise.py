@@ -28,9 +28,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
-from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.values import element_type_of_value
-from .....dialects.symbolic.sizes import is_fixed
+from .....dialects.sizes.sizes import is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from .....passes.kernels.schedules.cpu.depthwise import Depthwise, Group
 from ....kernel_code.arithmetic import Arithmetic, convert, loaded, stored

@@ -22,9 +22,9 @@ from xdsl.ir import SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
-from .....dialects.graph.contraction import ConvOp
-from .....dialects.graph.winograd import FILTER
-from .....dialects.symbolic.sizes import is_fixed
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.packing.winograd_filters import FILTER
+from .....dialects.sizes.sizes import is_fixed
 from .....passes.kernels.forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry
 from .....passes.kernels.schedules.cpu.winograd import Winograd, tiles_together
 from ....kernel_code.axes import picture_strides

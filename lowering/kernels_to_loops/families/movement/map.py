@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute
 
 from .....dialects.graph.base import ContractionOp, ReductionOp
-from .....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
+from .....dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from ....kernel_code.arithmetic import bits_of
 from ....kernel_code.builder import memref_type, strides_of

@@ -21,9 +21,9 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from .....dialects.extensions import IndexCastOp
-from .....dialects.graph.selection import TopKOp
+from .....dialects.graph.ops.selection import TopKOp
 from .....dialects.graph.values import shape_of
-from .....dialects.symbolic.sizes import bounds_of
+from .....dialects.sizes.sizes import bounds_of
 from .....passes.kernels.kernel_facts import the_root
 from ....kernel_code.builder import INDEX, Index, LoopBuilder
 from ....kernel_code.elements.order import Ranked, RowOrder

@@ -15,8 +15,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.block_weight import UI8, BlockWeightOp
-from .....dialects.graph.unpack import UnpackOp
+from .....dialects.graph.ops.block_weight import UI8, BlockWeightOp
+from .....dialects.graph.packing.unpack import UnpackOp
 from .....passes.kernels.forms.contraction import ContractionForm
 from ....kernel_code.arithmetic import Arithmetic, convert, loaded
 from ....kernel_code.builder import Index, memref_type

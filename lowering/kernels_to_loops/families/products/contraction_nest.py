@@ -13,9 +13,9 @@ from xdsl.ir import SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
-from .....dialects.graph.contraction import ConvOp, MatmulOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....dialects.graph.values import shape_of
-from .....dialects.symbolic.sizes import pinned
+from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from ....kernel_code.axes import collapse, picture_strides
 from ....kernel_code.builder import Index, memref_type, strides_of

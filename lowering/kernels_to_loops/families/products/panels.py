@@ -24,8 +24,8 @@ from xdsl.ir import SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
-from .....dialects.graph.contraction import MatmulOp
-from .....dialects.graph.unpack import UnpackOp
+from .....dialects.graph.ops.contraction import MatmulOp
+from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....passes.kernels.forms.contraction import ContractionForm, contraction_form

@@ -18,9 +18,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.contraction import ConvOp
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.values import ints, shape_of
-from .....dialects.graph.windows import MaxPoolOp
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from .....passes.kernels.schedules.cpu.panels import Panels
 from ....kernel_code.arithmetic import Arithmetic

@@ -8,9 +8,9 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from .....dialects.graph.contraction import ConvOp, is_byte
+from .....dialects.graph.ops.contraction import ConvOp, is_byte
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.symbolic.sizes import bounds_of, is_fixed, pinned
+from .....dialects.sizes.sizes import bounds_of, is_fixed, pinned
 from .....passes.kernels.forms.contraction import ContractionForm, conv_geometry
 from .....passes.kernels.schedules.cpu.panels import Panels
 from ....kernel_code.arithmetic import is_unsigned

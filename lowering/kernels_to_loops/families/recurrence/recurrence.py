@@ -23,11 +23,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
-from .....dialects.graph.movement import ReshapeOp
-from .....dialects.graph.recurrence import LstmOp, RecurrenceOp
-from .....dialects.graph.unpack import UnpackOp
+from .....dialects.graph.ops.movement import ReshapeOp
+from .....dialects.graph.ops.recurrence import LstmOp, RecurrenceOp
+from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.symbolic.sizes import now
+from .....dialects.sizes.sizes import now
 from .....passes.kernels.kernel_facts import the_root
 from .....passes.kernels.schedules.cpu.recurrence import Recurrence
 from ....kernel_code.arithmetic import Arithmetic

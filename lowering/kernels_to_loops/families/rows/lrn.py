@@ -14,9 +14,9 @@ from xdsl.ir import SSAValue
 
 from .....dialects.errors import CompileError
 from .....dialects.graph.base import describe
+from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import shape_of
-from .....dialects.graph.windows import LrnOp
-from .....dialects.symbolic.sizes import pinned
+from .....dialects.sizes.sizes import pinned
 from .....passes.kernels.schedules.cpu.lrn import Lrn
 from ....kernel_code.arithmetic import Arithmetic
 from ....kernel_code.axes import collapse

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from .....dialects.symbolic.sizes import is_fixed
+from .....dialects.sizes.sizes import is_fixed
 from .....passes.geometry.boxes import row_major
 from ....kernel_code.arithmetic import lanes_of
 from ....kernel_code.builder import Index

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import MemRefType
 
-from .....dialects.graph.reduction import CumulativeOp
+from .....dialects.graph.ops.reduction import CumulativeOp
 from .....dialects.graph.values import shape_of
-from .....dialects.symbolic.sizes import bounds_of
+from .....dialects.sizes.sizes import bounds_of
 from .....passes.kernels.forms.rows import RowForm, the_row_form
 from .....passes.kernels.schedules.cpu.rows import Rows
 from ....kernel_code.builder import memref_type, strides_of

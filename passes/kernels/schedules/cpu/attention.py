@@ -16,11 +16,11 @@ from typing import Self
 from typing_extensions import override
 from xdsl.ir import Attribute
 
-from .....dialects.graph.attention import AttentionOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.attention import AttentionOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.symbolic.sizes import bounds_of, is_fixed, now
+from .....dialects.sizes.sizes import bounds_of, is_fixed, now
 from .....dialects.targets import CpuAttr
 from ....geometry.strided_views import strided_view
 from ....work import seconds

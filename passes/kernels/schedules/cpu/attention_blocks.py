@@ -15,10 +15,10 @@ from typing import Self
 from typing_extensions import override
 from xdsl.ir import Attribute
 
-from .....dialects.graph.attention import AttentionOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.attention import AttentionOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
-from .....dialects.symbolic.sizes import bounds_of, is_fixed, now
+from .....dialects.sizes.sizes import bounds_of, is_fixed, now
 from .....dialects.targets import CpuAttr
 from ...forms.attention import attention_sizes
 from ...kernel_facts import item_bytes, the_root

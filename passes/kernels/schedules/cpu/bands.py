@@ -19,12 +19,12 @@ from typing import Self
 from typing_extensions import override
 from xdsl.dialects.builtin import f32
 
-from .....dialects.graph.contraction import ConvOp
-from .....dialects.graph.packing import DepthwisePacking
-from .....dialects.graph.structure import KernelOp, WeightOp
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.structure import KernelOp, WeightOp
+from .....dialects.graph.packing.packings import DepthwisePacking
 from .....dialects.graph.values import element_type_of_value, nbytes_of, shape_of, type_of
 from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.symbolic.sizes import is_fixed, now
+from .....dialects.sizes.sizes import is_fixed, now
 from .....dialects.targets import CpuAttr
 from ....work import products, seconds
 from ...forms.contraction import ConvGeometry, conv_geometry

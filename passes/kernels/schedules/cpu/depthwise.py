@@ -22,12 +22,12 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Operation
 
-from .....dialects.graph.contraction import ConvOp
-from .....dialects.graph.packing import DepthwisePacking
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.packing.packings import DepthwisePacking
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.symbolic.sizes import is_fixed
+from .....dialects.sizes.sizes import is_fixed
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs

@@ -9,15 +9,15 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
 
-from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
-from .....dialects.graph.block_weight import BlockWeightOp
-from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
-from .....dialects.graph.recurrence import RecurrenceOp
-from .....dialects.graph.structure import WeightOp
+from .....dialects.graph.ops.attention import AttentionOp
+from .....dialects.graph.ops.block_weight import BlockWeightOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
+from .....dialects.graph.ops.recurrence import RecurrenceOp
+from .....dialects.graph.ops.structure import WeightOp
+from .....dialects.graph.ops.windows import LrnOp, MaxPoolOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
-from .....dialects.graph.windows import LrnOp, MaxPoolOp
-from .....dialects.symbolic.sizes import now
+from .....dialects.sizes.sizes import now
 from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules, weight_of

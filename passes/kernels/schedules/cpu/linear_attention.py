@@ -8,8 +8,8 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.linear_attention import LinearAttentionOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.linear_attention import LinearAttentionOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr

@@ -10,9 +10,9 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation
 
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.graph.windows import LrnOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

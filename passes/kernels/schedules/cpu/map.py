@@ -8,8 +8,8 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.indexing import ScatterElementsOp, ScatterNdOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import CpuAttr
 from ....work import seconds

@@ -21,11 +21,14 @@ from typing_extensions import override
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Operation, SSAValue
 
-from .....dialects.graph.activation import ClipOp, HardSigmoidOp, LeakyReluOp
-from .....dialects.graph.block_weight import BlockWeightOp
-from .....dialects.graph.contraction import ConvOp, MatmulOp, is_byte
-from .....dialects.graph.elementwise import AddOp, MaxOp, MinOp, MulOp, SubOp
-from .....dialects.graph.packing import (
+from .....dialects.graph.ops.activation import ClipOp, HardSigmoidOp, LeakyReluOp
+from .....dialects.graph.ops.block_weight import BlockWeightOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
+from .....dialects.graph.ops.elementwise import AddOp, MaxOp, MinOp, MulOp, SubOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.ops.unary import AbsOp, NegOp, ReluOp
+from .....dialects.graph.ops.windows import MaxPoolOp
+from .....dialects.graph.packing.packings import (
     ByteConvPacking,
     BytePanelPacking,
     ConvPacking,
@@ -34,13 +37,10 @@ from .....dialects.graph.packing import (
     PanelPacking,
     whole_groups,
 )
-from .....dialects.graph.structure import KernelOp
-from .....dialects.graph.unary import AbsOp, NegOp, ReluOp
-from .....dialects.graph.unpack import UnpackOp
+from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
-from .....dialects.graph.windows import MaxPoolOp
 from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.symbolic.sizes import bounds_of, now
+from .....dialects.sizes.sizes import bounds_of, now
 from .....dialects.targets import CpuAttr
 from ....work import moving_seconds, seconds
 from ...element_flow import same_place_pairs

@@ -13,12 +13,12 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.packing import PanelPacking
-from .....dialects.graph.recurrence import RecurrenceOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.recurrence import RecurrenceOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.packing.packings import PanelPacking
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.symbolic.sizes import now
+from .....dialects.sizes.sizes import now
 from .....dialects.targets import CpuAttr
 from ....work import bytes_of, moving_seconds, seconds
 from ...forms.recurrence import between_phases, check_recurrence, states_of

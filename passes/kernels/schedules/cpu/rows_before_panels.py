@@ -16,10 +16,10 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.contraction import ConvOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import nbytes_of, shape_of, type_of
-from .....dialects.symbolic.sizes import now
+from .....dialects.sizes.sizes import now
 from .....dialects.targets import CpuAttr
 from ....work import moving_seconds
 from ...forms.contraction import contraction_form

@@ -7,9 +7,9 @@ from math import prod
 
 from typing_extensions import override
 
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import shape_of
-from .....dialects.graph.windows import LrnOp
 from .....dialects.targets import CpuAttr
 from ....work import seconds
 from .direct import Direct

@@ -17,13 +17,13 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation
 
 from .....dialects.errors import CompileError
-from .....dialects.graph.contraction import ConvOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.ops.windows import MaxPoolOp
+from .....dialects.graph.packing.winograd_filters import FILTER, POINTS, WinogradPacking
 from .....dialects.graph.values import element_type_of_value, ints, shape_of
-from .....dialects.graph.windows import MaxPoolOp
-from .....dialects.graph.winograd import FILTER, POINTS, WinogradPacking
 from .....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
-from .....dialects.symbolic.sizes import is_fixed, now
+from .....dialects.sizes.sizes import is_fixed, now
 from .....dialects.targets import CpuAttr
 from ....work import FAR, bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
 from ...element_flow import same_place_pairs

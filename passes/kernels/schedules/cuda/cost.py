@@ -12,8 +12,8 @@ from typing import cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from .....dialects.graph.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import numpy_dtype
 from .....dialects.targets import GpuAttr
 from ....work import operations

@@ -13,9 +13,9 @@ from typing import Self
 from typing_extensions import override
 from xdsl.dialects.builtin import AnyFloat
 
-from .....dialects.graph.contraction import ConvOp
-from .....dialects.graph.packing import DepthwisePacking
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.packing.packings import DepthwisePacking
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr

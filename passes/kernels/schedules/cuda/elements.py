@@ -14,7 +14,7 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.graph.base import ContractionOp, ReductionOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr

@@ -14,9 +14,9 @@ from typing import Self
 from typing_extensions import override
 
 from .....dialects.errors import CompileError
-from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import describe
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.attention import AttentionOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr

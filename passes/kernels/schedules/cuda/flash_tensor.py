@@ -13,8 +13,8 @@ from typing import Self
 from typing_extensions import override
 from xdsl.dialects.builtin import f32
 
-from .....dialects.graph.attention import AttentionOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.attention import AttentionOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr

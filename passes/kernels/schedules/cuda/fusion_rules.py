@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing_extensions import override
 from xdsl.ir import Operation
 
-from .....dialects.graph.attention import AttentionOp
 from .....dialects.graph.base import ElementwiseOp, ReductionOp
-from .....dialects.graph.contraction import ConvOp, MatmulOp
-from .....dialects.graph.windows import MaxPoolOp
+from .....dialects.graph.ops.attention import AttentionOp
+from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
+from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.targets import GpuAttr
 from ...fusion_rules import FusionRules
 

@@ -8,9 +8,9 @@ from math import ceil
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 
 from .....dialects.gpu.kernels import MOST_BLOCKS
-from .....dialects.graph.contraction import ConvOp
-from .....dialects.graph.packing import FilterPacking, Packing
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.contraction import ConvOp
+from .....dialects.graph.ops.structure import KernelOp
+from .....dialects.graph.packing.packings import FilterPacking, Packing
 from .....dialects.graph.values import element_type_of_value, shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr

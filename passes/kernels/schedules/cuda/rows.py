@@ -9,9 +9,9 @@ from typing import cast
 from xdsl.dialects.builtin import FixedBitwidthType, i32
 from xdsl.ir import Attribute
 
-from .....dialects.graph.normalization import RmsNormOp
-from .....dialects.graph.reduction import ArgExtremumOp, CumulativeOp, ReduceOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.normalization import RmsNormOp
+from .....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, ReduceOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr

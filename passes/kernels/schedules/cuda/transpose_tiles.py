@@ -12,7 +12,7 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
 from ...forms.transposition import Transposition, transposition

@@ -14,8 +14,8 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.contraction import MatmulOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.contraction import MatmulOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
 from ....geometry.strided_views import strided_view

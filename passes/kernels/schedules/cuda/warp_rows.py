@@ -12,8 +12,8 @@ from typing import Self
 
 from typing_extensions import override
 
-from .....dialects.graph.reduction import CumulativeOp
-from .....dialects.graph.structure import KernelOp
+from .....dialects.graph.ops.reduction import CumulativeOp
+from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.kernel_attributes import InterfaceAttr
 from .....dialects.targets import GpuAttr
 from ...forms.rows import the_row_form

@@ -1,0 +1,73 @@
+"""A module at given shapes: numbers instead of sizes of run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntAttr, ModuleOp
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+
+from ..sizes.attributes import BuffersAttr, GuardsAttr, SymbolsAttr
+from ..sizes.sizes import Size, now
+from .values import ints, ints_attr, is_fixed_attr
+
+
+def settled(module: ModuleOp, number: Callable[[int], int] = now) -> ModuleOp:
+    """A copy of a module with numbers for its sizes: what they are now, unless `number` says another."""
+    made = module.clone()
+    settle(made, number)
+    return made
+
+
+def settle(root: Operation, number: Callable[[int], int] = now) -> Callable[[Attribute], Attribute]:
+    """Puts numbers for the sizes of an op and all inside of it; what does so with attributes."""
+    settling = _Settling(number)
+    for op in root.walk():
+        op.properties = {name: settling(value) for name, value in op.properties.items()}
+        op.attributes = {
+            name: settling(value)
+            for name, value in op.attributes.items()
+            if not isinstance(value, (BuffersAttr, GuardsAttr, SymbolsAttr))
+        }
+        for value in (*op.results, *(each for region in op.regions for block in region.blocks for each in block.args)):
+            value._type = settling(value.type)  # pyright: ignore[reportPrivateUsage]
+    return settling
+
+
+class _Settling:
+    """Attributes with numbers for sizes; each looked at once."""
+
+    def __init__(self, number: Callable[[int], int]) -> None:
+        self.number = number
+        self.known: dict[int, tuple[Attribute, Attribute]] = {}
+
+    def __call__(self, attribute: Attribute) -> Any:
+        found = self.known.get(id(attribute))
+        if found is None:
+            found = self.known[id(attribute)] = (attribute, self._settled(attribute))
+        return found[1]
+
+    def _settled(self, attribute: Attribute) -> Attribute:
+        match attribute:
+            case IntAttr():
+                return IntAttr(self.number(attribute.data)) if isinstance(attribute.data, Size) else attribute
+            case DenseArrayBase():
+                if is_fixed_attr(attribute):
+                    return attribute
+                return ints_attr([self.number(size) for size in ints(cast("Any", attribute))])
+            case ArrayAttr():
+                made = [self(each) for each in attribute.data]
+                return attribute if _same(attribute.data, made) else ArrayAttr(made)
+            case DictionaryAttr():
+                entries = {name: self(each) for name, each in attribute.data.items()}
+                return attribute if _same(attribute.data.values(), entries.values()) else DictionaryAttr(entries)
+            case ParametrizedAttribute():
+                made = [self(each) for each in attribute.parameters]
+                return attribute if _same(attribute.parameters, made) else type(attribute).new(made)
+            case _:
+                return attribute
+
+
+def _same(a: Any, b: Any) -> bool:
+    return all(x is y for x, y in zip(a, b, strict=True))

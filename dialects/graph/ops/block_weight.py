@@ -1,0 +1,98 @@
+"""A matrix of few bits in blocks along its rows, as the floats that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, Signedness, f32
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+
+from ...sizes.sizes import equal_shapes
+from ..base import GraphOp, require
+from ..values import AnyTensor, Array, element_type_of_value, int_attr, shape_of, tensor
+
+UI8 = IntegerType(8, Signedness.UNSIGNED)
+
+
+@irdl_op_definition
+class BlockWeightOp(GraphOp):
+    """[rows, depth] of f32: (number - zero) * scale, where every `block` numbers of a row share zero and scale.
+
+    The weight is ui8 [rows, bytes]: one number of 8 bits, or two of 4 bits in each, the first in the low half. Scales
+    are f32 [rows, blocks]; zeros are ui8 [rows, blocks], or `middle` for all. The last block may reach beyond the
+    depth.
+    """
+
+    name = "graph.block_weight"
+
+    weight = operand_def()
+    scale = operand_def()
+    zero = opt_operand_def()
+    bits = prop_def(IntegerAttr[IntegerType])
+    block = prop_def(IntegerAttr[IntegerType])
+    depth = prop_def(IntegerAttr[IntegerType])
+    middle = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self,
+        weight: SSAValue | Operation,
+        scale: SSAValue | Operation,
+        zero: SSAValue | Operation | None = None,
+        *,
+        bits: int,
+        block: int,
+        depth: int,
+        middle: int = 0,
+        location: LocationAttr | None = None,
+    ):
+        properties = {
+            "bits": int_attr(bits),
+            "block": int_attr(block),
+            "depth": int_attr(depth),
+            "middle": int_attr(middle),
+        }
+        self._build((weight, scale) if zero is None else (weight, scale, zero), properties, location)
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """bits, block, depth and middle"""
+        return self.bits.value.data, self.block.value.data, self.depth.value.data, self.middle.value.data
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        bits, block, depth, middle = self.numbers
+        require(bits in (4, 8), f"numbers have 4 or 8 bits, got {bits}")
+        require(block >= 1 and block * bits % 8 == 0, f"blocks of {block} numbers of {bits} bits are no whole bytes")
+        require(0 <= middle < 2**bits, f"there is no zero point {middle} of {bits} bits")
+        shapes = [shape_of(operand) for operand in self.operands]
+        require(all(len(shape) == 2 for shape in shapes), "weight, scales and zeros are matrices")
+        rows, blocks = shapes[1]
+        require(
+            blocks * block >= depth > (blocks - 1) * block, f"{blocks} blocks of {block} don't make rows of {depth}"
+        )
+        require(
+            equal_shapes(shapes[0], (rows, blocks * block * bits // 8)),
+            f"a weight of {list(shapes[0])} for {rows} x {blocks} blocks",
+        )
+        require(
+            all(equal_shapes(each, (rows, blocks)) for each in shapes[2:]),
+            f"a zero for each of {rows} x {blocks} blocks",
+        )
+        types = [element_type_of_value(operand) for operand in self.operands]
+        require(types in ([UI8, f32], [UI8, f32, UI8]), "the weight and zeros are of ui8, scales of f32")
+        return [tensor(f32, (rows, depth))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        bits, block, depth, middle = self.numbers
+        weight, scale, *zero = arrays
+        if bits == 4:
+            weight = np.stack([weight & 15, weight >> 4], -1)
+        numbers = weight.reshape(*scale.shape, block).astype(scale.dtype)
+        middles = zero[0].astype(scale.dtype)[..., np.newaxis] if zero else scale.dtype.type(middle)
+        wide = (numbers - middles) * scale[..., np.newaxis]
+        return (np.ascontiguousarray(wide.reshape(len(scale), -1)[:, :depth]),)

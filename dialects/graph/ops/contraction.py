@@ -1,0 +1,347 @@
+"""Contractions: matrix product, convolution, transposed convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    Signedness,
+    StringAttr,
+    UnitAttr,
+    i32,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, opt_prop_def, prop_def, result_def
+
+from ...sizes.sizes import equal, equal_shapes
+from ..base import ContractionOp, broadcast, require, require_numbers, require_same_element_type
+from ..values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    flag_attr,
+    int_attr,
+    ints,
+    ints_attr,
+    numpy_dtype,
+    shape_of,
+    string_attr,
+    tensor,
+    widened,
+)
+from ..window_sizes import Window, channel_axis, channels_first, from_channels_first, full_shape, spatial_shape
+
+BYTES = (IntegerType(8), IntegerType(8, Signedness.UNSIGNED))
+
+
+def is_byte(type: Attribute) -> bool:
+    """Whether it is an integer of 8 bits, signed or not."""
+    return type in BYTES
+
+
+def sums_type(lhs: SSAValue, rhs: SSAValue) -> Attribute:
+    """The type of sums of products: i32 of 8-bit integers, each operand signed or not; otherwise that of both.
+
+    Raises VerifyException where the operands have types that don't go together.
+    """
+    require_numbers(lhs)
+    if is_byte(element_type_of_value(lhs)) and is_byte(element_type_of_value(rhs)):
+        return i32
+    require_same_element_type(lhs, rhs)
+    return element_type_of_value(lhs)
+
+
+def _factors(type: Attribute, *arrays: Array) -> list[Array]:
+    """Operands as they are multiplied and summed.
+
+    Products of bytes are summed as float64, which holds their sums exactly, whatever memory could hold of them.
+    """
+    return [array.astype(np.float64) if is_byte(type) else widened(array) for array in arrays]
+
+
+def _sums(total: Array, type: Attribute, dtype: np.dtype[Any]) -> Array:
+    """Sums of products of operands of `type` and `dtype`, in the result's type: those of bytes wrap around."""
+    return total.astype(np.int64).astype(np.int32) if is_byte(type) else total.astype(dtype)
+
+
+@irdl_op_definition
+class MatmulOp(ContractionOp):
+    """The matrix product over the last two dimensions; the ones before them broadcast.
+
+    A flag says that an operand holds its matrices transposed. Both operands have rank 2 or more. They have one type,
+    which is the result's; or both are 8-bit integers, each signed or unsigned, and the result is i32, which wraps.
+    """
+
+    name = "graph.matmul"
+
+    lhs = operand_def()
+    rhs = operand_def()
+    transpose_a = opt_prop_def(UnitAttr)
+    transpose_b = opt_prop_def(UnitAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        lhs: SSAValue | Operation,
+        rhs: SSAValue | Operation,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        flags = {"transpose_a": flag_attr(transpose_a), "transpose_b": flag_attr(transpose_b)}
+        self._build((lhs, rhs), flags, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        sums = sums_type(self.lhs, self.rhs)
+        batch_a, rows, depth = _matrices(self.lhs, self.transpose_a is not None)
+        batch_b, depth_b, columns = _matrices(self.rhs, self.transpose_b is not None)
+        require(equal(depth, depth_b), f"{depth} columns on the left, but {depth_b} rows on the right")
+        return [tensor(sums, (*broadcast(batch_a, batch_b), rows, columns))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        type = element_type_of_value(self.lhs)
+        a, b = _factors(type, *arrays)
+        a = a if self.transpose_a is None else np.swapaxes(a, -1, -2)
+        b = b if self.transpose_b is None else np.swapaxes(b, -1, -2)
+        with np.errstate(all="ignore"):
+            return (_sums(np.matmul(a, b), type, arrays[0].dtype),)
+
+
+def _matrices(value: SSAValue, transposed: bool) -> tuple[list[int], int, int]:
+    """The batch dimensions, the rows and the columns of an operand of a matrix product."""
+    shape = list(shape_of(value))
+    require(len(shape) >= 2, "operands of a matrix product need at least two dimensions")
+    *batch, rows, columns = shape
+    return (batch, columns, rows) if transposed else (batch, rows, columns)
+
+
+@irdl_op_definition
+class ConvOp(ContractionOp):
+    """Convolution (cross-correlation) over any number of spatial dimensions, plus a bias per channel.
+
+    The weight is [Cout, Cin / groups, kernel...] in either layout; `layout` is that of x and of the result. x is padded
+    with `pad_value`, a number of its type; only integers may be padded with another one than 0. Operands are of one
+    type, which is the result's; or x and the weight are 8-bit integers, each signed or unsigned, and the bias and the
+    result are i32, which wraps.
+    """
+
+    name = "graph.conv"
+
+    x = operand_def()
+    weight = operand_def()
+    bias = opt_operand_def()
+    strides = prop_def(DenseArrayBase[IntegerType])
+    pads = prop_def(DenseArrayBase[IntegerType])
+    dilations = prop_def(DenseArrayBase[IntegerType])
+    groups = prop_def(IntegerAttr[IntegerType])
+    layout = prop_def(StringAttr)
+    pad_value = opt_prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        bias: SSAValue | Operation | None = None,
+        *,
+        strides: Sequence[int] | None = None,
+        pads: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        groups: int = 1,
+        layout: str = "NCHW",
+        pad_value: int = 0,
+        location: LocationAttr | None = None,
+    ):
+        """Absent strides and dilations are ones, absent pads are zeros."""
+        rank = len(shape_of(SSAValue.get(weight))) - 2
+        properties = {
+            "strides": ints_attr(strides or (1,) * rank),
+            "pads": ints_attr(pads or (0,) * (2 * rank)),
+            "dilations": ints_attr(dilations or (1,) * rank),
+            "groups": int_attr(groups),
+            "layout": string_attr(layout),
+            "pad_value": int_attr(pad_value) if pad_value else None,
+        }
+        self._build((x, weight) if bias is None else (x, weight, bias), properties, location)
+
+    @property
+    def window(self) -> Window:
+        """The kernel's geometry."""
+        return Window.of(shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations))
+
+    @property
+    def padding(self) -> int:
+        """What x is padded with."""
+        return 0 if self.pad_value is None else self.pad_value.value.data
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        sums = sums_type(self.x, self.weight)
+        if self.pad_value is not None:
+            _require_in_range(self.padding, element_type_of_value(self.x))
+        x, weight, groups, layout = (
+            shape_of(self.x),
+            shape_of(self.weight),
+            self.groups.value.data,
+            self.layout.data,
+        )
+        require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
+        channels = x[channel_axis(layout, len(x))]
+        wanted = weight[1] * groups
+        require(equal(channels, wanted), f"{channels} input channels, but the weight expects {wanted}")
+        require(groups >= 1 and equal(weight[0] % groups, 0), f"{weight[0]} output channels in {groups} groups")
+        if self.bias is not None:
+            bias, type = shape_of(self.bias), element_type_of_value(self.bias)
+            require(type == sums, f"sums of type {sums}, but a bias of type {type}")
+            require(equal_shapes(bias, weight[:1]), f"{weight[0]} output channels, but a bias of shape {list(bias)}")
+        positions = self.window.positions(spatial_shape(x, layout))
+        return [tensor(sums, full_shape(x[0], weight[0], positions, layout))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        type = element_type_of_value(self.x)
+        x, weight, *bias = _factors(type, *arrays)
+        y = convolve(channels_first(x, self.layout.data), weight, self.window, self.groups.value.data, self.padding)
+        for each in bias:
+            y += each.reshape(-1, *[1] * (y.ndim - 2))
+        return (_sums(from_channels_first(y, self.layout.data), type, arrays[0].dtype),)
+
+
+def _require_in_range(padding: int, type: Attribute) -> None:
+    """Raises VerifyException unless the type has that number to pad with."""
+    dtype = numpy_dtype(type)
+    require(dtype.kind in "iu" or padding == 0, f"{type} is padded with 0 only, got {padding}")
+    fits = dtype.kind not in "iu" or np.iinfo(dtype).min <= padding <= np.iinfo(dtype).max
+    require(fits, f"{type} has no {padding} to pad with")
+
+
+def convolve(x: Array, weight: Array, window: Window, groups: int, padding: int = 0) -> Array:
+    """x [N, Cin, spatial...] with weight [Cout, Cin / groups, kernel...]: a matrix product for each image."""
+    positions = window.positions(x.shape[2:])
+    outputs, inputs = weight.shape[:2]
+    padded = window.padded(x, positions, padding)
+    matrices = weight.reshape(groups, outputs // groups, -1)
+    result = np.empty((len(x), outputs, *positions), x.dtype)
+    columns = np.empty((x.shape[1], prod(window.kernel), *positions), x.dtype)
+    for image, y in zip(padded, result, strict=True):
+        for tap, (_, slices) in enumerate(window.taps(positions)):
+            columns[:, tap] = image[:, *slices]
+        rows = columns.reshape(groups, inputs * prod(window.kernel), prod(positions))
+        y[...] = np.matmul(matrices, rows).reshape(y.shape)
+    return result
+
+
+@irdl_op_definition
+class ConvTransposeOp(ContractionOp):
+    """Transposed convolution: each element of x adds a scaled copy of the kernel to the result.
+
+    The weight is [Cin, Cout / groups, kernel...] in either layout; `layout` is that of x and of the result.
+    Pads are cut off the full result, and `output_padding` adds (written to by no element of x) at each
+    dimension's end.
+    """
+
+    name = "graph.conv_transpose"
+
+    x = operand_def()
+    weight = operand_def()
+    bias = opt_operand_def()
+    strides = prop_def(DenseArrayBase[IntegerType])
+    pads = prop_def(DenseArrayBase[IntegerType])
+    dilations = prop_def(DenseArrayBase[IntegerType])
+    groups = prop_def(IntegerAttr[IntegerType])
+    output_padding = prop_def(DenseArrayBase[IntegerType])
+    layout = prop_def(StringAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        weight: SSAValue | Operation,
+        bias: SSAValue | Operation | None = None,
+        *,
+        strides: Sequence[int] | None = None,
+        pads: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        groups: int = 1,
+        output_padding: Sequence[int] | None = None,
+        layout: str = "NCHW",
+        location: LocationAttr | None = None,
+    ):
+        """Absent strides and dilations are ones, absent pads and output padding are zeros."""
+        rank = len(shape_of(SSAValue.get(weight))) - 2
+        properties = {
+            "strides": ints_attr(strides or (1,) * rank),
+            "pads": ints_attr(pads or (0,) * (2 * rank)),
+            "dilations": ints_attr(dilations or (1,) * rank),
+            "groups": int_attr(groups),
+            "output_padding": ints_attr(output_padding or (0,) * rank),
+            "layout": string_attr(layout),
+        }
+        self._build((x, weight) if bias is None else (x, weight, bias), properties, location)
+
+    @property
+    def window(self) -> Window:
+        """The kernel's geometry."""
+        return Window.of(shape_of(self.weight)[2:], ints(self.strides), ints(self.pads), ints(self.dilations))
+
+    def _full_spatial(self, spatial: Sequence[int]) -> tuple[int, ...]:
+        """The result's spatial sizes before the pads are cut off."""
+        window, extra = self.window, ints(self.output_padding)
+        return tuple(
+            (size - 1) * stride + extent + more
+            for size, stride, extent, more in zip(spatial, window.strides, window.extent, extra, strict=True)
+        )
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_numbers(self.x)
+        require_same_element_type(self.x, self.weight, self.bias)
+        x, weight, groups, layout = (
+            shape_of(self.x),
+            shape_of(self.weight),
+            self.groups.value.data,
+            self.layout.data,
+        )
+        require(len(x) == len(weight) >= 3, f"rank {len(x)} and a weight of rank {len(weight)} don't fit")
+        channels = x[channel_axis(layout, len(x))]
+        require(equal(channels, weight[0]), f"{channels} input channels, but the weight expects {weight[0]}")
+        require(groups >= 1 and equal(channels % groups, 0), f"{channels} input channels in {groups} groups")
+        extra = ints(self.output_padding)
+        require(len(extra) == len(x) - 2, f"{len(x) - 2} spatial dimensions, but {len(extra)} output paddings")
+        if self.bias is not None:
+            bias = shape_of(self.bias)
+            outputs = weight[1] * groups
+            require(equal_shapes(bias, (outputs,)), f"{outputs} output channels, but a bias of shape {list(bias)}")
+        window = self.window
+        full = self._full_spatial(spatial_shape(x, layout))
+        spatial = [size - begin - end for size, begin, end in zip(full, window.begin, window.end, strict=True)]
+        require(all(size >= 1 for size in spatial), "the pads cut off the whole result")
+        return [tensor(element_type_of_value(self.x), full_shape(x[0], weight[1] * groups, spatial, layout))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, weight = channels_first(widened(arrays[0]), self.layout.data), widened(arrays[1])
+        window, groups = self.window, self.groups.value.data
+        full = self._full_spatial(x.shape[2:])
+        batch, inputs, *positions = x.shape
+        y = np.zeros((batch, weight.shape[1] * groups, *full), x.dtype)
+        rows = np.ascontiguousarray(x).reshape(batch, groups, inputs // groups, prod(positions))
+        matrices = weight.reshape(groups, inputs // groups, *weight.shape[1:])
+        for index, slices in window.taps(positions):
+            matrix = np.swapaxes(matrices[:, :, :, *index], 1, 2)
+            y[:, :, *slices] += np.matmul(matrix, rows).reshape(batch, -1, *positions)
+        kept = [slice(begin, size - end) for begin, size, end in zip(window.begin, full, window.end, strict=True)]
+        y = y[:, :, *kept]
+        if len(arrays) == 3:
+            y = y + widened(arrays[2]).reshape(-1, *[1] * (y.ndim - 2))
+        return (from_channels_first(y, self.layout.data).astype(arrays[0].dtype),)

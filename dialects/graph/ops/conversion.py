@@ -1,0 +1,213 @@
+"""Ops that change the element type: casts of numbers, bits read as another type, bits taken out of packed bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseArrayBase,
+    FixedBitwidthType,
+    Float8E8M0FNUType,
+    IntegerType,
+    LocationAttr,
+    Signedness,
+    StringAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+
+from ...sizes.sizes import equal_shapes
+from ..base import ElementwiseOp, MovementOp, require
+from ..narrow_types import is_narrow, is_narrow_float, largest_of, narrow_types, packed_bits, unpacked
+from ..values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    flag_attr,
+    ints,
+    ints_attr,
+    is_float,
+    numpy_dtype,
+    shape_of,
+    string_attr,
+    tensor,
+    type_of,
+)
+from .elementwise import UnaryOp
+
+ROUND_MODES = ("up", "down", "nearest")
+_EXPONENTS = 0xFE  # the largest exponent of f8E8M0FNU; the next number is its NaN
+
+
+@irdl_op_definition
+class CastOp(UnaryOp):
+    """x in another element type: floats to integers toward zero, numbers to truth values by x != 0.
+
+    Floats go to the nearest float, ties to even. What is beyond a narrow float type's range becomes infinity, or NaN
+    where there is none; with `saturate` the range's end. `round_mode` is for f8E8M0FNU, powers of two: the next one
+    "up" (what is left out means that) or "down", or the "nearest", ties up. Integers keep their low bits.
+    With `loose` the result is only rounded to be stored: what reads it may take x for it.
+    """
+
+    name = "graph.cast"
+
+    to = prop_def(Attribute)
+    saturate = opt_prop_def(UnitAttr)
+    loose = opt_prop_def(UnitAttr)
+    round_mode = opt_prop_def(StringAttr)
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        to: Attribute,
+        location: LocationAttr | None = None,
+        *,
+        saturate: bool = False,
+        loose: bool = False,
+        round_mode: str | None = None,
+    ):
+        mode = None if round_mode is None else string_attr(round_mode)
+        flags = {"saturate": flag_attr(saturate), "loose": flag_attr(loose)}
+        self._build((x,), {"to": to, **flags, "round_mode": mode}, location)
+
+    def with_operand(self, x: SSAValue) -> CastOp:
+        """The same cast of another value."""
+        mode = None if self.round_mode is None else self.round_mode.data
+        saturate, loose = self.saturate is not None, self.loose is not None
+        return CastOp(x, self.to, self.location, saturate=saturate, loose=loose, round_mode=mode)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        numpy_dtype(self.to)
+        require(self.saturate is None or is_narrow_float(self.to), f"a cast to {self.to} can't saturate")
+        require(self.loose is None or is_float(self.to), f"a cast to {self.to} can't be loose")
+        mode = self.round_mode
+        require(mode is None or self.to == Float8E8M0FNUType(), f"a cast to {self.to} has no round_mode")
+        require(mode is None or mode.data in ROUND_MODES, f"round_mode is one of {', '.join(ROUND_MODES)}, got {mode}")
+        return [tensor(self.to, type_of(self.x).get_shape())]
+
+    @override
+    def compute(self, x: Array) -> Array:
+        dtype = numpy_dtype(self.to)
+        source = narrow_types().get(x.dtype)
+        if source is not None:  # ml_dtypes has no casts between some of its types
+            x = x.astype(np.float32 if is_narrow_float(source) else np.int8)
+        if isinstance(self.to, Float8E8M0FNUType):
+            mode = "up" if self.round_mode is None else self.round_mode.data
+            return _exponents(x, mode, saturate=self.saturate is not None).view(dtype)
+        if self.saturate is not None:
+            largest = largest_of(self.to)
+            x = np.clip(x.astype(np.float64), -largest, largest)
+        if x.dtype == np.float64 and (is_narrow_float(self.to) or isinstance(self.to, BFloat16Type)):
+            x = _to_odd(x)
+        return x.astype(dtype)
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        with np.errstate(all="ignore"):
+            return (self.compute(arrays[0]),)
+
+
+def _to_odd(x: Array) -> Array:
+    """f64 in f32, toward zero and with the last bit set where that is inexact: ml_dtypes rounds by way of f32."""
+    nearest = x.astype(np.float32)
+    bits = nearest.view(np.int32) - (np.abs(nearest.astype(np.float64)) > np.abs(x))
+    return np.where(nearest == x, nearest.view(np.int32), bits | 1).astype(np.int32).view(np.float32)
+
+
+def _exponents(x: Array, mode: str, *, saturate: bool) -> Array:
+    """The nearest powers of two as f8E8M0FNU holds them: 127 plus the exponent, 255 for NaN; signs are lost."""
+    bits = x.astype(np.float32).view(np.uint32) & 0x7FFFFFFF
+    # What is added to a fraction so that it carries into the exponent; half of the least exponent is no tie.
+    carry = {"up": 0x7FFFFF, "down": 0, "nearest": 0x3FFFFF}[mode] + ((bits > 0x7FFFFF) if mode == "nearest" else 0)
+    rounded = (bits + np.uint32(1) * carry) >> 23
+    if saturate:
+        rounded = np.minimum(rounded, _EXPONENTS)
+    return np.where(bits >= 0x7F800000, 0xFF, rounded).astype(np.uint8)
+
+
+@irdl_op_definition
+class BitcastOp(ElementwiseOp):
+    """The bits of each element, read as an element of another type of as many bits."""
+
+    name = "graph.bitcast"
+
+    x = operand_def()
+    to = prop_def(Attribute)
+    result = result_def()
+
+    def __init__(self, x: SSAValue | Operation, to: Attribute, location: LocationAttr | None = None):
+        self._build((x,), {"to": to}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        numpy_dtype(self.to)
+        source = element_type_of_value(self.x)
+        require(_width(source) == _width(self.to), f"{source} has other bits than {self.to}")
+        return [tensor(self.to, shape_of(self.x))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x = np.ascontiguousarray(arrays[0])
+        if x.dtype == np.bool_:
+            x = (x.view(np.uint8) != 0).astype(np.uint8)
+        if self.to == IntegerType(1):
+            return ((x.view(np.uint8) != 0).reshape(arrays[0].shape),)
+        return (x.view(numpy_dtype(self.to)).reshape(arrays[0].shape),)
+
+
+def _width(element_type: Attribute) -> int:
+    """Bits of an element, those of a truth value as of the byte that it takes."""
+    assert isinstance(element_type, FixedBitwidthType)
+    return max(element_type.bitwidth, 8) if element_type == IntegerType(1) else element_type.bitwidth
+
+
+@irdl_op_definition
+class UnpackBitsOp(MovementOp):
+    """Elements of 4 or 2 bits out of bytes, two or four to each and the first in the lowest bits; `shape` is theirs."""
+
+    name = "graph.unpack_bits"
+
+    x = operand_def()
+    to = prop_def(Attribute)
+    shape = prop_def(DenseArrayBase[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self, x: SSAValue | Operation, to: Attribute, shape: Sequence[int], location: LocationAttr | None = None
+    ):
+        self._build((x,), {"to": to, "shape": ints_attr(shape)}, location)
+
+    @property
+    def bits(self) -> int:
+        """Bits of an element."""
+        return packed_bits(self.to)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        numpy_dtype(self.to)
+        require(is_narrow(self.to) and self.bits in (4, 2), f"{self.to} is not a type of 4 or 2 bits")
+        given = type_of(self.x)
+        is_bytes = given.element_type == IntegerType(8, Signedness.UNSIGNED) and len(given.get_shape()) == 1
+        require(is_bytes, f"takes a row of ui8, got {given}")
+        type = tensor(self.to, ints(self.shape))
+        wanted = packed_bytes(type)
+        require(equal_shapes(given.get_shape(), (wanted,)), f"{type} is packed in {wanted} bytes, got {given}")
+        return [type]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        shape = ints(self.shape)
+        return (unpacked(arrays[0], self.bits, int(np.prod(shape))).view(numpy_dtype(self.to)).reshape(shape),)
+
+
+def packed_bytes(type: AnyTensor) -> int:
+    """Bytes of a tensor's elements where they are packed."""
+    count = 1
+    for size in type.get_shape():
+        count *= size
+    return -(-count * packed_bits(type.element_type) // 8)

@@ -1,0 +1,434 @@
+"""Elementwise ops of two and three operands, and the bases of all elementwise ops.
+
+Operands broadcast as in numpy. Floats follow IEEE 754, 16-bit ones are computed in float32 and rounded once per op;
+integers wrap around.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerType, LocationAttr, UnitAttr, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
+from xdsl.utils.exceptions import VerifyException
+
+from ..base import ElementwiseOp, broadcast, require, require_computed, require_number, require_same_element_type
+from ..values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    flag_attr,
+    is_bool,
+    is_float_dtype,
+    shape_of,
+    tensor,
+    type_of,
+    widened,
+)
+
+
+def is_integer_dtype(array: Array) -> bool:
+    """Whether an array holds signed or unsigned integers (truth values are none)."""
+    return array.dtype.kind in "iu"
+
+
+def rounded(result: Array, like: Array) -> Array:
+    """A result that was computed on widened arrays, in the type of these arrays unless it is no float."""
+    return result.astype(like.dtype) if is_float_dtype(like.dtype) and is_float_dtype(result.dtype) else result
+
+
+class UnaryOp(ElementwiseOp, ABC):
+    """One operand, a result of the same shape, and of the same type unless a subclass says otherwise."""
+
+    x = operand_def()
+    result = result_def()
+
+    def __init__(self, x: SSAValue | Operation, location: LocationAttr | None = None):
+        self._build((x,), {}, location)
+
+    @abstractmethod
+    def compute(self, x: Array) -> Array:
+        """The function, on an array."""
+
+    def check(self, element_type: Attribute) -> None:
+        """Raises VerifyException for element types without this function: here, those without arithmetic."""
+        require_number(element_type)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        type = type_of(self.x)
+        self.check(type.element_type)
+        return [type]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        (x,) = arrays
+        with np.errstate(all="ignore"):
+            return (rounded(self.compute(widened(x)), x),)
+
+
+class BinaryOp(ElementwiseOp, ABC):
+    """Two operands that broadcast, of one element type, which is the result's unless overridden."""
+
+    lhs = operand_def()
+    rhs = operand_def()
+    result = result_def()
+
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, location: LocationAttr | None = None):
+        self._build((lhs, rhs), {}, location)
+
+    @abstractmethod
+    def compute(self, a: Array, b: Array) -> Array:
+        """The function, on arrays that broadcast."""
+
+    def check(self, element_type: Attribute) -> None:
+        """Raises VerifyException for element types without this function: here, those without arithmetic."""
+        require_number(element_type)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_same_element_type(self.lhs, self.rhs)
+        element_type = element_type_of_value(self.lhs)
+        self.check(element_type)
+        return [tensor(element_type, broadcast(shape_of(self.lhs), shape_of(self.rhs)))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        a, b = arrays
+        with np.errstate(all="ignore"):
+            return (rounded(self.compute(widened(a), widened(b)), a),)
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    """a + b"""
+
+    name = "graph.add"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a + b
+
+
+@irdl_op_definition
+class SubOp(BinaryOp):
+    """a - b"""
+
+    name = "graph.sub"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a - b
+
+
+@irdl_op_definition
+class MulOp(BinaryOp):
+    """a * b"""
+
+    name = "graph.mul"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a * b
+
+
+@irdl_op_definition
+class DivOp(BinaryOp):
+    """a / b; integers are divided toward zero."""
+
+    name = "graph.div"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        if not is_integer_dtype(a):
+            return a / b
+        quotient = a // b
+        inexact_below_zero = (np.remainder(a, b) != 0) & ((a < 0) != (b < 0))
+        return (quotient + inexact_below_zero).astype(a.dtype)
+
+
+def _power(a: Array, exponent: Array) -> Array:
+    """Powers of integers, which wrap around; the exponents may be of a wider type."""
+    result = np.ones(np.broadcast_shapes(a.shape, exponent.shape), a.dtype)
+    while exponent.any():
+        result = np.where(exponent % 2, result * a, result)
+        a, exponent = a * a, exponent // 2
+    return result
+
+
+@irdl_op_definition
+class PowOp(BinaryOp):
+    """a to the b, in the type of a; the exponent may have another type. 0 to a negative integer is 0."""
+
+    name = "graph.pow"
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        element_type = element_type_of_value(self.lhs)
+        self.check(element_type)
+        self.check(element_type_of_value(self.rhs))
+        return [tensor(element_type, broadcast(shape_of(self.lhs), shape_of(self.rhs)))]
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        if is_integer_dtype(a) and is_integer_dtype(b):
+            inverses = np.where(np.abs(a.astype(np.float64)) == 1, np.where(b % 2, a, a * a), 0)
+            return np.where(b < 0, inverses, _power(a, np.maximum(b, 0))).astype(a.dtype)
+        if is_integer_dtype(a):
+            return np.power(a.astype(np.float64), b).astype(a.dtype)
+        return np.power(a, b.astype(a.dtype))
+
+
+@irdl_op_definition
+class MinOp(BinaryOp):
+    """The smaller of a and b, NaN where either is NaN."""
+
+    name = "graph.min"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.minimum(a, b)
+
+
+@irdl_op_definition
+class MaxOp(BinaryOp):
+    """The larger of a and b, NaN where either is NaN."""
+
+    name = "graph.max"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.maximum(a, b)
+
+
+@irdl_op_definition
+class ModOp(BinaryOp):
+    """What remains of a after division by b, with the sign of b; with `fmod`, with the sign of a."""
+
+    name = "graph.mod"
+
+    fmod = opt_prop_def(UnitAttr)
+
+    def __init__(
+        self,
+        lhs: SSAValue | Operation,
+        rhs: SSAValue | Operation,
+        fmod: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        self._build((lhs, rhs), {"fmod": flag_attr(fmod)}, location)
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.fmod(a, b) if self.fmod is not None else np.remainder(a, b)
+
+
+@irdl_op_definition
+class PreluOp(BinaryOp):
+    """a where a is at least 0, otherwise a * b (b is the slope)."""
+
+    name = "graph.prelu"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return np.where(a < 0, a * b, a)
+
+
+class BitwiseOp(BinaryOp, ABC):
+    """Acts on truth values, or on the bits of integers."""
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require_computed(element_type)
+        require(isinstance(element_type, IntegerType), f"needs truth values or integers, got {element_type}")
+
+
+@irdl_op_definition
+class AndOp(BitwiseOp):
+    """a and b"""
+
+    name = "graph.and"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a & b
+
+
+@irdl_op_definition
+class OrOp(BitwiseOp):
+    """a or b"""
+
+    name = "graph.or"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a | b
+
+
+@irdl_op_definition
+class XorOp(BitwiseOp):
+    """Either a or b, not both."""
+
+    name = "graph.xor"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a ^ b
+
+
+class ShiftOp(BinaryOp, ABC):
+    """Moves the bits of integers by b places; by a number that is negative or no less than their bits, all of them."""
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require_number(element_type)
+        require(isinstance(element_type, IntegerType), f"needs integers, got {element_type}")
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        inside = (b >= 0) & (b < 8 * a.dtype.itemsize)
+        return np.where(inside, self.moved(a, np.where(inside, b, 0)), self.emptied(a)).astype(a.dtype)
+
+    @abstractmethod
+    def moved(self, a: Array, b: Array) -> Array:
+        """For numbers of places in range."""
+
+    @abstractmethod
+    def emptied(self, a: Array) -> Array:
+        """What is left when all bits are moved out."""
+
+
+@irdl_op_definition
+class ShiftLeftOp(ShiftOp):
+    """Toward the highest bit; zeros move in."""
+
+    name = "graph.shift_left"
+
+    @override
+    def moved(self, a: Array, b: Array) -> Array:
+        return np.left_shift(a, b)
+
+    @override
+    def emptied(self, a: Array) -> Array:
+        return np.zeros_like(a)
+
+
+@irdl_op_definition
+class ShiftRightOp(ShiftOp):
+    """Toward the lowest bit; copies of the sign move in, or zeros where there is none."""
+
+    name = "graph.shift_right"
+
+    @override
+    def moved(self, a: Array, b: Array) -> Array:
+        return np.right_shift(a, b)
+
+    @override
+    def emptied(self, a: Array) -> Array:
+        return np.where(a < 0, -1, 0) if a.dtype.kind == "i" else np.zeros_like(a)
+
+
+class ComparisonOp(BinaryOp, ABC):
+    """The result is of truth values; comparisons with NaN are false."""
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        (type,) = super().infer_types()
+        return [tensor(i1, type.get_shape())]
+
+
+@irdl_op_definition
+class EqualOp(ComparisonOp):
+    """a = b; defined on truth values too."""
+
+    name = "graph.equal"
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require_computed(element_type)
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a == b
+
+
+@irdl_op_definition
+class LessOp(ComparisonOp):
+    """a < b"""
+
+    name = "graph.less"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a < b
+
+
+@irdl_op_definition
+class LessEqualOp(ComparisonOp):
+    """a <= b"""
+
+    name = "graph.less_equal"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a <= b
+
+
+@irdl_op_definition
+class GreaterOp(ComparisonOp):
+    """a > b"""
+
+    name = "graph.greater"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a > b
+
+
+@irdl_op_definition
+class GreaterEqualOp(ComparisonOp):
+    """a >= b"""
+
+    name = "graph.greater_equal"
+
+    @override
+    def compute(self, a: Array, b: Array) -> Array:
+        return a >= b
+
+
+@irdl_op_definition
+class WhereOp(ElementwiseOp):
+    """a where the condition holds, b elsewhere."""
+
+    name = "graph.where"
+
+    condition = operand_def()
+    lhs = operand_def()
+    rhs = operand_def()
+    result = result_def()
+
+    def __init__(
+        self,
+        condition: SSAValue | Operation,
+        lhs: SSAValue | Operation,
+        rhs: SSAValue | Operation,
+        location: LocationAttr | None = None,
+    ):
+        self._build((condition, lhs, rhs), {}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        if not is_bool(element_type_of_value(self.condition)):
+            raise VerifyException(f"the condition must be i1, got {element_type_of_value(self.condition)}")
+        require_same_element_type(self.lhs, self.rhs)
+        shape = broadcast(shape_of(self.condition), shape_of(self.lhs), shape_of(self.rhs))
+        return [tensor(element_type_of_value(self.lhs), shape)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        condition, a, b = arrays
+        return (np.where(condition, a, b),)

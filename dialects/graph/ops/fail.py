@@ -1,0 +1,46 @@
+"""What is an error when the model is run: a branch whose shapes contradict each other, say.
+
+    %y = scf.if %c -> (tensor<4xf32>) {
+      %a = graph.relu %x : tensor<4xf32>
+      scf.yield %a : tensor<4xf32>
+    } else {
+      %b = graph.fail {message = "If_0 (If): its else_branch can't be run: ..."} : tensor<4xf32>
+      scf.yield %b : tensor<4xf32>
+    }
+
+As with an index out of range (indexing.py), the kernel notes that it was run, and the context tells of it when the run
+is over (insert-checks). The results, which are needed for what follows to be well-typed, are zeros then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+from xdsl.dialects.builtin import LocationAttr, StringAttr
+from xdsl.irdl import irdl_op_definition, prop_def, result_def
+
+from ...errors import InvalidInputError
+from ..base import GraphOp
+from ..values import AnyTensor, Array, type_of
+
+
+@irdl_op_definition
+class FailOp(GraphOp):
+    """Raises InvalidInputError with the message where it is run, by the interpreter or as machine code."""
+
+    name = "graph.fail"
+
+    message = prop_def(StringAttr)
+    result = result_def()
+
+    def __init__(self, message: str, type: AnyTensor, location: LocationAttr | None = None):
+        self._build((), {"message": StringAttr(message)}, location, [type])
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        return [type_of(self.result)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        raise InvalidInputError(self.message.data)

@@ -1,0 +1,277 @@
+"""Movement: results are copies of operand elements, placed by a rule that depends on no values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    StringAttr,
+)
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
+
+from ...sizes.sizes import equal
+from ..base import MovementOp, broadcasts_to, require, require_axis, require_same_element_type
+from ..values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    float_attr,
+    int_attr,
+    ints,
+    ints_attr,
+    numpy_dtype,
+    shape_of,
+    string_attr,
+    tensor,
+)
+
+
+@irdl_op_definition
+class ReshapeOp(MovementOp):
+    """The same elements in the same row-major order, in another shape."""
+
+    name = "graph.reshape"
+
+    x = operand_def()
+    shape = prop_def(DenseArrayBase[IntegerType])
+    result = result_def()
+
+    def __init__(self, x: SSAValue | Operation, shape: Sequence[int], location: LocationAttr | None = None):
+        self._build((x,), {"shape": ints_attr(shape)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        old, new = shape_of(self.x), ints(self.shape)
+        require(all(size >= 0 for size in new), f"shape {list(new)} has a negative size")
+        require(equal(prod(old), prod(new)), f"{prod(old)} elements of shape {list(old)} don't fill shape {list(new)}")
+        return [tensor(element_type_of_value(self.x), new)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        return (arrays[0].reshape(ints(self.shape)),)
+
+
+@irdl_op_definition
+class TransposeOp(MovementOp):
+    """Dimension i of the result is dimension `permutation[i]` of x."""
+
+    name = "graph.transpose"
+
+    x = operand_def()
+    permutation = prop_def(DenseArrayBase[IntegerType])
+    result = result_def()
+
+    def __init__(self, x: SSAValue | Operation, permutation: Sequence[int], location: LocationAttr | None = None):
+        self._build((x,), {"permutation": ints_attr(permutation)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        shape, permutation = shape_of(self.x), ints(self.permutation)
+        valid = sorted(permutation) == list(range(len(shape)))
+        require(valid, f"{list(permutation)} is no permutation of {len(shape)} dimensions")
+        return [tensor(element_type_of_value(self.x), [shape[axis] for axis in permutation])]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        return (arrays[0].transpose(ints(self.permutation)).copy(),)
+
+
+@irdl_op_definition
+class BroadcastToOp(MovementOp):
+    """x repeated along dimensions of size 1 and along new leading ones, to fill `shape`."""
+
+    name = "graph.broadcast_to"
+
+    x = operand_def()
+    shape = prop_def(DenseArrayBase[IntegerType])
+    result = result_def()
+
+    def __init__(self, x: SSAValue | Operation, shape: Sequence[int], location: LocationAttr | None = None):
+        self._build((x,), {"shape": ints_attr(shape)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        old, new = shape_of(self.x), ints(self.shape)
+        require(broadcasts_to(old, new), f"shape {list(old)} doesn't broadcast to {list(new)}")
+        return [tensor(element_type_of_value(self.x), new)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        return (np.ascontiguousarray(np.broadcast_to(arrays[0], ints(self.shape))).reshape(ints(self.shape)),)
+
+
+@irdl_op_definition
+class ConcatOp(MovementOp):
+    """The operands one after the other along an axis."""
+
+    name = "graph.concat"
+
+    inputs = var_operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(self, inputs: Sequence[SSAValue | Operation], axis: int, location: LocationAttr | None = None):
+        self._build(inputs, {"axis": int_attr(axis)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require(len(self.inputs) > 0, "needs at least one operand")
+        require_same_element_type(*self.inputs)
+        first, axis = shape_of(self.inputs[0]), self.axis.value.data
+        require_axis(axis, len(first))
+        total = 0
+        for value in self.inputs:
+            shape = shape_of(value)
+            same = len(shape) == len(first) and all(
+                equal(a, b) for each, (a, b) in enumerate(zip(shape, first, strict=True)) if each != axis
+            )
+            require(same, f"shapes {list(first)} and {list(shape)} differ beside axis {axis}")
+            total += shape[axis]
+        return [tensor(element_type_of_value(self.inputs[0]), (*first[:axis], total, *first[axis + 1 :]))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        return (np.concatenate(arrays, self.axis.value.data),)
+
+
+@irdl_op_definition
+class SliceOp(MovementOp):
+    """Elements start, start + step, ... before stop, along every axis.
+
+    Starts, stops and steps have an entry per axis. Each index so named exists; a negative step goes down, and
+    its stop may be -1, which stands before the first element.
+    """
+
+    name = "graph.slice"
+
+    x = operand_def()
+    starts = prop_def(DenseArrayBase[IntegerType])
+    stops = prop_def(DenseArrayBase[IntegerType])
+    steps = prop_def(DenseArrayBase[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        starts: Sequence[int],
+        stops: Sequence[int],
+        steps: Sequence[int] | None = None,
+        location: LocationAttr | None = None,
+    ):
+        """Absent steps are ones."""
+        properties = {
+            "starts": ints_attr(starts),
+            "stops": ints_attr(stops),
+            "steps": ints_attr(steps or (1,) * len(starts)),
+        }
+        self._build((x,), properties, location)
+
+    @property
+    def ranges(self) -> list[range]:
+        """The indices that are taken along each axis."""
+        return [range(*bounds) for bounds in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True)]
+
+    @property
+    def counts(self) -> list[int]:
+        """How many indices are taken along each axis."""
+        counts: list[int] = []
+        for start, stop, step in zip(ints(self.starts), ints(self.stops), ints(self.steps), strict=True):
+            count = -((start - stop) // step) if step else 0
+            counts.append(count if count >= 0 else 0)
+        return counts
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        shape = shape_of(self.x)
+        counts = {len(ints(self.starts)), len(ints(self.stops)), len(ints(self.steps))}
+        require(counts == {len(shape)}, f"needs a start, a stop and a step for each of {len(shape)} axes")
+        require(0 not in ints(self.steps), "a step must not be 0")
+        bounds = zip(ints(self.starts), ints(self.stops), ints(self.steps), self.counts, shape, strict=True)
+        for axis, (start, stop, step, count, size) in enumerate(bounds):
+            ends = (start, start + (count - 1) * step)
+            low, high = ends if step > 0 else reversed(ends)
+            inside = equal(count, 0) or (low >= 0 and high < size)
+            require(inside, f"axis {axis} has {size} elements, but {start}:{stop}:{step} is taken")
+        return [tensor(element_type_of_value(self.x), self.counts)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        slices = tuple(
+            slice(r.start, r.stop if r.stop >= 0 else None, r.step) if r else slice(0, 0) for r in self.ranges
+        )
+        return (np.ascontiguousarray(arrays[0][slices]).reshape(self.counts),)
+
+
+PAD_MODES = ("constant", "reflect", "edge", "wrap")
+
+
+@irdl_op_definition
+class PadOp(MovementOp):
+    """x with `low[i]` elements before and `high[i]` after it along axis i (none negative).
+
+    The mode says what stands there: "constant" `value`, "reflect" x mirrored without repeating its end,
+    "edge" x's first or last element, "wrap" x from the other end.
+    """
+
+    name = "graph.pad"
+
+    x = operand_def()
+    low = prop_def(DenseArrayBase[IntegerType])
+    high = prop_def(DenseArrayBase[IntegerType])
+    mode = prop_def(StringAttr)
+    value = prop_def(FloatAttr[Float64Type])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        low: Sequence[int],
+        high: Sequence[int],
+        mode: str = "constant",
+        value: float = 0.0,
+        location: LocationAttr | None = None,
+    ):
+        properties = {
+            "low": ints_attr(low),
+            "high": ints_attr(high),
+            "mode": string_attr(mode),
+            "value": float_attr(value),
+        }
+        self._build((x,), properties, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        shape, low, high, mode = shape_of(self.x), ints(self.low), ints(self.high), self.mode.data
+        require(len(low) == len(high) == len(shape), f"needs a low and a high pad for each of {len(shape)} axes")
+        require(min((*low, *high, 0)) >= 0, "pads must not be negative; a slice takes elements away")
+        require(mode in PAD_MODES, f'mode is one of {", ".join(PAD_MODES)}, got "{mode}"')
+        if mode != "constant":
+            empty = any(not size and before + after > 0 for size, before, after in zip(shape, low, high, strict=True))
+            require(not empty, f"there is nothing to {mode} along an axis without elements")
+        padded = [size + before + after for size, before, after in zip(shape, low, high, strict=True)]
+        return [tensor(element_type_of_value(self.x), padded)]
+
+    def filling(self) -> Array:
+        """What stands around x in mode "constant": one element, of x's type."""
+        return np.asarray(self.value.value.data).astype(numpy_dtype(element_type_of_value(self.x)))
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        (x,) = arrays
+        widths = list(zip(ints(self.low), ints(self.high), strict=True))
+        options: dict[str, Any] = {}
+        if self.mode.data == "constant":
+            options["constant_values"] = np.asarray(self.value.value.data).astype(x.dtype)
+        pad: Callable[..., Array] = np.pad  # its overloads want the mode as a literal
+        return (pad(x, widths, self.mode.data, **options),)

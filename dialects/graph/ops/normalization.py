@@ -1,0 +1,227 @@
+"""Normalisations: over the last dimensions, over a channel's elements, or by statistics that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import Float64Type, FloatAttr, IntegerAttr, IntegerType, LocationAttr, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_operand_def, prop_def, result_def
+
+from ...sizes.sizes import equal_shapes
+from ..base import (
+    GraphOp,
+    ReductionOp,
+    broadcasts_to,
+    require,
+    require_axis,
+    require_float,
+    require_same_element_type,
+)
+from ..values import AnyTensor, Array, float_attr, int_attr, shape_of, string_attr, type_of, widened
+from ..window_sizes import channel_axis
+
+
+def _check_fits(value: SSAValue | None, shape: tuple[int, ...], what: str) -> None:
+    """Raises VerifyException unless the value broadcasts to `shape`."""
+    if value is not None:
+        given = shape_of(value)
+        require(
+            broadcasts_to(given, shape),
+            f"a {what} of shape {list(given)} doesn't fit elements of shape {list(shape)}",
+        )
+
+
+def _check_per_channel(channels: int, **values: SSAValue) -> None:
+    """Raises VerifyException unless each value is a vector with an entry per channel."""
+    for what, value in values.items():
+        given = shape_of(value)
+        require(equal_shapes(given, (channels,)), f"{channels} channels, but a {what} of shape {list(given)}")
+
+
+@irdl_op_definition
+class LayerNormOp(ReductionOp):
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias over dimensions `axis` and on.
+
+    Mean and variance are those of x over these dimensions; scale and bias broadcast to them.
+    """
+
+    name = "graph.layer_norm"
+
+    x = operand_def()
+    scale = operand_def()
+    bias = opt_operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    epsilon = prop_def(FloatAttr[Float64Type])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        scale: SSAValue | Operation,
+        bias: SSAValue | Operation | None = None,
+        *,
+        axis: int,
+        epsilon: float = 1e-5,
+        location: LocationAttr | None = None,
+    ):
+        properties = {"axis": int_attr(axis), "epsilon": float_attr(epsilon)}
+        self._build((x, scale) if bias is None else (x, scale, bias), properties, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_float(self.x)
+        require_same_element_type(self.x, self.scale, self.bias)
+        shape = shape_of(self.x)
+        normalised = shape[require_axis(self.axis.value.data, len(shape)) :]
+        _check_fits(self.scale, normalised, "scale")
+        _check_fits(self.bias, normalised, "bias")
+        return [type_of(self.x)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, scale, *bias = (widened(array) for array in arrays)
+        axes = tuple(range(self.axis.value.data, x.ndim))
+        centred = x - np.mean(x, axes, keepdims=True)
+        variance = np.mean(centred * centred, axes, keepdims=True)
+        result = centred / np.sqrt(variance + x.dtype.type(self.epsilon.value.data)) * scale
+        if bias:
+            result = result + bias[0]
+        return (result.astype(arrays[0].dtype),)
+
+
+@irdl_op_definition
+class RmsNormOp(ReductionOp):
+    """x / sqrt(mean of squares + epsilon) * scale, with the mean over dimensions `axis` and on."""
+
+    name = "graph.rms_norm"
+
+    x = operand_def()
+    scale = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    epsilon = prop_def(FloatAttr[Float64Type])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        scale: SSAValue | Operation,
+        *,
+        axis: int,
+        epsilon: float = 1e-5,
+        location: LocationAttr | None = None,
+    ):
+        self._build((x, scale), {"axis": int_attr(axis), "epsilon": float_attr(epsilon)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_float(self.x)
+        require_same_element_type(self.x, self.scale)
+        shape = shape_of(self.x)
+        _check_fits(self.scale, shape[require_axis(self.axis.value.data, len(shape)) :], "scale")
+        return [type_of(self.x)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, scale = (widened(array) for array in arrays)
+        axes = tuple(range(self.axis.value.data, x.ndim))
+        squares = np.mean(x * x, axes, keepdims=True)
+        result = x / np.sqrt(squares + x.dtype.type(self.epsilon.value.data)) * scale
+        return (result.astype(arrays[0].dtype),)
+
+
+@irdl_op_definition
+class BatchNormOp(GraphOp):
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias, by channel, with mean and variance given."""
+
+    name = "graph.batch_norm"
+
+    x = operand_def()
+    scale = operand_def()
+    bias = operand_def()
+    mean = operand_def()
+    variance = operand_def()
+    epsilon = prop_def(FloatAttr[Float64Type])
+    layout = prop_def(StringAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        scale: SSAValue | Operation,
+        bias: SSAValue | Operation,
+        mean: SSAValue | Operation,
+        variance: SSAValue | Operation,
+        *,
+        epsilon: float = 1e-5,
+        layout: str = "NCHW",
+        location: LocationAttr | None = None,
+    ):
+        properties = {"epsilon": float_attr(epsilon), "layout": string_attr(layout)}
+        self._build((x, scale, bias, mean, variance), properties, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_float(self.x)
+        shape = shape_of(self.x)
+        require(len(shape) >= 2, "needs a batch and a channel dimension")
+        channels = shape[channel_axis(self.layout.data, len(shape))]
+        _check_per_channel(channels, scale=self.scale, bias=self.bias, mean=self.mean, variance=self.variance)
+        return [type_of(self.x)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x = widened(arrays[0])
+        along = [1] * x.ndim
+        along[channel_axis(self.layout.data, x.ndim)] = -1
+        scale, bias, mean, variance = (widened(array).reshape(along) for array in arrays[1:])
+        factor = scale / np.sqrt(variance + variance.dtype.type(self.epsilon.value.data))
+        return (((x - mean) * factor + bias).astype(arrays[0].dtype),)
+
+
+@irdl_op_definition
+class InstanceNormOp(ReductionOp):
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the spatial dimensions of x.
+
+    x is [N, C, spatial...]; mean and variance are its own, scale and bias have an entry per channel.
+    """
+
+    name = "graph.instance_norm"
+
+    x = operand_def()
+    scale = operand_def()
+    bias = operand_def()
+    epsilon = prop_def(FloatAttr[Float64Type])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        scale: SSAValue | Operation,
+        bias: SSAValue | Operation,
+        *,
+        epsilon: float = 1e-5,
+        location: LocationAttr | None = None,
+    ):
+        self._build((x, scale, bias), {"epsilon": float_attr(epsilon)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_float(self.x)
+        require_same_element_type(self.x, self.scale, self.bias)
+        shape = shape_of(self.x)
+        require(len(shape) >= 3, "needs a batch, a channel and at least one spatial dimension")
+        _check_per_channel(shape[1], scale=self.scale, bias=self.bias)
+        return [type_of(self.x)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x = widened(arrays[0])
+        scale, bias = (widened(array).reshape(-1, *[1] * (x.ndim - 2)) for array in arrays[1:])
+        axes = tuple(range(2, x.ndim))
+        centred = x - np.mean(x, axes, keepdims=True)
+        variance = np.mean(centred * centred, axes, keepdims=True)
+        result = centred / np.sqrt(variance + x.dtype.type(self.epsilon.value.data)) * scale + bias
+        return (result.astype(arrays[0].dtype),)

@@ -1,0 +1,90 @@
+"""Pictures put together from the patches that windows see of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, LocationAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
+
+from ...sizes.sizes import equal
+from ..base import ReductionOp, require, require_numbers
+from ..values import AnyTensor, Array, element_type_of_value, ints, ints_attr, shape_of, tensor, widened
+from ..window_sizes import Window
+
+
+@irdl_op_definition
+class Col2ImOp(ReductionOp):
+    """x [N, C * taps, windows] as a picture [N, C, shape...], each element the sum of all that windows have of it.
+
+    Windows and taps are counted row by row. What lies in the padding is dropped; what no window sees is 0.
+    """
+
+    name = "graph.col2im"
+
+    x = operand_def()
+    shape = prop_def(DenseArrayBase[IntegerType])
+    kernel = prop_def(DenseArrayBase[IntegerType])
+    strides = prop_def(DenseArrayBase[IntegerType])
+    pads = prop_def(DenseArrayBase[IntegerType])
+    dilations = prop_def(DenseArrayBase[IntegerType])
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        shape: Sequence[int],
+        kernel: Sequence[int],
+        *,
+        strides: Sequence[int] | None = None,
+        pads: Sequence[int] | None = None,
+        dilations: Sequence[int] | None = None,
+        location: LocationAttr | None = None,
+    ):
+        """Absent strides and dilations are ones, absent pads are zeros."""
+        rank = len(kernel)
+        properties = {
+            "shape": ints_attr(shape),
+            "kernel": ints_attr(kernel),
+            "strides": ints_attr(strides or (1,) * rank),
+            "pads": ints_attr(pads or (0,) * (2 * rank)),
+            "dilations": ints_attr(dilations or (1,) * rank),
+        }
+        self._build((x,), properties, location)
+
+    @property
+    def window(self) -> Window:
+        """The windows' geometry."""
+        return Window.of(ints(self.kernel), ints(self.strides), ints(self.pads), ints(self.dilations))
+
+    def positions(self) -> tuple[int, ...]:
+        """How many places the windows take along each dimension of the picture."""
+        return self.window.positions(ints(self.shape))
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_numbers(self.x)
+        shape, kernel = ints(self.shape), ints(self.kernel)
+        require(len(shape) == len(kernel) >= 1, f"a picture {list(shape)}, but a window {list(kernel)}")
+        require(len(shape_of(self.x)) == 3, f"needs [N, C * taps, windows], got {list(shape_of(self.x))}")
+        batch, columns, windows = shape_of(self.x)
+        places = self.positions()
+        require(equal(columns % prod(kernel), 0), f"{prod(kernel)} taps do not divide {columns} columns")
+        require(
+            equal(windows, prod(places)), f"{windows} windows, but there is room for {prod(places)}: {list(places)}"
+        )
+        return [tensor(element_type_of_value(self.x), (batch, columns // prod(kernel), *shape))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        window, positions, shape = self.window, self.positions(), shape_of(self.result)
+        split = widened(arrays[0]).reshape(*shape[:2], *window.kernel, *positions)
+        picture = window.padded(np.zeros(shape, split.dtype), positions, 0)
+        for tap, slices in window.taps(positions):
+            picture[:, :, *slices] += split[:, :, *tap]
+        inside = [slice(begin, begin + size) for begin, size in zip(window.begin, ints(self.shape), strict=True)]
+        return (picture[:, :, *inside].astype(arrays[0].dtype),)

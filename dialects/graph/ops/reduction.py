@@ -1,0 +1,335 @@
+"""Reductions over axes: sums, extrema and their places, running sums, softmax."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, LocationAttr, UnitAttr, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+
+from ..base import ReductionOp, require, require_axis, require_float, require_number, require_numbers
+from ..values import (
+    AnyTensor,
+    Array,
+    flag_attr,
+    int_attr,
+    ints,
+    ints_attr,
+    shape_of,
+    tensor,
+    type_of,
+    widened,
+)
+
+
+def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> tuple[int, ...]:
+    """`shape` with each of `axes` gone, or of size 1."""
+    if keepdims:
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+class ReduceOp(ReductionOp, ABC):
+    """Combines all elements along `axes` (sorted, non-negative); `keepdims` leaves dimensions of size 1."""
+
+    x = operand_def()
+    axes = prop_def(DenseArrayBase[IntegerType])
+    keepdims = opt_prop_def(UnitAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        axes: Sequence[int],
+        keepdims: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        self._build((x,), {"axes": ints_attr(axes), "keepdims": flag_attr(keepdims)}, location)
+
+    @abstractmethod
+    def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        """The reduction of an array."""
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        type, axes = type_of(self.x), ints(self.axes)
+        require_number(type.element_type)
+        require(list(axes) == sorted(set(axes)), f"axes {list(axes)} are not sorted or not distinct")
+        for axis in axes:
+            require_axis(axis, len(type.get_shape()))
+        return [tensor(type.element_type, reduced_shape(type.get_shape(), axes, self.keepdims is not None))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x = widened(arrays[0])
+        with np.errstate(all="ignore"):
+            result = self.compute(x, ints(self.axes), self.keepdims is not None)
+        return (np.asarray(result).astype(arrays[0].dtype),)
+
+
+@irdl_op_definition
+class ReduceSumOp(ReduceOp):
+    """The sum; of no elements, 0."""
+
+    name = "graph.reduce_sum"
+
+    @override
+    def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        return np.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
+
+
+@irdl_op_definition
+class ReduceMeanOp(ReduceOp):
+    """The arithmetic mean; of integers, rounded toward zero."""
+
+    name = "graph.reduce_mean"
+
+    @override
+    def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        return np.mean(x, axis=axes, keepdims=keepdims)
+
+
+@irdl_op_definition
+class ReduceProdOp(ReduceOp):
+    """The product; of no elements, 1."""
+
+    name = "graph.reduce_prod"
+
+    @override
+    def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        return np.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
+
+
+@irdl_op_definition
+class ReduceMaxOp(ReduceOp):
+    """The largest element, NaN where there is one; of no elements, the least value of the type."""
+
+    name = "graph.reduce_max"
+
+    @override
+    def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        least = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        return np.max(x, axis=axes, keepdims=keepdims, initial=least)
+
+
+@irdl_op_definition
+class ReduceMinOp(ReduceOp):
+    """The smallest element, NaN where there is one; of no elements, the greatest value of the type."""
+
+    name = "graph.reduce_min"
+
+    @override
+    def compute(self, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+        greatest = np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max
+        return np.min(x, axis=axes, keepdims=keepdims, initial=greatest)
+
+
+class ArgExtremumOp(ReductionOp, ABC):
+    """The place (i64) of an extremum along an axis: the first one, or with `select_last` the last one."""
+
+    x = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    keepdims = opt_prop_def(UnitAttr)
+    select_last = opt_prop_def(UnitAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        axis: int,
+        keepdims: bool = False,
+        select_last: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        properties = {
+            "axis": int_attr(axis),
+            "keepdims": flag_attr(keepdims),
+            "select_last": flag_attr(select_last),
+        }
+        self._build((x,), properties, location)
+
+    @abstractmethod
+    def place(self, x: Array, axis: int) -> Array:
+        """The first place of the extremum along the axis, which stays as a dimension of size 1."""
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        shape, axis = shape_of(self.x), self.axis.value.data
+        require_numbers(self.x)
+        require_axis(axis, len(shape))
+        require(shape[axis] > 0, "there is no extremum of no elements")
+        return [tensor(i64, reduced_shape(shape, (axis,), self.keepdims is not None))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, axis = widened(arrays[0]), self.axis.value.data
+        if self.select_last is None:
+            places = self.place(x, axis)
+        else:
+            places = x.shape[axis] - 1 - self.place(np.flip(x, axis), axis)
+        places = places.astype(np.int64)
+        return (places if self.keepdims is not None else np.squeeze(places, axis),)
+
+
+@irdl_op_definition
+class ArgMaxOp(ArgExtremumOp):
+    """Where the largest element stands."""
+
+    name = "graph.arg_max"
+
+    @override
+    def place(self, x: Array, axis: int) -> Array:
+        return np.argmax(x, axis, keepdims=True)
+
+
+@irdl_op_definition
+class ArgMinOp(ArgExtremumOp):
+    """Where the smallest element stands."""
+
+    name = "graph.arg_min"
+
+    @override
+    def place(self, x: Array, axis: int) -> Array:
+        return np.argmin(x, axis, keepdims=True)
+
+
+class CumulativeOp(ReductionOp, ABC):
+    """All elements up to each along an axis, combined; `exclusive` leaves out the element itself, `reverse` starts at
+    the end."""
+
+    x = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    exclusive = opt_prop_def(UnitAttr)
+    reverse = opt_prop_def(UnitAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        axis: int,
+        exclusive: bool = False,
+        reverse: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        properties = {
+            "axis": int_attr(axis),
+            "exclusive": flag_attr(exclusive),
+            "reverse": flag_attr(reverse),
+        }
+        self._build((x,), properties, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        type = type_of(self.x)
+        require_number(type.element_type)
+        require_axis(self.axis.value.data, len(type.get_shape()))
+        return [type]
+
+    @abstractmethod
+    def compute(self, x: Array, axis: int) -> Array:
+        """The combinations of an array, none left out, from the start."""
+
+    @property
+    @abstractmethod
+    def neutral(self) -> int:
+        """The combination of no elements."""
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, axis = widened(arrays[0]), self.axis.value.data
+        x = np.flip(x, axis) if self.reverse is not None else x
+        with np.errstate(all="ignore"):
+            results = self.compute(x, axis)
+        if self.exclusive is not None:
+            results = np.roll(results, 1, axis)
+            np.moveaxis(results, axis, 0)[:1] = self.neutral
+        results = np.flip(results, axis) if self.reverse is not None else results
+        return (np.ascontiguousarray(results).astype(arrays[0].dtype),)
+
+
+@irdl_op_definition
+class CumsumOp(CumulativeOp):
+    """Running sums."""
+
+    name = "graph.cumsum"
+
+    @property
+    @override
+    def neutral(self) -> int:
+        return 0
+
+    @override
+    def compute(self, x: Array, axis: int) -> Array:
+        return np.cumsum(x, axis, dtype=x.dtype)
+
+
+@irdl_op_definition
+class CumprodOp(CumulativeOp):
+    """Running products."""
+
+    name = "graph.cumprod"
+
+    @property
+    @override
+    def neutral(self) -> int:
+        return 1
+
+    @override
+    def compute(self, x: Array, axis: int) -> Array:
+        return np.cumprod(x, axis, dtype=x.dtype)
+
+
+class SoftmaxLikeOp(ReductionOp, ABC):
+    """Along an axis, in the shape of the operand."""
+
+    x = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    result = result_def()
+
+    def __init__(self, x: SSAValue | Operation, axis: int, location: LocationAttr | None = None):
+        self._build((x,), {"axis": int_attr(axis)}, location)
+
+    @abstractmethod
+    def compute(self, x: Array, axis: int) -> Array:
+        """The function of an array."""
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_float(self.x)
+        require_axis(self.axis.value.data, len(shape_of(self.x)))
+        return [type_of(self.x)]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        if arrays[0].size == 0:
+            return (arrays[0],)
+        with np.errstate(all="ignore"):
+            return (self.compute(widened(arrays[0]), self.axis.value.data).astype(arrays[0].dtype),)
+
+
+@irdl_op_definition
+class SoftmaxOp(SoftmaxLikeOp):
+    """exp(x) / sum(exp(x)) along an axis, shifted so that it never overflows."""
+
+    name = "graph.softmax"
+
+    @override
+    def compute(self, x: Array, axis: int) -> Array:
+        powers = np.exp(x - np.max(x, axis, keepdims=True))
+        return powers / np.sum(powers, axis, keepdims=True)
+
+
+@irdl_op_definition
+class LogSoftmaxOp(SoftmaxLikeOp):
+    """The logarithm of softmax, without the detour."""
+
+    name = "graph.log_softmax"
+
+    @override
+    def compute(self, x: Array, axis: int) -> Array:
+        shifted = x - np.max(x, axis, keepdims=True)
+        return shifted - np.log(np.sum(np.exp(shifted), axis, keepdims=True))

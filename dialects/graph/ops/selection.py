@@ -1,0 +1,60 @@
+"""Which elements come first in order of size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, UnitAttr, i64
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+
+from ..base import GraphOp, require, require_axis, require_numbers
+from ..values import AnyTensor, Array, flag_attr, int_attr, is_float_dtype, shape_of, tensor
+
+
+@irdl_op_definition
+class TopKOp(GraphOp):
+    """Along an axis, the places (i64) of the `count` largest elements, or the `smallest` ones, in order.
+
+    Of equal elements the one that stands first comes first. NaN counts as larger than any number.
+    """
+
+    name = "graph.top_k"
+
+    x = operand_def()
+    axis = prop_def(IntegerAttr[IntegerType])
+    count = prop_def(IntegerAttr[IntegerType])
+    smallest = opt_prop_def(UnitAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        x: SSAValue | Operation,
+        axis: int,
+        count: int,
+        smallest: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        properties = {"axis": int_attr(axis), "count": int_attr(count), "smallest": flag_attr(smallest)}
+        self._build((x,), properties, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require_numbers(self.x)
+        shape, count = shape_of(self.x), self.count.value.data
+        axis = require_axis(self.axis.value.data, len(shape))
+        require(0 <= count <= shape[axis], f"there are no {count} elements along a dimension of {shape[axis]}")
+        return [tensor(i64, (*shape[:axis], count, *shape[axis + 1 :]))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        x, axis, count = arrays[0], self.axis.value.data, self.count.value.data
+        x = x.astype(np.float64) if is_float_dtype(x.dtype) else x
+        # Sorting is stable and puts NaN last; backwards on a reversed array, the last of equal ones is the first.
+        if self.smallest is not None:
+            places = np.argsort(x, axis, kind="stable")
+        else:
+            places = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
+        return (np.take(places, np.arange(count), axis).astype(np.int64),)

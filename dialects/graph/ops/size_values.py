@@ -1,0 +1,74 @@
+"""Sizes of run time as values: what a model computes with that hangs on the shapes of its inputs only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, LocationAttr, i64
+from xdsl.irdl import irdl_op_definition, prop_def, result_def
+
+from ...sizes.sizes import pinned
+from ..base import GraphOp, require
+from ..values import AnyTensor, Array, ints, ints_attr, tensor
+
+
+@irdl_op_definition
+class SizesOp(GraphOp):
+    """Sizes as a tensor: a constant at each shape."""
+
+    name = "graph.sizes"
+
+    sizes = prop_def(DenseArrayBase[IntegerType])
+    result = result_def()
+
+    def __init__(self, sizes: Sequence[int], location: LocationAttr | None = None):
+        self._build((), {"sizes": ints_attr(sizes)}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        return [tensor(i64, [len(ints(self.sizes))])]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        return (np.array([pinned(size) for size in ints(self.sizes)], np.int64),)
+
+
+@irdl_op_definition
+class IotaOp(GraphOp):
+    """start, start + step, ...: `count` numbers."""
+
+    name = "graph.iota"
+
+    numbers = prop_def(DenseArrayBase[IntegerType])
+    """start, count, step"""
+    result = result_def()
+
+    def __init__(self, start: int, count: int, step: int, location: LocationAttr | None = None):
+        self._build((), {"numbers": ints_attr([start, count, step])}, location)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        require(len(ints(self.numbers)) == 3, "needs start, count and step")
+        require(self.count >= 0, f"can't have {self.count} elements")
+        return [tensor(i64, [self.count])]
+
+    @property
+    def start(self) -> int:
+        """The first number."""
+        return ints(self.numbers)[0]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return ints(self.numbers)[1]
+
+    @property
+    def step(self) -> int:
+        """From one to the next."""
+        return ints(self.numbers)[2]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        return (pinned(self.start) + pinned(self.step) * np.arange(pinned(self.count), dtype=np.int64),)

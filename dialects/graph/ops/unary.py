@@ -1,0 +1,398 @@
+"""Elementwise ops of one operand."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from typing_extensions import override
+from xdsl.dialects.builtin import (
+    IntegerType,
+    i1,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import irdl_op_definition
+
+from ..base import require, require_computed
+from ..values import (
+    AnyTensor,
+    Array,
+    is_float,
+    tensor,
+)
+from .elementwise import UnaryOp, rounded
+
+ERF_STEP = 1 / 64  # between the points that erf's Taylor series stand at
+ERF_END = 6.0  # from here on, erf is 1 in double precision
+ERF_TERMS = 8  # what the next one adds is below the rounding of double precision
+
+
+@lru_cache(maxsize=1)
+def _erf_series() -> Array:
+    """The Taylor coefficients of erf at all multiples of ERF_STEP up to ERF_END: [ERF_TERMS, points]."""
+    points = np.arange(0, ERF_END + ERF_STEP, ERF_STEP)
+    # The derivative g = 2 / sqrt(pi) exp(-x^2) has g' = -2 x g: two coefficients of it give the next.
+    derivative = [2 / np.sqrt(np.pi) * np.exp(-points * points)]
+    derivative.append(-2 * points * derivative[0])
+    for order in range(2, ERF_TERMS):
+        derivative.append(-2 * (points * derivative[-1] + derivative[-2]) / order)
+    values = np.array([math.erf(point) for point in points])
+    return np.stack([values] + [term / order for order, term in enumerate(derivative[:-1], 1)])
+
+
+def erf(x: Array) -> Array:
+    """The error function: in double precision, by the Taylor series at the nearest point; typed as `x`."""
+    size = np.minimum(np.abs(x.astype(np.float64)), ERF_END)
+    at = np.rint(np.nan_to_num(size) / ERF_STEP).astype(np.int64)
+    distance = size - at * ERF_STEP
+    *lower, result = (coefficients[at] for coefficients in _erf_series())
+    for term in reversed(lower):
+        result = result * distance + term
+    return np.copysign(result, x.astype(np.float64)).astype(x.dtype)
+
+
+def erfc(x: Array) -> Array:
+    """1 - erf(x), exact far out too: in double precision."""
+    wide = x.astype(np.float64)
+    result = np.array(1 - erf(wide))
+    tail = wide > 0.5  # where the difference cancels
+    result[tail] = [math.erfc(value) for value in wide[tail]]
+    return result
+
+
+class FloatUnaryOp(UnaryOp, ABC):
+    """Defined on floats only."""
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require(is_float(element_type), f"needs a float type, got {element_type}")
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        """Numbers of 32 bits are computed in 64: numpy's functions of 32 are as good as the CPU lets them be, and
+        constants are to be the same wherever a model is compiled."""
+        (x,) = arrays
+        (result,) = super().evaluate(x.astype(np.float64) if x.dtype == np.float32 else x)
+        with np.errstate(all="ignore"):
+            return (rounded(result, x),)
+
+
+class FloatTestOp(FloatUnaryOp, ABC):
+    """Asks something of a float; the result is a truth value."""
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        (type,) = super().infer_types()
+        return [tensor(i1, type.get_shape())]
+
+
+@irdl_op_definition
+class NegOp(UnaryOp):
+    """-x"""
+
+    name = "graph.neg"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.negative(x)
+
+
+@irdl_op_definition
+class AbsOp(UnaryOp):
+    """The absolute value of x."""
+
+    name = "graph.abs"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.abs(x)
+
+
+@irdl_op_definition
+class SignOp(UnaryOp):
+    """-1, 0 or 1: the sign of x; NaN stays NaN."""
+
+    name = "graph.sign"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.sign(x)
+
+
+@irdl_op_definition
+class ReluOp(UnaryOp):
+    """max(x, 0); NaN stays NaN."""
+
+    name = "graph.relu"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.maximum(x, np.zeros((), x.dtype))
+
+
+@irdl_op_definition
+class NotOp(UnaryOp):
+    """The opposite of a truth value, or the complement of an integer's bits."""
+
+    name = "graph.not"
+
+    @override
+    def check(self, element_type: Attribute) -> None:
+        require_computed(element_type)
+        require(isinstance(element_type, IntegerType), f"needs truth values or integers, got {element_type}")
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.invert(x)
+
+
+@irdl_op_definition
+class ExpOp(FloatUnaryOp):
+    """e to the x"""
+
+    name = "graph.exp"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.exp(x)
+
+
+@irdl_op_definition
+class Expm1Op(FloatUnaryOp):
+    """e to the x, minus 1, exact near 0."""
+
+    name = "graph.expm1"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.expm1(x)
+
+
+@irdl_op_definition
+class LogOp(FloatUnaryOp):
+    """The natural logarithm of x."""
+
+    name = "graph.log"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.log(x)
+
+
+@irdl_op_definition
+class Log1pOp(FloatUnaryOp):
+    """The natural logarithm of 1 + x, exact near 0."""
+
+    name = "graph.log1p"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.log1p(x)
+
+
+@irdl_op_definition
+class SqrtOp(FloatUnaryOp):
+    """The square root of x."""
+
+    name = "graph.sqrt"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.sqrt(x)
+
+
+@irdl_op_definition
+class RsqrtOp(FloatUnaryOp):
+    """1 / sqrt(x)"""
+
+    name = "graph.rsqrt"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.ones((), x.dtype) / np.sqrt(x)
+
+
+@irdl_op_definition
+class ReciprocalOp(FloatUnaryOp):
+    """1 / x"""
+
+    name = "graph.reciprocal"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.ones((), x.dtype) / x
+
+
+@irdl_op_definition
+class ErfOp(FloatUnaryOp):
+    """The error function."""
+
+    name = "graph.erf"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return erf(x)
+
+
+@irdl_op_definition
+class TanhOp(FloatUnaryOp):
+    """The hyperbolic tangent of x."""
+
+    name = "graph.tanh"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.tanh(x)
+
+
+@irdl_op_definition
+class SinOp(FloatUnaryOp):
+    """The sine of x radians."""
+
+    name = "graph.sin"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.sin(x)
+
+
+@irdl_op_definition
+class CosOp(FloatUnaryOp):
+    """The cosine of x radians."""
+
+    name = "graph.cos"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.cos(x)
+
+
+@irdl_op_definition
+class TanOp(FloatUnaryOp):
+    """The tangent of x radians."""
+
+    name = "graph.tan"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.tan(x)
+
+
+@irdl_op_definition
+class FloorOp(FloatUnaryOp):
+    """x rounded down."""
+
+    name = "graph.floor"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.floor(x)
+
+
+@irdl_op_definition
+class CeilOp(FloatUnaryOp):
+    """x rounded up."""
+
+    name = "graph.ceil"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.ceil(x)
+
+
+@irdl_op_definition
+class RoundOp(FloatUnaryOp):
+    """x rounded to the nearest integer, halves to the even one."""
+
+    name = "graph.round"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.rint(x)
+
+
+@irdl_op_definition
+class SigmoidOp(FloatUnaryOp):
+    """1 / (1 + exp(-x))"""
+
+    name = "graph.sigmoid"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return sigmoid(x)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), without overflow on either side."""
+    one = np.ones((), x.dtype)
+    small = np.exp(-np.abs(x))
+    return np.where(x < 0, small, one) / (one + small)
+
+
+@irdl_op_definition
+class SiluOp(FloatUnaryOp):
+    """x * sigmoid(x), also called swish."""
+
+    name = "graph.silu"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return x * sigmoid(x)
+
+
+@irdl_op_definition
+class AtanOp(FloatUnaryOp):
+    """The angle in radians, between -pi/2 and pi/2, whose tangent is x."""
+
+    name = "graph.atan"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.arctan(x)
+
+
+@irdl_op_definition
+class SoftplusOp(FloatUnaryOp):
+    """log(1 + exp(x))"""
+
+    name = "graph.softplus"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.maximum(x, np.zeros((), x.dtype)) + np.log1p(np.exp(-np.abs(x)))
+
+
+@irdl_op_definition
+class SoftsignOp(FloatUnaryOp):
+    """x / (1 + |x|)"""
+
+    name = "graph.softsign"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return x / (np.ones((), x.dtype) + np.abs(x))
+
+
+@irdl_op_definition
+class IsNanOp(FloatTestOp):
+    """Whether x is not a number."""
+
+    name = "graph.is_nan"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.isnan(x)
+
+
+@irdl_op_definition
+class IsInfOp(FloatTestOp):
+    """Whether x is infinite, of either sign."""
+
+    name = "graph.is_inf"
+
+    @override
+    def compute(self, x: Array) -> Array:
+        return np.isinf(x)

@@ -1,0 +1,424 @@
+"""Packed weights: how a weight's elements are laid out for code that reads `nr` columns at a time.
+
+Each packing is one class here: the shape it gives, the packing and its inverse in numpy, and as graph ops for a
+weight that is computed. `graph.unpack` (unpack.py) states at tensor level that a packed array means the plain one. The
+last panel is padded with zeros. Transformed filters have a file of their own, winograd_filters.py.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar, Self
+
+import numpy as np
+from typing_extensions import override
+from xdsl.ir import Operation, SSAValue
+
+from ...byte_dot import GROUP
+from ..base import require
+from ..movement_steps import Steps
+from ..values import Array
+
+
+@dataclass(frozen=True)
+class Packing(ABC):
+    """A way to lay a weight out; its parameters are integers and flags."""
+
+    kind: ClassVar[str]
+
+    @classmethod
+    @abstractmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        """The packing that made an array of the shape `packed`."""
+
+    @abstractmethod
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of a weight once it is packed; raises VerifyException for one that can't be."""
+
+    @abstractmethod
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        """The packed weight, in `out` where that is given."""
+
+    @abstractmethod
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        """The inverse, for a weight of that shape."""
+
+    @abstractmethod
+    def ops(self, value: SSAValue) -> list[Operation]:
+        """Ops, in order, whose last result is `value` packed; none where that changes nothing."""
+
+    def rows(self, shape: Sequence[int]) -> int:
+        """Of how many rows of a weight of that shape each panel is made; 0 where it is made of parts of all."""
+        del shape
+        return 0
+
+
+@dataclass(frozen=True)
+class ColumnPacking(Packing):
+    """Panels of `nr` columns of a weight seen as [..., K, N]."""
+
+    nr: int
+
+    def _panels(self, columns: int) -> int:
+        return -(-columns // self.nr)
+
+    def _cut(self, steps: Steps) -> list[Operation]:
+        """[..., K, N] -> [..., ceil(N / nr), K, nr]"""
+        *leading, depth, columns = steps.shape
+        panels, rank = self._panels(columns), len(leading)
+        steps.pad_last(panels * self.nr - columns)
+        steps.reshape((*leading, depth, panels, self.nr))
+        steps.transpose((*range(rank), rank + 1, rank, rank + 2))
+        return steps.ops
+
+
+@dataclass(frozen=True)
+class PanelPacking(ColumnPacking):
+    """Right-hand sides [..., K, N] of products (`transposed`: [..., N, K]) as [..., ceil(N / nr), K, nr]."""
+
+    kind = "panels"
+    transposed: bool = False
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[-1], transposed)
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 2, f"panels hold matrices, not shape {list(shape)}")
+        *leading, depth, columns = self._turned(shape)
+        return (*leading, self._panels(columns), depth, self.nr)
+
+    def _turned(self, shape: Sequence[int]) -> tuple[int, ...]:
+        return (*shape[:-2], shape[-1], shape[-2]) if self.transposed else tuple(shape)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        columns = np.swapaxes(weight, -1, -2) if self.transposed else weight
+        return _columns_to_panels(columns, weight.ndim - 2, self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        plain = _panels_to_columns(packed, self._turned(shape)[-1])
+        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        steps.transpose(self._turned(range(len(steps.shape))))
+        return self._cut(steps)
+
+    @override
+    def rows(self, shape: Sequence[int]) -> int:
+        return self.nr if self.transposed and len(shape) == 2 else 0
+
+
+@dataclass(frozen=True)
+class PairedPanelPacking(PanelPacking):
+    """The same of matrices [..., K, 2 N], where a panel has nr / 2 columns of each half: [..., ceil(2 N / nr), K, nr].
+
+    What is done to columns j and N + j finds both in one panel.
+    """
+
+    kind = "paired_panels"
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        columns = self._turned(shape)[-1]
+        require(columns % 2 == 0 and self.nr % 2 == 0, f"{columns} columns have no halves for panels of {self.nr}")
+        return super().packed_shape(shape)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
+        columns, half = np.swapaxes(weight, -1, -2) if self.transposed else weight, self.nr // 2
+        for number, each in enumerate(np.split(columns, 2, axis=-1)):
+            _columns_to_panels(each, weight.ndim - 2, half, packed[..., number * half : (number + 1) * half])
+        return packed
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        columns = self._turned(shape)[-1] // 2
+        plain = np.concatenate([_panels_to_columns(each, columns) for each in np.split(packed, 2, axis=-1)], axis=-1)
+        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps, half = Steps(value), self.nr // 2
+        steps.transpose(self._turned(range(len(steps.shape))))
+        *leading, depth, columns = steps.shape
+        panels, rank = -(-columns // self.nr), len(leading)
+        steps.reshape((*leading, depth, 2, columns // 2))
+        steps.pad_last(panels * half - columns // 2)
+        steps.reshape((*leading, depth, 2, panels, half))
+        steps.transpose((*range(rank), rank + 2, rank, rank + 1, rank + 3))
+        steps.reshape((*leading, panels, depth, self.nr))
+        return steps.ops
+
+    @override
+    def rows(self, shape: Sequence[int]) -> int:
+        return 0
+
+
+@dataclass(frozen=True)
+class ConvPacking(ColumnPacking):
+    """[Cout, Cin / g, kernel...] as [g, ceil(Cout / g / nr), kernel * Cin / g, nr], channels last in k."""
+
+    kind = "conv_panels"
+    groups: int = 1
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[-1], packed[0])
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 3, f"conv_panels hold a convolution's weight, not shape {list(shape)}")
+        require(shape[0] % self.groups == 0, f"{shape[0]} output channels in {self.groups} groups")
+        return (self.groups, self._panels(shape[0] // self.groups), prod(shape[1:]), self.nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        outputs, inputs, *kernel = weight.shape
+        grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel))
+        return _columns_to_panels(grouped.transpose(0, 3, 2, 1), 1, self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        outputs, inputs, *kernel = shape
+        columns = _panels_to_columns(packed, outputs // self.groups)
+        grouped = columns.reshape(self.groups, prod(kernel), inputs, outputs // self.groups).transpose(0, 3, 2, 1)
+        return np.ascontiguousarray(grouped).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        outputs, inputs, *kernel = steps.shape
+        filters, taps = outputs // self.groups, prod(kernel)
+        steps.reshape((self.groups, filters, inputs, taps))
+        steps.transpose((0, 3, 2, 1))
+        steps.reshape((self.groups, taps * inputs, filters))
+        return self._cut(steps)
+
+
+@dataclass(frozen=True)
+class DepthwisePacking(ColumnPacking):
+    """[Cout, Cin / g, kernel...] as [ceil(Cout / nr), Cin / g * kernel, nr]."""
+
+    kind = "depthwise"
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[-1])
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 3, f"depthwise panels are of a convolution's filters, not of shape {list(shape)}")
+        return (self._panels(shape[0]), prod(shape[1:]), self.nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        return _columns_to_panels(weight.reshape(len(weight), -1).T, 0, self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        return np.ascontiguousarray(_panels_to_columns(packed, shape[0]).T).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        steps.reshape((steps.shape[0], prod(steps.shape[1:])))
+        steps.transpose((1, 0))
+        return self._cut(steps)
+
+
+@dataclass(frozen=True)
+class FilterPacking(Packing):
+    """[Cout, Cin / g, kernel...] as one matrix per group: [g, kernel * Cin / g, Cout / g], channels last in its rows.
+
+    `transposed`: [g, Cout / g, kernel * Cin / g].
+    """
+
+    kind = "filters"
+    groups: int = 1
+    transposed: bool = False
+
+    @override
+    @classmethod
+    def of_packed(cls, packed: Sequence[int], transposed: bool) -> Self:
+        return cls(packed[0], transposed)
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        require(len(shape) >= 3, f"filters are a convolution's weight, not of shape {list(shape)}")
+        require(shape[0] % self.groups == 0, f"{shape[0]} output channels in {self.groups} groups")
+        depth, columns = prod(shape[1:]), shape[0] // self.groups
+        return (self.groups, columns, depth) if self.transposed else (self.groups, depth, columns)
+
+    @property
+    def _order(self) -> tuple[int, ...]:
+        """Of [group, filter, channel, tap]: how they are laid out."""
+        return (0, 1, 3, 2) if self.transposed else (0, 3, 2, 1)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        outputs, inputs, *kernel = weight.shape
+        grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel)).transpose(self._order)
+        packed = np.empty(self.packed_shape(weight.shape), weight.dtype) if out is None else out
+        packed.reshape(grouped.shape)[...] = grouped
+        return packed
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        outputs, inputs, *kernel = shape
+        plain = (self.groups, outputs // self.groups, inputs, prod(kernel))
+        laid = packed.reshape([plain[axis] for axis in self._order])
+        return np.ascontiguousarray(laid.transpose(np.argsort(self._order))).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        shape = tuple(steps.shape)
+        outputs, inputs, *kernel = shape
+        steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
+        steps.transpose(self._order)
+        steps.reshape(self.packed_shape(shape))
+        return steps.ops
+
+
+@dataclass(frozen=True)
+class BytePanelPacking(PanelPacking):
+    """The same of bytes: [..., ceil(N / nr), K, nr], K made up to whole groups of GROUP.
+
+    A column's bytes of a group lie side by side, and behind them those of the next column.
+    """
+
+    kind = "byte_panels"
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        *leading, depth, nr = super().packed_shape(shape)
+        return (*leading, whole_groups(depth), nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        columns = np.swapaxes(weight, -1, -2) if self.transposed else weight
+        return _to_byte_panels(columns[..., np.newaxis, :, :], self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        depth, count = self._turned(shape)[-2:]
+        plain = _from_byte_panels(packed, 1, depth, count)[..., 0, :, :]
+        return np.ascontiguousarray(np.swapaxes(plain, -1, -2) if self.transposed else plain)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        steps.transpose(self._turned(range(len(steps.shape))))
+        *leading, depth, columns = steps.shape
+        steps.reshape((*leading, 1, depth, columns))
+        return _to_byte_panels_by_ops(steps, self.nr)
+
+
+@dataclass(frozen=True)
+class ByteConvPacking(ConvPacking):
+    """[Cout, Cin / g, kernel...] of bytes as [g, ceil(Cout / g / nr), kernel * Cin / g, nr] in groups.
+
+    They are as those of BytePanelPacking; the channels of each tap are made up to whole ones.
+    """
+
+    kind = "byte_conv_panels"
+
+    @override
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        groups, panels, _, nr = super().packed_shape(shape)
+        return (groups, panels, prod(shape[2:]) * whole_groups(shape[1]), nr)
+
+    @override
+    def pack(self, weight: Array, out: Array | None = None) -> Array:
+        outputs, inputs, *kernel = weight.shape
+        grouped = weight.reshape(self.groups, outputs // self.groups, inputs, prod(kernel))
+        return _to_byte_panels(grouped.transpose(0, 3, 2, 1), self.nr, out)
+
+    @override
+    def unpack(self, packed: Array, shape: Sequence[int]) -> Array:
+        outputs, inputs, *kernel = shape
+        plain = _from_byte_panels(packed, prod(kernel), inputs, outputs // self.groups)
+        return np.ascontiguousarray(plain.transpose(0, 3, 2, 1)).reshape(shape)
+
+    @override
+    def ops(self, value: SSAValue) -> list[Operation]:
+        steps = Steps(value)
+        outputs, inputs, *kernel = steps.shape
+        steps.reshape((self.groups, outputs // self.groups, inputs, prod(kernel)))
+        steps.transpose((0, 3, 2, 1))
+        return _to_byte_panels_by_ops(steps, self.nr)
+
+
+def _columns_to_panels(columns: Array, leading: int, nr: int, out: Array | None) -> Array:
+    """[..., K, N] -> [..., ceil(N / nr), K, nr], where `leading` dimensions come first and K may be several.
+
+    However the columns lie, they are copied once, to `out` where that is given.
+    """
+    first, depth, count = columns.shape[:leading], columns.shape[leading:-1], columns.shape[-1]
+    whole, rest = divmod(count, nr)
+    packed = np.empty((*first, -(-count // nr), prod(depth), nr), columns.dtype) if out is None else out
+    panels = np.moveaxis(packed.reshape(*first, -(-count // nr), *depth, nr), leading, -2)
+    panels[..., :whole, :] = columns[..., : whole * nr].reshape(*first, *depth, whole, nr)
+    if rest:
+        panels[..., whole, :rest] = columns[..., whole * nr :]
+        panels[..., whole, rest:] = 0
+    return packed
+
+
+def _panels_to_columns(packed: Array, columns: int) -> Array:
+    """[..., ceil(N / nr), K, nr] -> [..., K, N]"""
+    *leading, panels, depth, nr = packed.shape
+    return np.moveaxis(packed, -3, -2).reshape(*leading, depth, panels * nr)[..., :columns]
+
+
+def whole_groups(depth: int) -> int:
+    """Bytes of an inner sum, made up to whole groups."""
+    return -(-depth // GROUP) * GROUP
+
+
+def _to_byte_panels(columns: Array, nr: int, out: Array | None) -> Array:
+    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K made up to groups, nr]"""
+    *first, runs, depth, count = columns.shape
+    rows, panels = whole_groups(depth), -(-count // nr)
+    plain = np.zeros((*first, runs, rows, panels * nr), columns.dtype)
+    plain[..., :depth, :count] = columns
+    cut = plain.reshape(*first, runs, rows // GROUP, GROUP, panels, nr)
+    rank = len(first)
+    laid = cut.transpose(*range(rank), rank + 3, rank, rank + 1, rank + 4, rank + 2)
+    packed = np.empty((*first, panels, runs * rows, nr), columns.dtype) if out is None else out
+    packed.reshape(laid.shape)[...] = laid
+    return packed
+
+
+def _from_byte_panels(packed: Array, runs: int, depth: int, count: int) -> Array:
+    """[..., ceil(N / nr), runs * K made up to groups, nr] -> [..., runs, K, N]"""
+    *first, panels, rows, nr = packed.shape
+    laid = packed.reshape(*first, panels, runs, rows // runs // GROUP, nr, GROUP)
+    rank = len(first)
+    cut = laid.transpose(*range(rank), rank + 1, rank + 2, rank + 4, rank, rank + 3)
+    return cut.reshape(*first, runs, rows // runs, panels * nr)[..., :depth, :count]
+
+
+def _to_byte_panels_by_ops(steps: Steps, nr: int) -> list[Operation]:
+    """[..., runs, K, N] -> [..., ceil(N / nr), runs * K made up to groups, nr]"""
+    *first, runs, depth, count = steps.shape
+    rows, panels, rank = whole_groups(depth), -(-count // nr), len(first)
+    steps.pad_last(panels * nr - count)
+    steps.transpose((*range(rank + 1), rank + 2, rank + 1))
+    steps.pad_last(rows - depth)
+    steps.reshape((*first, runs, panels, nr, rows // GROUP, GROUP))
+    steps.transpose((*range(rank), rank + 1, rank, rank + 3, rank + 2, rank + 4))
+    steps.reshape((*first, panels, runs * rows, nr))
+    return steps.ops

@@ -1,0 +1,109 @@
+"""graph.unpack: the plain weight that a packed one means, and the table of all packings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import override
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, LocationAttr, StringAttr, UnitAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+
+from ..base import GraphOp, require
+from ..values import (
+    AnyTensor,
+    Array,
+    element_type_of_value,
+    flag_attr,
+    ints,
+    ints_attr,
+    shape_of,
+    string_attr,
+    tensor,
+)
+from .packings import (
+    ByteConvPacking,
+    BytePanelPacking,
+    ConvPacking,
+    DepthwisePacking,
+    FilterPacking,
+    Packing,
+    PairedPanelPacking,
+    PanelPacking,
+)
+from .winograd_filters import WinogradPacking
+
+PACKINGS: dict[str, type[Packing]] = {
+    each.kind: each
+    for each in (
+        PanelPacking,
+        PairedPanelPacking,
+        ConvPacking,
+        DepthwisePacking,
+        FilterPacking,
+        BytePanelPacking,
+        ByteConvPacking,
+        WinogradPacking,
+    )
+}
+"""The packings there are, by kind."""
+
+
+@irdl_op_definition
+class UnpackOp(GraphOp):
+    """The plain weight that a packed one means.
+
+    "panels": [..., ceil(N / nr), K, nr] -> [..., K, N], or [..., N, K] with `transposed`; "paired_panels": the
+    same, where each panel has nr / 2 columns of each half; "conv_panels": [g, ceil(Cout / g / nr), kernel * Cin / g,
+    nr] -> [Cout, Cin / g, kernel...]; "byte_panels" and "byte_conv_panels":
+    the same with the depth made up to whole groups, in which a column's bytes lie side by side; "depthwise":
+    [ceil(Cout / nr), Cin / g * kernel, nr] -> [Cout, Cin / g, kernel...]; "filters": [g, kernel * Cin / g, Cout /
+    g], or with the last two `transposed`, -> [Cout, Cin / g, kernel...]; "winograd": [chunks, coordinates, panels,
+    Cin, nr] -> [Cout, Cin, 3, 3], to within rounding.
+    """
+
+    name = "graph.unpack"
+
+    packed = operand_def()
+    kind = prop_def(StringAttr)
+    shape = prop_def(DenseArrayBase[IntegerType])
+    transposed = opt_prop_def(UnitAttr)
+    result = result_def()
+
+    def __init__(
+        self,
+        packed: SSAValue | Operation,
+        kind: str,
+        shape: Sequence[int],
+        transposed: bool = False,
+        location: LocationAttr | None = None,
+    ):
+        properties = {
+            "kind": string_attr(kind),
+            "shape": ints_attr(shape),
+            "transposed": flag_attr(transposed),
+        }
+        self._build((packed,), properties, location)
+
+    @classmethod
+    def of(cls, packed: SSAValue, packing: Packing, shape: Sequence[int]) -> UnpackOp:
+        """The weight of that shape that `packed` means."""
+        return cls(packed, packing.kind, shape, bool(getattr(packing, "transposed", False)))
+
+    @property
+    def packing(self) -> Packing:
+        """How the weight is packed."""
+        return PACKINGS[self.kind.data].of_packed(shape_of(self.packed), self.transposed is not None)
+
+    @override
+    def infer_types(self) -> Sequence[AnyTensor]:
+        kind, packed = self.kind.data, shape_of(self.packed)
+        require(kind in PACKINGS, f'kind is one of {", ".join(PACKINGS)}, got "{kind}"')
+        require(len(packed) >= 3 and packed[0] >= 1 and packed[-1] >= 1, f"{list(packed)} is no packed shape")
+        wanted = self.packing.packed_shape(ints(self.shape))
+        require(packed == wanted, f"packed shape {list(packed)} instead of {list(wanted)}")
+        return [tensor(element_type_of_value(self.packed), ints(self.shape))]
+
+    @override
+    def evaluate(self, *arrays: Array) -> tuple[Array, ...]:
+        return (self.packing.unpack(arrays[0], ints(self.shape)),)
