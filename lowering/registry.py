@@ -100,7 +100,7 @@ XDSL_SUMMARIES = {
 
 DIALECTS = {
     "graph": "mini_infer.dialects.graph.dialect:Graph",
-    "kernel": "mini_infer.dialects.kernel:Kernel",
+    "kernel": "mini_infer.dialects.kernel.calls:Kernel",
     # xDSL's, repaired
     "gpu": "mini_infer.dialects.gpu:Gpu",
     "nvgpu": "mini_infer.dialects.gpu:NvGpu",

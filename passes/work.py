@@ -28,8 +28,8 @@ from ..dialects.graph.ops.structure import ConstantOp, KernelOp
 from ..dialects.graph.ops.windows import PoolOp
 from ..dialects.graph.packing.unpack import UnpackOp
 from ..dialects.graph.values import numpy_dtype, shape_of
+from ..dialects.kernel.targets import CpuAttr
 from ..dialects.sizes.sizes import now
-from ..dialects.targets import CpuAttr
 
 STAGE_GRAIN = 500
 """Nanoseconds of a stage that are worth a thread of their own: some times what handing a share to a thread that is

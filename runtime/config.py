@@ -19,7 +19,7 @@ from ..dialects.arguments import (
     wrong,
 )
 from ..dialects.errors import ConfigError
-from ..dialects.gpus import GPUS, PRECISIONS
+from ..dialects.kernel.gpus import GPUS, PRECISIONS
 from ..dialects.threads import MOST_THREADS
 from .control_groups import cpu_limit
 from .device import device_named

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ..dialects.graph.blobs import MiniContext
-    from ..dialects.targets import Target
+    from ..dialects.kernel.targets import Target
     from ..lowering.gpu_to_cuda.launch_list import Launch
     from ..lowering.pipelines import Observer, Phase
     from .config import EngineConfig

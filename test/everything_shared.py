@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from mini_infer.dialects.graph.ops.structure import KernelOp
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.passes.kernels import limit_threads
 from mini_infer.passes.memory import share_threads
 

@@ -16,9 +16,9 @@ from mini_infer.dialects.graph.base import GraphOp, named_location
 from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.dialects.graph.ops.structure import KernelOp, YieldOp
 from mini_infer.dialects.graph.values import Array, element_type_of, numpy_dtype, tensor, type_of
-from mini_infer.dialects.kernel import CallOp
-from mini_infer.dialects.kernel_attributes import FormAttr, InterfaceAttr
-from mini_infer.dialects.targets import cpu_of
+from mini_infer.dialects.kernel.attributes import FormAttr, InterfaceAttr
+from mini_infer.dialects.kernel.calls import CallOp
+from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering.kernels_to_loops.lower_kernels import LowerKernels
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath

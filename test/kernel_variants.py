@@ -31,9 +31,9 @@ from mini_infer.dialects.graph.host import state_level
 from mini_infer.dialects.graph.ops.structure import CallOp as GraphCallOp
 from mini_infer.dialects.graph.ops.structure import KernelOp, WeightOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of, type_of
-from mini_infer.dialects.kernel import CallOp
-from mini_infer.dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
+from mini_infer.dialects.kernel.calls import CallOp
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir

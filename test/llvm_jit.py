@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from mini_infer.dialects.extensions import LLVM, Arith, MemRef, Vector
-from mini_infer.dialects.kernel import Kernel
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.kernel.calls import Kernel
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.expand_math import ExpandMath
 from mini_infer.lowering.loops_to_llvm.lower_to_llvm import LowerToLlvm

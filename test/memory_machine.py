@@ -19,7 +19,7 @@ from mini_infer.dialects.graph.base import GraphOp
 from mini_infer.dialects.graph.blobs import BlobStore
 from mini_infer.dialects.graph.ops.structure import KernelOp, YieldOp
 from mini_infer.dialects.graph.values import Array, numpy_dtype, tensor
-from mini_infer.dialects.kernel import BarrierOp, CallOp, WeightOp
+from mini_infer.dialects.kernel.calls import BarrierOp, CallOp, WeightOp
 from mini_infer.passes.memory.analysis.buffers import int_attribute
 from mini_infer.passes.memory.analysis.host import loop_ranges, steps_of
 

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.errors import InvalidInputError
 from mini_infer.dialects.graph.blobs import MiniContext
-from mini_infer.dialects.targets import Target
+from mini_infer.dialects.kernel.targets import Target
 from mini_infer.lowering.pipelines import Observer, Phase
 from mini_infer.runtime import device
 from mini_infer.runtime.config import EngineConfig

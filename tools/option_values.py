@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from ..dialects.errors import ConfigError
-from ..dialects.gpus import GPUS, PRECISIONS
 from ..dialects.json_text import read_json
+from ..dialects.kernel.gpus import GPUS, PRECISIONS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -1,7 +1,7 @@
 """The graph dialect: what a model computes, on tensors of static shape, with value semantics.
 
-One file per family of ops; an op is one class with its operands, its type rule and its meaning in numpy. A name is
-imported from the file that defines it; dialect.py lists all ops.
+ops/ has one file per family of ops; an op is one class with its operands, its type rule and its meaning in numpy. A
+name is imported from the file that defines it; dialect.py lists all ops.
 Importing this package repairs how xDSL reads and writes text, makes and verifies operations (see ../xdsl_repairs.py).
 """
 

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntAttr, MemRefType, NoneAttr, StridedLayoutAt
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.kernel import CallOp
+from ...dialects.kernel.calls import CallOp
 from .builder import MOST_KNOWN
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.errors import CompileError
 from ...dialects.graph.base import describe
 from ...dialects.graph.ops.structure import KernelOp, YieldOp
-from ...dialects.kernel_attributes import InterfaceAttr
+from ...dialects.kernel.attributes import InterfaceAttr
 from ...passes.geometry.strided_views import StridedView, strided_view
 from ...passes.kernels.schedules import AnySchedule
 from .builder import Index, LoopBuilder, memref_type, strides_of

@@ -15,7 +15,7 @@ from xdsl.traits import is_side_effect_free
 from ...dialects.gpu import FuncOp, ReturnOp
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import numpy_dtype
-from ...dialects.targets import GpuAttr
+from ...dialects.kernel.targets import GpuAttr
 from ...passes.kernels.schedules import AnySchedule
 from ..kernel_code.builder import Index
 from ..kernel_code.instance import Instance

@@ -36,8 +36,8 @@ from ...dialects.graph.base import describe, node_name
 from ...dialects.graph.host import kernels_of, main_of, state_level
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import int_attr
-from ...dialects.kernel import BarrierOp, CallOp
-from ...dialects.targets import GpuAttr, gpu_of
+from ...dialects.kernel.calls import BarrierOp, CallOp
+from ...dialects.kernel.targets import GpuAttr, gpu_of
 from ...passes.geometry.boxes import Box, row_major
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, Places, cast_to, memref_type

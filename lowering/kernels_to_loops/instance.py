@@ -10,9 +10,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.kernel import AS_WRITTEN
+from ...dialects.kernel.calls import AS_WRITTEN
+from ...dialects.kernel.targets import CpuAttr
 from ...dialects.sizes.attributes import SIZES
-from ...dialects.targets import CpuAttr
 from ...passes.memory.analysis.buffers import give_role
 from ..kernel_code.builder import Index, LoopBuilder, define_function
 from ..kernel_code.extents import lifted, skeleton

@@ -33,12 +33,12 @@ from ...dialects.graph.fixed_sizes import settle
 from ...dialects.graph.host import kernels_of, state_level
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import shape_of
-from ...dialects.kernel import BarrierOp, CallOp
-from ...dialects.kernel_attributes import InterfaceAttr
+from ...dialects.kernel.attributes import InterfaceAttr
+from ...dialects.kernel.calls import BarrierOp, CallOp
+from ...dialects.kernel.targets import CpuAttr, cpu_of
 from ...dialects.sizes.attributes import SIZES
 from ...dialects.sizes.sizes import pinned
 from ...dialects.symbols import symbol_named
-from ...dialects.targets import CpuAttr, cpu_of
 from ...passes.kernels.emptiness import note_empty_operands
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.buffers import IndexConstants, add_argument, argument_with_role, give_role

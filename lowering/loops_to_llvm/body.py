@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects.errors import CompileError
+from ...dialects.kernel.targets import CpuAttr
 from ...dialects.sizes.sizes import Size
-from ...dialects.targets import CpuAttr
 from ..op_facts import fail
 from .instructions import Instructions, integer_list
 from .types import POINTER, Types

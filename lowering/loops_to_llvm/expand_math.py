@@ -35,7 +35,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects.extensions.replace import shaped_like
-from ...dialects.targets import cpu_of
+from ...dialects.kernel.targets import cpu_of
 from . import missing, polynomials
 from .math_builder import MathBuilder
 from .types import element_of

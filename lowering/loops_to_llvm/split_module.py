@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAt
 from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.kernel import AS_WRITTEN
+from ...dialects.kernel.calls import AS_WRITTEN
 from ...dialects.sizes.sizes import is_fixed
 
 _NAMING = {"func.call", "func.constant", "llvm.call", "llvm.mlir.addressof", "memref.get_global"}

@@ -29,7 +29,7 @@ from ...dialects.graph.ops.conversion import CastOp
 from ...dialects.graph.ops.elementwise import AddOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of_value, int_attr, numpy_dtype, shape_of, tensor
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 _HALF = 128

@@ -30,8 +30,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...dialects.graph.ops.contraction import ConvOp
 from ...dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, numpy_dtype, shape_of, tensor
+from ...dialects.kernel.targets import CpuAttr, target_of
 from ...dialects.sizes.sizes import now
-from ...dialects.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 from .support.repeated_channels import followed, followers_of, repeated
 

@@ -31,7 +31,7 @@ from ...dialects.graph.ops.elementwise import AddOp
 from ...dialects.graph.ops.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.graph.ops.structure import WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.targets import GpuAttr, target_of
+from ...dialects.kernel.targets import GpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites
 
 _VIEWS = (ReshapeOp, TransposeOp, SliceOp)

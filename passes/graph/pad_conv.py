@@ -32,7 +32,7 @@ from ...dialects.byte_dot import GROUP
 from ...dialects.graph.ops.contraction import ConvOp, is_byte
 from ...dialects.graph.ops.movement import PadOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, ints_attr, shape_of, tensor
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 
 # Columns of a filter. Up to 11 x 11 is usual in models of pictures; with 16 at most 3 tiles of 6 pixels touch a border.

@@ -33,7 +33,7 @@ from ...dialects.graph.ops.elementwise import AddOp, MulOp
 from ...dialects.graph.ops.movement import ConcatOp, SliceOp
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, shape_of
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from ..geometry.halves import halves_of
 from .support.pattern_utils import GraphPattern, apply_patterns, rewrites, with_operands
 

@@ -31,7 +31,7 @@ from ...dialects.graph.ops.movement import ReshapeOp, SliceOp
 from ...dialects.graph.ops.quantization import DequantizeOp, integer_range
 from ...dialects.graph.ops.structure import ConstantOp, WeightOp
 from ...dialects.graph.values import Array, element_type_of_value, ints, shape_of, tensor
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from .support.pattern_utils import GraphPattern, apply_patterns, only_use, rewrites
 
 _WIDTHS = (4, 8)

@@ -39,8 +39,8 @@ from ...dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ...dialects.graph.ops.movement import BroadcastToOp, ReshapeOp
 from ...dialects.graph.ops.structure import ConstantOp
 from ...dialects.graph.values import element_type_of_value, nbytes_of, numpy_dtype, shape_of, type_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from ...dialects.sizes.sizes import bounds_of, now
-from ...dialects.targets import CpuAttr, target_of
 from ..statistics import count
 from .support.batch_entries import batched_operands, for_one_entry
 

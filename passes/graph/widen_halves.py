@@ -37,7 +37,7 @@ from ...dialects.graph.ops.quantization import DequantizeOp, QuantizeOp
 from ...dialects.graph.ops.recurrence import RecurrenceOp
 from ...dialects.graph.ops.selection import TopKOp
 from ...dialects.graph.values import Array, element_type_of_value, nbytes_of, shape_of, tensor, type_of
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from ..statistics import count
 from .support.pattern_utils import SCALAR_BYTES, Constants, with_operands
 

@@ -36,8 +36,8 @@ from ...dialects.graph.ops.movement import ReshapeOp
 from ...dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
 from ...dialects.graph.ops.structure import CallOp, ConstantOp, KernelOp, WeightOp, YieldOp
 from ...dialects.graph.values import ints_attr, shape_of, type_of
-from ...dialects.kernel_attributes import FormAttr
-from ...dialects.targets import target_of
+from ...dialects.kernel.attributes import FormAttr
+from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .fusion import Group, external_operands, form_groups
 from .schedules import fusion_rules

@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.ops.structure import CallOp
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from ..statistics import count
 from ..work import MODEL_GRAIN, nanoseconds
 

@@ -26,7 +26,7 @@ from ...dialects.graph.base import ElementwiseOp
 from ...dialects.graph.ops.contraction import ConvOp
 from ...dialects.graph.ops.reduction import ReduceMeanOp
 from ...dialects.graph.values import element_type_of_value, ints, shape_of
-from ...dialects.targets import target_of
+from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .fusion_rules import FusionRules
 from .schedules import fusion_rules

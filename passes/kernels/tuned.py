@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.printer import Printer
 
 from ...dialects.graph.ops.structure import KernelOp
-from ...dialects.kernel_attributes import ScheduleAttr
-from ...dialects.targets import Target
+from ...dialects.kernel.attributes import ScheduleAttr
+from ...dialects.kernel.targets import Target
 from ...dialects.xdsl_repairs import kept_in
 
 

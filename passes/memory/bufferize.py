@@ -78,10 +78,10 @@ from ...dialects.graph.host import (
 from ...dialects.graph.ops.movement import ReshapeOp
 from ...dialects.graph.ops.structure import CallOp, WeightOp
 from ...dialects.graph.values import shape_of, tensor, type_of
-from ...dialects.kernel import CallOp as BufferCallOp
-from ...dialects.kernel import WeightOp as BufferWeightOp
-from ...dialects.kernel_attributes import InterfaceAttr
-from ...dialects.targets import target_of
+from ...dialects.kernel.attributes import InterfaceAttr
+from ...dialects.kernel.calls import CallOp as BufferCallOp
+from ...dialects.kernel.calls import WeightOp as BufferWeightOp
+from ...dialects.kernel.targets import target_of
 from ..geometry.boxes import Box
 from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of
 from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, memref_type

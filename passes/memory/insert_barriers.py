@@ -31,7 +31,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import PlanError
 from ...dialects.graph.host import inner_blocks, main_of
-from ...dialects.kernel import BarrierOp
+from ...dialects.kernel.calls import BarrierOp
 from ..statistics import count
 from .analysis.buffers import Places, argument_with_role
 from .analysis.host import Step

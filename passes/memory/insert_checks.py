@@ -35,7 +35,7 @@ from ...dialects.graph.ops.fail import FailOp
 from ...dialects.graph.ops.indexing import IndexedOp
 from ...dialects.graph.ops.structure import ConstantOp, KernelOp
 from ...dialects.graph.values import int_attr
-from ...dialects.kernel import CallOp
+from ...dialects.kernel.calls import CallOp
 from ..statistics import count
 from .analysis.buffers import IndexConstants, add_argument, argument_with_role, buffer_type
 from .analysis.host import calls_of

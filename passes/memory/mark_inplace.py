@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.graph.host import blocks_of, kernels_of, main_of
 from ...dialects.graph.values import int_attr
-from ...dialects.targets import target_of
+from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .analysis.aliasing import disabled_ops, read_programs, share
 from .analysis.buffers import INPLACE

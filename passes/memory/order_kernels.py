@@ -27,7 +27,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects.graph.host import blocks_of, kernels_of, main_of
-from ...dialects.targets import target_of
+from ...dialects.kernel.targets import target_of
 from ..statistics import count
 from .analysis.aliasing import Program, disabled_ops, read_programs, share
 from .analysis.buffers import ALIGNMENT, check_alignment

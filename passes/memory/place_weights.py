@@ -27,7 +27,7 @@ from xdsl.rewriter import Rewriter
 from ...dialects.errors import PlanError
 from ...dialects.graph.host import main_of
 from ...dialects.graph.values import int_attr
-from ...dialects.kernel import WeightOp
+from ...dialects.kernel.calls import WeightOp
 from .analysis.buffers import IndexConstants, add_argument, argument_with_role, memref_type
 
 PLACE = 64  # bytes between places: a cache line, and the widest vector

@@ -32,7 +32,7 @@ from ...dialects.graph.host import Loop, inner_blocks, main_of
 from ...dialects.graph.ops.movement import BroadcastToOp
 from ...dialects.graph.ops.structure import ConstantOp, KernelOp, YieldOp
 from ...dialects.graph.values import tensor
-from ...dialects.kernel import BarrierOp, CallOp
+from ...dialects.kernel.calls import BarrierOp, CallOp
 from .analysis.buffers import constant_of, int_attribute
 from .analysis.host import Step, steps_of
 from .analysis.made_kernels import add_map_kernel

@@ -43,8 +43,8 @@ from ...dialects.graph.fixed_sizes import settled
 from ...dialects.graph.host import attributes_of_arguments
 from ...dialects.graph.ops.structure import KernelOp
 from ...dialects.graph.values import AnyTensor, numpy_dtype
-from ...dialects.kernel import CallOp, WeightOp
-from ...dialects.kernel_attributes import InterfaceAttr
+from ...dialects.kernel.attributes import InterfaceAttr
+from ...dialects.kernel.calls import CallOp, WeightOp
 from ...dialects.sizes.attributes import symbols_of_module
 from .analysis.byte_map import ByteMap, Region
 

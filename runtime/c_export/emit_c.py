@@ -14,8 +14,8 @@ from typing_extensions import Unpack
 
 from ...dialects.arguments import check_kind, checked_path
 from ...dialects.errors import ConfigError, UnsupportedError
+from ...dialects.kernel.targets import cpu_of
 from ...dialects.sizes.attributes import symbols_of_module
-from ...dialects.targets import cpu_of
 from ...dialects.whole_file import write_folder
 from ...lowering.loops_to_llvm.c_entry_ir import BLOCK_BYTES, HEADER_BYTES, MARK, CEntry, Pointer
 from ...lowering.pipelines import collection_paused

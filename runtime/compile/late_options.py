@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.errors import ConfigError
-from ...dialects.targets import CpuAttr, target_of
+from ...dialects.kernel.targets import CpuAttr, target_of
 from ...lowering.levels import LEVELS, Level, level_of
 from ..config import EngineConfig
 

@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.cuts import Cut
 from ...dialects.errors import ConfigError, InvalidInputError
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.kernel_attributes import ScheduleAttr
+from ...dialects.kernel.attributes import ScheduleAttr
+from ...dialects.kernel.targets import target_of
 from ...dialects.sizes.attributes import symbols_of_module
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.offsets import Offset
-from ...dialects.targets import target_of
 from ...lowering.levels import level_of
 from ...lowering.module_text import own_errors, read_module
 from ...lowering.pipelines import PATHS, Observer, Phase, phases, remaining_phases, run_phases

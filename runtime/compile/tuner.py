@@ -28,7 +28,7 @@ from ...dialects.graph.blobs import MiniContext, blobs_of
 from ...dialects.graph.host import NAME, kernels_of, main_of, state_level
 from ...dialects.graph.ops.structure import CallOp, KernelOp, WeightOp
 from ...dialects.graph.values import element_type_of_value, numpy_dtype, shape_of, type_of
-from ...dialects.targets import CpuAttr, cpu_of
+from ...dialects.kernel.targets import CpuAttr, cpu_of
 from ...lowering.levels import level_of
 from ...lowering.pipelines import parse_passes, run_passes
 from ...passes.kernels.choose_schedule import ChooseSchedule, candidates_of

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ...dialects.graph.blobs import MiniContext
-    from ...dialects.targets import GpuAttr, Target
+    from ...dialects.kernel.targets import GpuAttr, Target
     from ...lowering.gpu_to_cuda.launch_list import Launch
     from ...lowering.pipelines import Observer, Phase
     from ..config import EngineConfig
@@ -40,13 +40,13 @@ class LaunchDevice(Device):
 
     def present(self, precision: str) -> GpuAttr:
         """The GPU that there is; another where there is none, as planning needs none."""
-        from ...dialects.targets import GpuAttr
+        from ...dialects.kernel.targets import GpuAttr
 
         return GpuAttr.named(USUAL_GPU, precision)
 
     @override
     def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
-        from ...dialects.targets import GpuAttr
+        from ...dialects.kernel.targets import GpuAttr
 
         if isinstance(scheduled, GpuAttr):
             return scheduled

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ...dialects.errors import ConfigError
-from ...dialects.targets import BYTE_DOTS, CPU_FEATURES, CpuAttr, gflops_of
+from ...dialects.kernel.targets import BYTE_DOTS, CPU_FEATURES, CpuAttr, gflops_of
 from ..config import EngineConfig
 from ..machine_facts import USUAL_CACHE, cache_bytes
 from .llvm import Machine, binding, emit_assembly, target_machine

@@ -13,8 +13,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import CompileError
 from ...dialects.graph.blobs import MiniContext
+from ...dialects.kernel.targets import BYTE_DOTS, CpuAttr, cpu_of
 from ...dialects.sizes.attributes import symbols_of_module
-from ...dialects.targets import BYTE_DOTS, CpuAttr, cpu_of
 from ...lowering.levels import argument_roles, level_of
 from ...lowering.loops_to_llvm.split_module import ModulePart, split_module
 from ...lowering.pipelines import Observer, PassRun, Phase, parse_passes, run_passes, run_phases

@@ -23,7 +23,7 @@ from mini_infer.dialects.graph.ops.reduction import CumsumOp, ReduceMeanOp, Soft
 from mini_infer.dialects.graph.ops.unary import ReluOp, TanhOp
 from mini_infer.dialects.graph.ops.windows import MaxPoolOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.targets import GpuAttr
+from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.gpu_to_cuda.cuda_text import cuda_text
 from mini_infer.lowering.gpu_to_cuda.launch_list import launch_list
 from mini_infer.passes.kernels.schedules import AnySchedule

@@ -31,7 +31,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 
 from mini_infer.dialects.graph.host import argument_texts, kernels_of, main_of
 from mini_infer.dialects.graph.values import Array, numpy_dtype
-from mini_infer.dialects.kernel import CallOp
+from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.lowering.loops_to_llvm.runtime_ir import runtime_ir

@@ -13,7 +13,7 @@ from models.small import SMALL_MODELS
 from text_models import model_of
 from xdsl.dialects.builtin import ModuleOp
 
-from mini_infer.dialects.kernel import BarrierOp
+from mini_infer.dialects.kernel.calls import BarrierOp
 from mini_infer.passes.memory.insert_barriers import InsertBarriers
 
 GRAPHS, FIRST_SEED = 120, 31_000_000

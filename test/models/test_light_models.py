@@ -10,7 +10,7 @@ from models.judging import Judge, assert_same_bits
 from xdsl.dialects.builtin import ModuleOp
 
 from mini_infer.dialects.graph.base import node_name
-from mini_infer.dialects.kernel import CallOp
+from mini_infer.dialects.kernel.calls import CallOp
 from mini_infer.passes.memory.report.memory_plan import MemoryPlan
 from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig

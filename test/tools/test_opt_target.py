@@ -9,7 +9,7 @@ import pytest
 from command_runs import cli, complaint, saved
 from models.build import ModelBuilder
 
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.lowering.module_text import read_module
 from mini_infer.runtime.compile.module_to_plan import import_model, lower
 from mini_infer.runtime.config import EngineConfig

@@ -9,7 +9,7 @@ import pytest
 from byte_cases import product
 from graph_runs import build
 
-from mini_infer.dialects.targets import cpu_of
+from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.runtime.config import EngineConfig

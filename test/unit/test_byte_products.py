@@ -21,7 +21,7 @@ from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, GreaterOp, MulOp
 from mini_infer.dialects.graph.ops.unary import ReluOp, RoundOp
 from mini_infer.dialects.graph.values import Array, element_type_of_value, numpy_dtype, shape_of
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.passes.graph.flip_signs import FlipSigns
 
 UI8 = IntegerType(8, Signedness.UNSIGNED)

@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 
 import mini_infer as mi
 from mini_infer.dialects.errors import CompileError
-from mini_infer.dialects.kernel import AS_WRITTEN
+from mini_infer.dialects.kernel.calls import AS_WRITTEN
 from mini_infer.dialects.sizes.guards import Guards
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm import split_module

@@ -10,7 +10,7 @@ from models.light import seeded_light_model
 from onnx import ModelProto
 
 from mini_infer.dialects.graph.ops.structure import KernelOp
-from mini_infer.dialects.kernel_attributes import ScheduleAttr
+from mini_infer.dialects.kernel.attributes import ScheduleAttr
 from mini_infer.passes.planning import STRATEGIES, Problem, solve
 from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig

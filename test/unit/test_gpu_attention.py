@@ -14,7 +14,7 @@ from mini_infer.dialects.gpu import AsyncCopyOp
 from mini_infer.dialects.graph.ops.attention import AttentionOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, SliceOp, TransposeOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.targets import GpuAttr
+from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.passes.kernels.schedules.cuda.flash import Flash
 from mini_infer.passes.kernels.schedules.cuda.flash_tensor import FlashTensor
 

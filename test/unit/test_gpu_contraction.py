@@ -17,7 +17,7 @@ from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
-from mini_infer.dialects.targets import GpuAttr
+from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.lowering.pipelines import Phase, phases, run_passes, run_phases
 from mini_infer.passes.kernels.choose_schedule import Choice, ChooseSchedule, choices_of
 from mini_infer.passes.kernels.schedules import AnySchedule

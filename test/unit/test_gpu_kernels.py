@@ -9,7 +9,7 @@ import pytest
 from models.build import SMALL_MODELS
 from rich.console import Console
 
-from mini_infer.dialects.targets import GpuAttr
+from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.runtime.compile.module_to_plan import import_model
 from mini_infer.runtime.config import EngineConfig
 from mini_infer.runtime.devices.cuda.nvrtc import KernelResources

@@ -13,7 +13,7 @@ from mini_infer.dialects.errors import CompileError
 from mini_infer.dialects.graph.ops.cell_activations import Activation
 from mini_infer.dialects.graph.ops.recurrence import GruOp, LstmOp, RnnOp
 from mini_infer.dialects.graph.values import Array
-from mini_infer.dialects.targets import GpuAttr
+from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.passes.kernels.schedules.cuda.persistent import Persistent
 from mini_infer.passes.kernels.schedules.cuda.steps import Steps
 

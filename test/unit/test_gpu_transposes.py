@@ -13,7 +13,7 @@ from kernel_runs import Body, Writer, kernel_of
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.movement import ReshapeOp, TransposeOp
 from mini_infer.dialects.graph.ops.unary import ReluOp
-from mini_infer.dialects.targets import GpuAttr
+from mini_infer.dialects.kernel.targets import GpuAttr
 from mini_infer.passes.kernels.choose_schedule import schedule_kernel
 from mini_infer.passes.kernels.forms.transposition import transposition
 from mini_infer.passes.kernels.schedules.cuda.transpose_tiles import TransposeTiles

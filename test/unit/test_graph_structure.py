@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def parse(ctx: Context, text: str) -> ModuleOp:
 
 
 def test_every_op_class_is_in_the_dialect() -> None:
-    files = [import_module(f"{graph.__name__}.{file.name}") for file in iter_modules(graph.__path__)]
+    files = [import_module(file.name) for file in walk_packages(graph.__path__, f"{graph.__name__}.")]
     values = [value for file in files for value in vars(file).values()]
     found = {value for value in values if isinstance(value, type) and issubclass(value, Operation)}
     ours = {value for value in found if value.__module__.startswith(graph.__name__)}

@@ -11,7 +11,7 @@ import mini_infer as mi
 from mini_infer.dialects.graph.ops.contraction import ConvOp
 from mini_infer.dialects.graph.ops.elementwise import MulOp
 from mini_infer.dialects.graph.ops.unary import TanhOp
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.passes.graph.group_pixels import pixels_together
 
 RANDOM = np.random.default_rng(0)

@@ -19,7 +19,7 @@ from mini_infer.dialects.graph.ops.recurrence import LstmOp
 from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, SigmoidOp, TanhOp
 from mini_infer.dialects.graph.ops.windows import LrnOp, MaxPoolOp
-from mini_infer.dialects.targets import CpuAttr
+from mini_infer.dialects.kernel.targets import CpuAttr
 from mini_infer.passes.kernels.fusion import LONGEST_CHAIN, external_operands, form_groups
 from mini_infer.passes.kernels.schedules import fusion_rules
 

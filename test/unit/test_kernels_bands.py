@@ -17,7 +17,7 @@ from mini_infer.dialects.graph.ops.contraction import ConvOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp
 from mini_infer.dialects.graph.ops.unary import ReluOp, TanhOp
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.targets import CpuAttr, GpuAttr
+from mini_infer.dialects.kernel.targets import CpuAttr, GpuAttr
 from mini_infer.passes.kernels.fusion import form_groups
 from mini_infer.passes.kernels.schedules import fusion_rules
 

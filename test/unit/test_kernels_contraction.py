@@ -16,7 +16,7 @@ from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp
 from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, TanhOp
-from mini_infer.dialects.targets import cpu_of
+from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.runtime.native.cpu_targets import machine_of, target_attribute

@@ -15,7 +15,7 @@ from mini_infer.dialects.graph.ops.elementwise import AddOp
 from mini_infer.dialects.graph.ops.movement import ConcatOp, SliceOp
 from mini_infer.dialects.graph.ops.reduction import ReduceSumOp, SoftmaxOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, SiluOp
-from mini_infer.dialects.targets import cpu_of
+from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.runtime.config import EngineConfig

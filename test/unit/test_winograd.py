@@ -25,8 +25,8 @@ from mini_infer.dialects.graph.ops.windows import MaxPoolOp
 from mini_infer.dialects.graph.packing.unpack import UnpackOp
 from mini_infer.dialects.graph.packing.winograd_filters import POINTS, WinogradPacking
 from mini_infer.dialects.graph.values import shape_of
-from mini_infer.dialects.kernel_attributes import ScheduleAttr
-from mini_infer.dialects.targets import cpu_of
+from mini_infer.dialects.kernel.attributes import ScheduleAttr
+from mini_infer.dialects.kernel.targets import cpu_of
 from mini_infer.lowering import pipelines
 from mini_infer.lowering.loops_to_llvm.emit_llvm_ir import emit_llvm_ir
 from mini_infer.passes.kernels.schedules.cpu import winograd

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...dialects.errors import UnsupportedError
 from ...dialects.graph.host import kernels_of, main_of
-from ...dialects.targets import gpu_of
+from ...dialects.kernel.targets import gpu_of
 from ...lowering.gpu_to_cuda.launch_list import Launch
 from ...passes.kernels.schedules.cuda.cost import limit_seconds
 from ...passes.memory.analysis.host import calls_of

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.graph.blobs import MiniContext
 from ...dialects.graph.host import kernels_of, main_of
-from ...dialects.targets import GpuAttr
+from ...dialects.kernel.targets import GpuAttr
 from ...lowering.gpu_to_cuda.cuda_text import cuda_text
 from ...lowering.gpu_to_cuda.launch_list import Launch, launch_list
 from ...lowering.pipelines import phases, remaining_phases, run_phases

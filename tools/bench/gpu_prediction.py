@@ -19,7 +19,7 @@ from rich.table import Table
 
 from ...dialects.graph.host import kernels_of, main_of
 from ...dialects.graph.ops.structure import KernelOp
-from ...dialects.targets import GpuAttr
+from ...dialects.kernel.targets import GpuAttr
 from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of
 from ...passes.kernels.schedules.cuda.cost import limit_seconds

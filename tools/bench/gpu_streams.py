@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...dialects.graph.host import kernels_of, main_of
-from ...dialects.targets import GpuAttr
+from ...dialects.kernel.targets import GpuAttr
 from ...lowering.levels import Level
 from ...lowering.pipelines import phases, remaining_phases, run_phases
 from ...passes.kernels.schedules import schedule_of

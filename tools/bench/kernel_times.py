@@ -18,9 +18,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.graph.fixed_sizes import settle
 from ...dialects.graph.host import kernels_of, main_of
+from ...dialects.kernel.targets import target_of
 from ...dialects.sizes.guards import unguarded
 from ...dialects.sizes.sizes import now, symbols_of, value_at
-from ...dialects.targets import target_of
 from ...lowering.pipelines import PassRun
 from ...passes.kernels.schedules import schedule_of
 from ...passes.memory.analysis.host import calls_of

@@ -11,7 +11,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.errors import ConfigError, InvalidInputError
-from ...dialects.targets import cpu_of
+from ...dialects.kernel.targets import cpu_of
 from ...lowering.levels import level_of
 from ...lowering.pipelines import PLAIN_GRAPH, parse_passes, run_passes
 from ...passes.model_work import Work, work_of_model

@@ -17,7 +17,7 @@ from rich.text import Text
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.errors import ConfigError
-from ...dialects.targets import CpuAttr
+from ...dialects.kernel.targets import CpuAttr
 from ...lowering.levels import level_of
 from ...lowering.pipelines import PassRun
 from ...passes.counts import PassStatistics

@@ -17,8 +17,8 @@ from xdsl.passes import ModulePass
 from ...dialects.errors import CompileError, ConfigError, MiniInferError
 from ...dialects.graph.blobs import BlobAttr, blobs_of
 from ...dialects.graph.host import LEVEL
+from ...dialects.kernel.targets import CpuAttr, GpuAttr, target_of
 from ...dialects.plain_file import read_plain
-from ...dialects.targets import CpuAttr, GpuAttr, target_of
 from ...lowering.levels import level_of
 from ...lowering.module_text import module_context, own_errors, parse_module, print_module
 from ...lowering.pipelines import PATHS, PassRun, parse_passes, pipeline_text, remaining_phases, run_passes

@@ -9,7 +9,7 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.targets import cpu_of
+from ...dialects.kernel.targets import cpu_of
 from ...lowering.module_text import print_module
 from ...lowering.registry import Level
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, cast
 from ....dialects.errors import CompileError
 from ....dialects.graph.base import describe
 from ....dialects.graph.ops.structure import KernelOp
-from ....dialects.kernel_attributes import ScheduleAttr
-from ....dialects.targets import Target
+from ....dialects.kernel.attributes import ScheduleAttr
+from ....dialects.kernel.targets import Target
 from ..fusion_rules import FusionRules
 from .schedule import Schedule
 

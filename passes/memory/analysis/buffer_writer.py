@@ -16,7 +16,7 @@ from ....dialects.errors import PlanError
 from ....dialects.graph.base import describe, named_location, node_name
 from ....dialects.graph.ops.structure import CallOp
 from ....dialects.graph.values import AnyTensor, type_of
-from ....dialects.kernel import CallOp as BufferCallOp
+from ....dialects.kernel.calls import CallOp as BufferCallOp
 from ...geometry.boxes import Box
 from .buffers import SCRATCH, AnyMemRef, buffer_type, cast_to, memref_type
 from .copy_kernels import CopyKernels

@@ -22,7 +22,7 @@ from ....dialects.errors import PlanError
 from ....dialects.graph.base import node_name
 from ....dialects.graph.host import argument_texts, main_of
 from ....dialects.graph.values import numpy_dtype
-from ....dialects.kernel import CallOp, WeightOp
+from ....dialects.kernel.calls import CallOp, WeightOp
 from ...geometry.boxes import Box
 from ..analysis.buffers import PLAN, SCRATCH, Places, int_attribute, label, memref_type, nbytes_of
 from ..analysis.host import Step, read_by, scratch_of, steps_of, written_by

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from ....dialects.graph.blobs import MiniContext
-    from ....dialects.targets import Target
+    from ....dialects.kernel.targets import Target
     from ....lowering.pipelines import Observer, Phase
     from ...config import EngineConfig
     from ...native.llvm_processes import Compilers
@@ -118,7 +118,7 @@ class Cpu(Device):
 
     @override
     def target(self, config: EngineConfig, machine: str = "", scheduled: Target | None = None) -> Target:
-        from ....dialects.targets import CpuAttr
+        from ....dialects.kernel.targets import CpuAttr
         from ...native.cpu_targets import host_target, target_attribute
 
         if scheduled is None:

@@ -2,8 +2,8 @@
 
 Both are measured by code of our own, on as many threads as an inference has: independent sums in registers, as many as
 hide the latency of an instruction, and sums over more memory than the caches hold. Nothing is kept: a machine that
-others use is another one an hour later, and plans hang on the target's expected numbers (dialects/targets.py), so that
-they are the same in every run.
+others use is another one an hour later, and plans hang on the target's expected numbers (dialects/kernel/targets.py),
+so that they are the same in every run.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from .cupy_calls import Gpu, Stream, faults
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ....dialects.targets import GpuAttr
+    from ....dialects.kernel.targets import GpuAttr
     from ...config import EngineConfig
     from ...plan import InferencePlan
 
@@ -112,8 +112,8 @@ class Cuda(LaunchDevice):
 
     @override
     def present(self, precision: str) -> GpuAttr:
-        from ....dialects.gpus import GPUS
-        from ....dialects.targets import GpuAttr
+        from ....dialects.kernel.gpus import GPUS
+        from ....dialects.kernel.targets import GpuAttr
 
         try:
             capability, limits = self.gpu.limits()
@@ -128,7 +128,7 @@ class Cuda(LaunchDevice):
 
     @override
     def objects(self, module: ModuleOp, config: EngineConfig) -> Sequence[bytes]:
-        from ....dialects.targets import gpu_of
+        from ....dialects.kernel.targets import gpu_of
         from ....lowering.gpu_to_cuda.cuda_text import cuda_text
         from .nvrtc import compile_cubin
 

@@ -27,7 +27,7 @@ from .....dialects.graph.base import describe
 from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.kernel.attributes import InterfaceAttr
 from .....passes.kernels.forms.contraction import ContractionForm, contraction_form
 from .....passes.kernels.schedules.cpu.panels import Panels
 from ....kernel_code.builder import Index

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, is_fixed, now
-from .....dialects.targets import CpuAttr
 from ...forms.attention import attention_sizes
 from ...kernel_facts import item_bytes, the_root
 from ..schedule import Count, TileSize

@@ -23,9 +23,9 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp, WeightOp
 from .....dialects.graph.packing.packings import DepthwisePacking
 from .....dialects.graph.values import element_type_of_value, nbytes_of, shape_of, type_of
-from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed, now
-from .....dialects.targets import CpuAttr
 from ....work import products, seconds
 from ...forms.contraction import ConvGeometry, conv_geometry
 from ...forms.separable import geometry_of, separable_form

@@ -20,8 +20,8 @@ from xdsl.ir import Operation
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp, is_byte
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, is_fixed, now
-from .....dialects.targets import CpuAttr
 from ...forms.contraction import contraction_form, conv_geometry
 from ...kernel_facts import item_bytes
 from ..schedule import TileSize

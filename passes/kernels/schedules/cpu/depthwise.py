@@ -26,9 +26,9 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.packing.packings import DepthwisePacking
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed
-from .....dialects.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, ConvGeometry, contraction_form, conv_geometry

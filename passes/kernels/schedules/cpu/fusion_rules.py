@@ -17,8 +17,8 @@ from .....dialects.graph.ops.recurrence import RecurrenceOp
 from .....dialects.graph.ops.structure import WeightOp
 from .....dialects.graph.ops.windows import LrnOp, MaxPoolOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
-from .....dialects.targets import CpuAttr
 from ...forms.contraction import conv_geometry
 from ...fusion_rules import FusionRules, weight_of
 from . import bands, depthwise, lrn, panels, winograd

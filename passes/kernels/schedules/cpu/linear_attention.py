@@ -11,8 +11,8 @@ from typing_extensions import override
 from .....dialects.graph.ops.linear_attention import LinearAttentionOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.targets import CpuAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from ...forms.recurrence import check_floats
 from ...kernel_facts import all_operands, all_results, item_bytes, the_root

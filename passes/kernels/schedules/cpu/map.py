@@ -10,8 +10,8 @@ from typing_extensions import override
 
 from .....dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.targets import CpuAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from ...element_flow import same_place_pairs
 from ...kernel_facts import all_operands, all_results

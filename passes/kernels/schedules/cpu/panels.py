@@ -39,9 +39,9 @@ from .....dialects.graph.packing.packings import (
 )
 from .....dialects.graph.packing.unpack import UnpackOp
 from .....dialects.graph.values import element_type_of_value, ints, nbytes_of, shape_of, type_of
-from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import bounds_of, now
-from .....dialects.targets import CpuAttr
 from ....work import moving_seconds, seconds
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form, conv_geometry

@@ -17,9 +17,9 @@ from .....dialects.graph.ops.recurrence import RecurrenceOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.packing.packings import PanelPacking
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel_attributes import InterfaceAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
-from .....dialects.targets import CpuAttr
 from ....work import bytes_of, moving_seconds, seconds
 from ...forms.recurrence import between_phases, check_recurrence, states_of
 from ...kernel_facts import argument_index, item_bytes, the_root

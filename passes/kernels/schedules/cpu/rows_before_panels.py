@@ -19,8 +19,8 @@ from typing_extensions import override
 from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import nbytes_of, shape_of, type_of
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import now
-from .....dialects.targets import CpuAttr
 from ....work import moving_seconds
 from ...forms.contraction import contraction_form
 from .panels import Panels, packed_operands

@@ -10,7 +10,7 @@ from typing_extensions import override
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.ops.windows import LrnOp
 from .....dialects.graph.values import shape_of
-from .....dialects.targets import CpuAttr
+from .....dialects.kernel.targets import CpuAttr
 from ....work import seconds
 from .direct import Direct
 

@@ -22,9 +22,9 @@ from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.ops.windows import MaxPoolOp
 from .....dialects.graph.packing.winograd_filters import FILTER, POINTS, WinogradPacking
 from .....dialects.graph.values import element_type_of_value, ints, shape_of
-from .....dialects.kernel_attributes import InterfaceAttr, ScheduleAttr
+from .....dialects.kernel.attributes import InterfaceAttr, ScheduleAttr
+from .....dialects.kernel.targets import CpuAttr
 from .....dialects.sizes.sizes import is_fixed, now
-from .....dialects.targets import CpuAttr
 from ....work import FAR, bytes_of, instruction_seconds, moving_seconds, multiplying_seconds, operations
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ConvGeometry, contraction_form, conv_geometry

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from .....dialects.graph.ops.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import numpy_dtype
-from .....dialects.targets import GpuAttr
+from .....dialects.kernel.targets import GpuAttr
 from ....work import operations
 
 LAUNCH = 2e-6

@@ -11,7 +11,7 @@ from .....dialects.graph.base import ElementwiseOp, ReductionOp
 from .....dialects.graph.ops.attention import AttentionOp
 from .....dialects.graph.ops.contraction import ConvOp, MatmulOp
 from .....dialects.graph.ops.windows import MaxPoolOp
-from .....dialects.targets import GpuAttr
+from .....dialects.kernel.targets import GpuAttr
 from ...fusion_rules import FusionRules
 
 

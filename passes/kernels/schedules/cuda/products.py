@@ -12,8 +12,8 @@ from .....dialects.graph.ops.contraction import ConvOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.packing.packings import FilterPacking, Packing
 from .....dialects.graph.values import element_type_of_value, shape_of
-from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.targets import GpuAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import GpuAttr
 from ...element_flow import same_place_pairs
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape, reads_windows

@@ -13,8 +13,8 @@ from .....dialects.graph.ops.normalization import RmsNormOp
 from .....dialects.graph.ops.reduction import ArgExtremumOp, CumulativeOp, ReduceOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.targets import GpuAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import GpuAttr
 from ...element_flow import same_place_pairs
 from ...forms.rows import RowForm, row_form, the_row_form
 from ...kernel_facts import all_operands, all_results, item_bytes

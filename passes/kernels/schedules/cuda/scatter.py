@@ -12,8 +12,8 @@ from typing_extensions import override
 from .....dialects.graph.ops.indexing import ScatterElementsOp, ScatterNdOp
 from .....dialects.graph.ops.structure import KernelOp
 from .....dialects.graph.values import shape_of
-from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.targets import GpuAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import GpuAttr
 from ...kernel_facts import all_operands
 from ..schedule import Schedule, TileSize
 from .cost import LAUNCH, bytes_of, memory_seconds

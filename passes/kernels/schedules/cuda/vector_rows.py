@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from .....dialects.graph.ops.contraction import MatmulOp
 from .....dialects.graph.ops.structure import KernelOp
-from .....dialects.kernel_attributes import InterfaceAttr
-from .....dialects.targets import GpuAttr
+from .....dialects.kernel.attributes import InterfaceAttr
+from .....dialects.kernel.targets import GpuAttr
 from ....geometry.strided_views import strided_view
 from ...forms.contraction import ContractionForm, contraction_form
 from ...forms.product import product_shape

@@ -27,9 +27,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .graph.ops.structure import SpeaksOfKernel
-from .graph.packing.packings import Packing
-from .graph.packing.unpack import PACKINGS
+from ..graph.ops.structure import SpeaksOfKernel
+from ..graph.packing.packings import Packing
+from ..graph.packing.unpack import PACKINGS
 
 
 @irdl_attr_definition

@@ -21,9 +21,9 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from .errors import CompileError, ConfigError
+from ..errors import CompileError, ConfigError
+from ..threads import MOST_THREADS
 from .gpus import GPUS, PRECISIONS
-from .threads import MOST_THREADS
 
 BYTE_DOTS = ("pmaddwd", "sdot", "usdot", "vpdpbusd")
 """Instructions that add up products of bytes, or of 16 bits, in registers of `vector_bits` (see byte_dots.py)."""

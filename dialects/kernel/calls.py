@@ -39,12 +39,12 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from .byte_dot import DotOp
-from .graph.blobs import BlobAttr
-from .graph.ops.structure import KernelOp
-from .kernel_attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, ScheduleAttr
-from .sizes.attributes import BuffersAttr, GuardsAttr, SymbolsAttr
-from .symbols import symbol_named
+from ..byte_dot import DotOp
+from ..graph.blobs import BlobAttr
+from ..graph.ops.structure import KernelOp
+from ..sizes.attributes import BuffersAttr, GuardsAttr, SymbolsAttr
+from ..symbols import symbol_named
+from .attributes import FormAttr, InterfaceAttr, MoveAttr, PackingAttr, ScheduleAttr
 from .targets import CpuAttr, GpuAttr
 
 AS_WRITTEN = "kernel.as_written"
