@@ -1,7 +1,7 @@
 """Repairs of xDSL for the whole process, of what it does wrong or slowly; extensions/ adds what it lacks.
 
-test/unit/test_xdsl_repairs.py says of each what xDSL does by itself, and fails once that is mended there: then the
-repair goes.
+test/unit/dialects/test_xdsl_repairs.py says of each what xDSL does by itself, and fails once that is mended there: then
+the repair goes.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from gpu_text import parse
-from unit import test_cuda_arith as arithmetic
-from unit import test_emulated_text as threads
+from unit.lowering.kernels_to_gpu import test_cuda_arith as arithmetic
+from unit.runtime.devices import test_emulated_text as threads
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Attribute
 

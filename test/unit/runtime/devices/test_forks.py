@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 # `child` tells how a forked process ended: with 0 where `work` gives True, by the alarm (14) where it waits for ever.
 PROGRAM = """

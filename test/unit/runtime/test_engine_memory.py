@@ -13,7 +13,7 @@ from models.build import ModelBuilder
 
 import mini_infer
 
-TEST = Path(__file__).parents[1]
+TEST = Path(__file__).parents[2]
 RESIDENT = """
 import gc
 from pathlib import Path

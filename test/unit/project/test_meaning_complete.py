@@ -9,7 +9,7 @@ import pytest
 
 from mini_infer.dialects.graph.dialect import Graph
 
-FOLDER = Path(__file__).resolve().parents[1] / "meaning"
+FOLDER = Path(__file__).resolve().parents[2] / "meaning"
 # What holds the others together has no values of its own to expect.
 STRUCTURE = {"call", "constant", "kernel", "weight", "yield"}
 OPS = sorted(operation.name.removeprefix("graph.") for operation in Graph.operations)

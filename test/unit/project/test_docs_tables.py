@@ -19,7 +19,7 @@ from mini_infer.tools.bench.variants import layer
 from mini_infer.tools.commands.problem_csv import read_problem
 from mini_infer.tools.demos.resnet50 import resnet50
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 MODELS: dict[str, Callable[[], ModelProto]] = {
     "ResNet-50": resnet50,

@@ -29,7 +29,7 @@ from mini_infer.runtime.native.llvm import compile_to_object
 from mini_infer.runtime.native.loaded_code import loaded
 from mini_infer.runtime.native.team import Team, team
 
-TEST = Path(__file__).parents[1]
+TEST = Path(__file__).parents[3]
 ROUNDS = 300
 # In every round each share adds up what all shares wrote in the round before.
 MAIN = f"""

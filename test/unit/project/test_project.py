@@ -18,7 +18,7 @@ from mini_infer.lowering.levels import LEVELS
 from mini_infer.lowering.registry import DIALECTS, PASSES, dialect_factories, load_pass, pass_summary
 from mini_infer.lowering.universe import UNIVERSE
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 OURS = {name: entry for name, entry in PASSES.items() if entry.startswith("mini_infer.")}
 
 
