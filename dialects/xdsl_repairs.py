@@ -149,7 +149,10 @@ def _parse_dimensions(parser: Any) -> list[int]:
     dimensions: list[int] = []
     while True:
         if _opens_size(parser):
+            at = parser.pos
             dimensions.append(parse_size(parser))
+            if now(dimensions[-1]) < 0:
+                parser.raise_error(f"a dimension can't be {now(dimensions[-1])}", at, at + 1)
         elif parser._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.QUESTION):
             dimensions.append(parser.parse_shape_dimension())
         elif dimensions:

@@ -26,6 +26,8 @@ from ..dialects.errors import InvalidModelError, MiniInferError
 from ..dialects.graph.base import describe
 from ..dialects.graph.blobs import MiniContext, blobs_in
 from ..dialects.plain_file import read_plain
+from ..dialects.sizes.attributes import SYMBOLS, SymbolsAttr, symbol_of
+from ..dialects.sizes.spelling import declare
 from .registry import dialect_factories
 
 ELIDED_ABOVE = 16  # elements of a constant
@@ -75,6 +77,7 @@ def parse_module(
         try:
             content = text.decode()
             parser = Parser(ctx, content, file) if places is None else _NotingParser(ctx, content, file, line, places)
+            _declare_symbols(ctx, parser, content)
             module = _parsed(parser)
             _check_order(module)
             return module
@@ -85,6 +88,19 @@ def parse_module(
         except ParseError as error:
             error.span = replace(error.span, line_offset=line)
             raise
+
+
+_SYMBOLS = re.compile(re.escape(f"{SYMBOLS} = ") + r"(#kernel\.symbols<.*?>)")
+
+
+def _declare_symbols(ctx: MiniContext, parser: Parser, content: str) -> None:
+    """Tells a parser the module's symbols where they stand behind what is made of them: in the generic form."""
+    found = _SYMBOLS.search(content)
+    if found is None or not content.lstrip().startswith('"builtin.module"'):
+        return
+    symbols = Parser(ctx, found[1]).parse_attribute()
+    if isinstance(symbols, SymbolsAttr):
+        declare(parser, {symbol_of(size).name: size for size in symbols.data})
 
 
 def _parsed(parser: Parser) -> ModuleOp:

@@ -82,5 +82,9 @@ def _shapes(
     for each in at:
         sizes = {name: span[1] for name, span in ranges.items()} | dict(each)
         values: dict[Any, Any] = {symbol: Fraction(sizes[name], unit) for symbol, (name, unit) in named.items()}
-        shapes.append(Shape(sizes, settled(tuple(specs), lambda size, values=values: int(value_at(size, values)))))
+        made = settled(tuple(specs), lambda size, values=values: int(value_at(size, values)))
+        for spec in made:
+            if min(spec.shape, default=0) < 0:
+                raise ConfigError(f"input '{spec.name}' can't have shape {list(spec.shape)}")
+        shapes.append(Shape(sizes, made))
     return shapes

@@ -54,8 +54,7 @@ class SymbolsAttr(Data[tuple[Size, ...]]):
         names = [symbol_of(size).name for size in sizes]
         if twice := next((name for name in names if names.count(name) > 1), None):
             parser.raise_error(f"two symbols are called {twice}")
-        declare(parser, dict(zip(names, sizes, strict=True)))
-        return tuple(sizes)
+        return declare(parser, dict(zip(names, sizes, strict=True)))
 
     @override
     def print_parameter(self, printer: Printer) -> None:
@@ -99,8 +98,9 @@ def _parse_symbol(parser: AttrParser) -> Size:
     if kind == "offset":
         parser.parse_keyword("live")
         live = _parse_spans(parser)
-    if not low <= value <= high or low >= high or unit < 1 or value % unit:
-        parser.raise_error(f"{name} is {value}: it must be a multiple of {unit} in [{low}, {high}]", at, parser.pos)
+    if not 0 <= low <= value <= high or low == high or unit < 1 or value % unit:
+        multiple = f"a multiple of {unit} " if unit != 1 else ""
+        parser.raise_error(f"{name} is {value}: it must be {multiple}in [{low}, {high}], from 0 on", at, parser.pos)
     match kind:
         case "dim":
             symbol = InputSymbol.of(name, low, high, unit)

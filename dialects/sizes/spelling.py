@@ -8,18 +8,25 @@ precedence that MLIR's affine expressions have. What the symbols are stands in t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from xdsl.parser import AttrParser
 
 from .polynomials import Quotient
 from .sizes import Size, is_fixed, now, terms_of
 
+S = TypeVar("S", bound=int)
+
 _KNOWN = "_sizes_of_symbols"  # where a parser keeps them
 
 
-def declare(parser: AttrParser, sizes: Mapping[str, int]) -> None:
-    """Tells a parser what the symbols of the module that it reads stand for, by name."""
-    vars(parser)[_KNOWN] = dict(sizes)
+def declare(parser: AttrParser, sizes: Mapping[str, S]) -> tuple[S, ...]:
+    """Tells a parser what the symbols of the module that it reads stand for, by name; those that it was told before.
+
+    What it was told stays: in the generic form a module's attributes are read once more behind its body.
+    """
+    known = vars(parser).setdefault(_KNOWN, dict(sizes))
+    return tuple(known.values()) if [*known] == [*sizes] else tuple(sizes.values())
 
 
 def has_symbols(parser: AttrParser) -> bool:
@@ -65,7 +72,7 @@ def _product(parser: AttrParser) -> int:
             at = parser.pos
             divisor = _atom(parser)
             if not divisor > 0:
-                parser.raise_error("a size is divided by what is not positive", at, parser.pos)
+                parser.raise_error("a size is divided by what is not positive", at, at + 1)
             product = _quotient(product, divisor)
         else:
             return product

@@ -186,6 +186,9 @@ class ShapeFamily:
     def _made(self, shapes: Shapes, values: tuple[int, ...]) -> InferencePlan:
         base = self.base
         made, shown = self._made_of(*values), len(base.outputs)
+        for spec, shape in zip(base.outputs, made, strict=False):
+            if min(shape, default=0) < 0:
+                raise InvalidInputError(f"output '{spec.name}' can't have shape {list(shape)}: inputs are too small")
         inputs, outputs = _of_shapes(base.inputs, shapes), _of_shapes(base.outputs, made[:shown])
         rooms = _of_shapes(tuple(cache.room for cache in base.caches), made[shown:])
         caches = tuple(replace(cache, room=room) for cache, room in zip(base.caches, rooms, strict=True))

@@ -133,6 +133,26 @@ def test_a_module_is_for_the_shapes_that_its_code_is_right_for(tmp_path: Path) -
     assert "m is from 3 to 64" in complaint("run", module, "--at", "m=2")
 
 
+def test_the_generic_form_reads_back_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In it a module's attributes stand behind its body."""
+    model, generic = saved(dynamic_model(reflected), tmp_path), tmp_path / "generic.mlir"
+    ranges = "--range=n=3,8,64", "--range=m=3,8,64", "--to", "arena"
+    assert mini_opt([str(model), *ranges, "--print-op-generic", "-o", str(generic)]) == 0
+    assert mini_opt([str(model), *ranges]) == mini_opt([str(generic)]) == 0
+    straight, again = capsys.readouterr().out.split("builtin.module", 2)[1:]
+    assert straight == again
+
+
+def test_a_module_whose_output_would_be_negative(tmp_path: Path) -> None:
+    module = tmp_path / "m.mlir"
+    module.write_text(
+        "builtin.module attributes {kernel.symbols = #kernel.symbols<dim n = 4 in [1, 8]>} { "
+        'func.func @main(%x: tensor<(n - 3)xf32> {graph.name = "x"}) -> (tensor<(n - 3)xf32> {graph.name = "y"}) '
+        "{ %y = graph.relu %x : tensor<(n - 3)xf32>  func.return %y : tensor<(n - 3)xf32> } }"
+    )
+    assert "can't have shape [-1]" in complaint("run", module, "--at", "n=2")
+
+
 NAMES = st.one_of(st.sampled_from(["n", "floordiv", "x", "tokens / 32", "x.0", "a b", 'q"\\']), st.text(min_size=1))
 SYMBOLS = st.lists(NAMES, min_size=3, max_size=3, unique=True).map(
     lambda names: [size_of(Symbol(name, 1, 9), value) for name, value in zip(names, (1, 4, 9), strict=True)]
@@ -158,9 +178,10 @@ def test_a_size_reads_back_as_it_is_written(symbols: list[int], data: st.DataObj
 
 
 WRONG = {
-    "dim n = 5 in [1, 4]": "n is 5: it must be a multiple of 1 in \\[1, 4\\]",
+    "dim n = 5 in [1, 4]": "n is 5: it must be in \\[1, 4\\]",
     "dim n = 3 in [1, 4] by 2": "n is 3: it must be a multiple of 2",
     "dim n = 2 in [1, 4], dim n = 2 in [1, 4]": "two symbols are called n",
+    "dim n = -2 in [-4, 4]": "n is -2: it must be in",
     "dim n = 2 in [1]": "Expected ','",
     "thing n = 2 in [1, 4]": "a symbol is a dim, an offset or a symbol, and not a thing",
     "dim m = 2 in [1, 4]": "n is no symbol of the module's #kernel.symbols",
@@ -183,6 +204,7 @@ def test_what_is_wrong_with_symbols_is_told(symbols: str, message: str) -> None:
         ("n *", "expected"),
         ("n n", "expected"),
         ("q", "q is no symbol"),
+        ("n - 5", "a dimension can't be -1"),
     ],
 )
 def test_what_is_wrong_with_a_size_is_told(size: str, message: str) -> None:
