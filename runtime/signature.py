@@ -29,7 +29,7 @@ from ..dialects.errors import InvalidModelError
 from ..dialects.graph.base import node_name
 from ..dialects.graph.blobs import BlobAttr, MiniContext
 from ..dialects.graph.bounds import cuts_of
-from ..dialects.graph.caches import CacheAttr, cache_of
+from ..dialects.graph.cache_attributes import CacheAttr, cache_of
 from ..dialects.graph.host import NAME, ROLE, attributes_of_arguments
 from ..dialects.graph.interpreter import input_names, output_names
 from ..dialects.graph.values import numpy_dtype

@@ -3,7 +3,7 @@
 from xdsl.ir import Dialect
 
 from .blobs import BlobAttr
-from .caches import CacheAttr
+from .cache_attributes import CacheAttr
 from .ops.activation import ClipOp, EluOp, GeluOp, HardSigmoidOp, LeakyReluOp
 from .ops.attention import AttentionOp
 from .ops.block_weight import BlockWeightOp

@@ -2,7 +2,7 @@
 
 before:  %y = math.exp %x : vector<16xf32>
 after:   %t = math.fma %x, %log2e, %round : vector<16xf32>     a polynomial in arith, math.fma and bit
-         ...                                                   operations; see polynomials.py
+         ...                                                   operations; function_polynomials.py
 
 Where the module's `kernel.target` has no instruction for them, rounding to whole numbers, and sums of products, are
 expanded too: `vector.fma` becomes a product and a sum, `math.fma` too where its flags allow to `contract`, otherwise
@@ -36,7 +36,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.extensions.replace import shaped_like
 from ...dialects.kernel.targets import cpu_of
-from . import missing, polynomials
+from . import function_polynomials as polynomials
+from . import missing
 from .math_builder import MathBuilder
 from .types import element_of
 

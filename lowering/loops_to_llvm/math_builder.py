@@ -1,4 +1,4 @@
-"""Writing arithmetic on f32 or f64, or vectors of them, with operators of its own; the base of polynomials.py."""
+"""Writing arithmetic on f32 or f64, or vectors of them, with operators: the base of function_polynomials.py."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -41,7 +41,7 @@ def import_onnx(
     `ranges` says which dimensions may have several sizes; where equations between quotients of them hang on what
     divides them, code is made for multiples of it.
     `specialize` gives values to inputs, which are constants then and no inputs of `@main`.
-    `caches` names inputs, and for each the output that is to lie in the same memory (dialects/graph/caches.py).
+    `caches` names inputs, and for each the output to lie in the same memory (dialects/graph/cache_attributes.py).
 
     Weights are mapped from the model's files. Those that exist only in memory (typed data fields, values that
     were folded, weights of a model that isn't a file) go to the `BlobStore` of `ctx`: pass one to read them.

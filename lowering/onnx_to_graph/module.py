@@ -24,8 +24,8 @@ from ...dialects.sizes.attributes import SYMBOLS, SymbolsAttr
 from ...dialects.sizes.polynomials import Symbol
 from ...dialects.sizes.sizes import Size, is_fixed
 from .bounded import Bounds
-from .caches import cache_attributes
 from .check import opset_versions, ordered_nodes
+from .declared_caches import cache_attributes
 from .emitter import Emitter
 from .functions import model_functions
 from .importer import Importer

@@ -21,9 +21,9 @@ after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
 - Scratch is what the kernel's interface asks for, for as many threads as the target has.
 - What main returns is written into the caller's memory by whoever makes it, with all that it is written
   over in place. An input, a weight, or a value that is returned twice is copied there at the end.
-- A cache (dialects/graph/caches.py) is one argument, the role of which is "cache": past and present are views of it.
-  What a kernel only moves behind the past is copied there, and nothing else; a present that is made otherwise, and not
-  in place over the past, is copied there at the end.
+- A cache (dialects/graph/cache_attributes.py) is one argument, the role of which is "cache": past and present are views
+  of it. What a kernel only moves behind the past is copied there, and nothing else; a present that is made otherwise,
+  and not in place over the past, is copied there at the end.
 - graph.reshape becomes a call of a copying kernel, which elide-copies can take away.
 - What an scf.if yields lies in a buffer that both branches write. What an scf.for carries lies in one buffer for the
   whole loop: the first value is copied into it in front of the loop, and what a turn yields is made there if nobody
@@ -56,7 +56,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
-from ...dialects.graph.caches import CACHE
+from ...dialects.graph.cache_attributes import CACHE
 from ...dialects.graph.host import (
     NAME,
     ROLE,
@@ -85,7 +85,7 @@ from ...dialects.kernel.targets import target_of
 from ..geometry.boxes import Box
 from .analysis.buffer_writer import BufferWriter, buffer_for, memref_of
 from .analysis.buffers import INPLACE, Places, buffer_type, interface_of, memref_type
-from .analysis.caches import added_to, part_of
+from .analysis.cache_buffers import added_to, part_of
 from .analysis.copy_kernels import CopyKernels
 from .analysis.host import moves_of
 

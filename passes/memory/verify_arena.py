@@ -38,7 +38,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects.errors import InvalidModelError, PlanError
 from ...dialects.graph.base import describe
-from ...dialects.graph.caches import CACHE, CacheAttr
+from ...dialects.graph.cache_attributes import CACHE, CacheAttr
 from ...dialects.graph.fixed_sizes import settled
 from ...dialects.graph.host import attributes_of_arguments
 from ...dialects.graph.ops.structure import KernelOp

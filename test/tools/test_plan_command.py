@@ -14,7 +14,7 @@ from rich.console import Console
 import mini_infer as mi
 from mini_infer.passes.memory import plan_arena
 from mini_infer.passes.planning import Plan, Problem, solve
-from mini_infer.tools.progress import working
+from mini_infer.tools.waiting import working
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from ...dialects.arguments import check_choice, checked_seconds, checked_sequenc
 from ...dialects.errors import ConfigError
 from ...dialects.whole_file import whole_file
 from ...passes.planning import BUDGETS, STRATEGIES, Buffer, Plan, Problem, check, solve
-from ..progress import working
+from ..waiting import working
 from .facts import Facts
 from .problem_csv import ProblemTable, read_problem, with_offsets
 

@@ -20,8 +20,8 @@ from ...runtime.plan import InferencePlan
 from ...runtime.shapes.dynamic_engine import DynamicEngine
 from ..arrays import load_inputs, save_outputs
 from ..asked_shapes import Shape, Sizes, shapes_at, shapes_of
-from ..progress import working
 from ..reports.tables import size_text
+from ..waiting import working
 from . import facts
 from .facts import Facts
 from .run import latency_facts, output_facts, outputs_table, times_of

@@ -14,8 +14,8 @@ from ...dialects.errors import ConfigError
 from ...runtime.compile.several_cpus import build
 from ...runtime.kept.artifact import signature
 from ..asked_shapes import Sizes, shapes_at
-from ..progress import working
 from ..reports.tables import size_text
+from ..waiting import working
 from . import facts
 from .facts import Facts
 

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ...runtime.c_export.emit_c import emit_c
-from ..progress import working
 from ..reports.tables import size_text
+from ..waiting import working
 from . import facts
 from .facts import Facts
 

@@ -17,9 +17,9 @@ from ...lowering.pipelines import PassRun
 from ...passes.memory.report.memory_report import MemoryPlan
 from ...runtime.config import EngineConfig
 from ...runtime.kept.artifact import load
-from ..progress import working
 from ..reports import PICTURES, plan_table, pool_table, write_report
 from ..reports.tables import aligned, certificate, outside, place_table, size_text
+from ..waiting import working
 from . import facts
 from .facts import Facts
 

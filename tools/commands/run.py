@@ -33,9 +33,9 @@ from ...runtime.signature import input_specs
 from ...runtime.specs import TensorSpec
 from ..arrays import in_place, load_inputs, save_outputs
 from ..one_line_errors import tell
-from ..progress import working
 from ..reports.tables import percent, size_text
 from ..schedule_table import choice_facts, choices_table
+from ..waiting import working
 from . import facts
 from .facts import Facts
 

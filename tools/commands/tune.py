@@ -14,7 +14,7 @@ from ...runtime.config import EngineConfig
 from ...runtime.devices.cpu.machine_limits import cpu_title
 from ...runtime.kept.cpus import host_cpu
 from ...runtime.kept.tuning_store import TuningStore
-from ..progress import working
+from ..waiting import working
 from . import facts
 from .facts import Facts
 

@@ -90,7 +90,7 @@ def schedule_class(device: str, name: str) -> type[AnySchedule]:
 
 def fusion_rules(target: Target, forbid: Sequence[str] = ()) -> FusionRules:
     """What the target's device says of fusion, where some schedules are not to be taken."""
-    module = import_module(f".{target.device}.fusion_rules", __package__)
+    module = import_module(f".{target.device}.{target.device}_fusion_rules", __package__)
     return cast("FusionRules", module.rules(target, forbid))
 
 

@@ -187,3 +187,22 @@ def test_plain_xdsl_knows_our_dialects_and_passes() -> None:
 def test_changelog_knows_this_version() -> None:
     headings = re.findall(r"^## \[?([0-9.]+|Unreleased)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert "Unreleased" in headings or mini_infer.__version__ in headings
+
+
+FOLDERS = ("dialects", "passes", "lowering", "runtime", "tools")
+MOST_FILES = {"lowering/onnx_to_graph/handlers": 27, "dialects/graph/ops": 25}
+"""Of a folder, where it is more than 23: families of operators and of ops, one file each."""
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_folder_is_a_heap(folder: str) -> None:
+    places = [ROOT / folder, *(each for each in (ROOT / folder).rglob("*") if each.is_dir())]
+    counts = {str(place.relative_to(ROOT)): len([*place.glob("*.py")]) for place in places}
+    assert {name: count for name, count in counts.items() if count > MOST_FILES.get(name, 23)} == {}
+
+
+def test_layers_of_all_code_folders_are_held() -> None:
+    """Who adds a folder of code says on what it may stand."""
+    text = (ROOT / "pyproject.toml").read_text()
+    for name in ("kernel_code", "kernels_to_loops", "kernels_to_gpu", "loops_to_llvm", "gpu_to_cuda", "onnx_to_graph"):
+        assert re.search(rf"layers = \[[^\]]*\b{name}\b", text), name

@@ -40,7 +40,7 @@ def test_names_in_docs_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for name in re.findall(r"\bmi\.([A-Za-z_]\w*)", text):
         assert name in [*mi.__all__, "__version__"], f"mi.{name}"
-    for name in re.findall(r"\bmini_infer\.(?!level\b)([A-Za-z_]\w*(?:\.\w+)*)", text):
+    for name in re.findall(r"\bmini_infer\.(?!level\b|py\b)([A-Za-z_]\w*(?:\.\w+)*)", text):
         if name not in mi.__all__:
             assert name.startswith("tools."), f"mini_infer.{name} is no public name"
             importlib.import_module(f"mini_infer.{name}")

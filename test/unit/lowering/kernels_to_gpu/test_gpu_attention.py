@@ -188,6 +188,18 @@ def test_few_queries_share_their_keys_between_blocks() -> None:
     assert many.tile_rows > one.tile_rows
 
 
+@pytest.mark.parametrize(
+    ("schedule", "queries", "cheaper"),
+    [(Flash(4, 8, 2), 2048, True), (Flash(4, 8, 2, 2), 2048, False), (Flash(4, 8, 2), 1, False)],
+)
+def test_only_causal_attention_of_many_queries_leaves_keys_out(schedule: Flash, queries: int, cheaper: bool) -> None:
+    """Blocks that share the keys of a tile have as many whether it is causal or not."""
+    h200 = GpuAttr.named("sm_90a")
+    sizes = ((8, 8), queries, 2048, 64, 64)
+    whole, causal = (kernel_of("attention", *attention(*sizes, causal=causal)) for causal in (False, True))
+    assert (schedule.cost(causal, h200) < schedule.cost(whole, h200)) == cheaper
+
+
 def test_refused() -> None:
     with pytest.raises(CompileError, match="0 keys of 8 elements leave nothing to attend to"):
         compiled("attention", *attention((1, 1), 3, 0, 8, 8))

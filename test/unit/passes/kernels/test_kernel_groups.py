@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
 import pytest
 from graph_runs import Model
 from xdsl.dialects.builtin import f64
@@ -11,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from mini_infer.dialects.graph.ops.activation import GeluOp
 from mini_infer.dialects.graph.ops.attention import AttentionOp
+from mini_infer.dialects.graph.ops.block_weight import BlockWeightOp
 from mini_infer.dialects.graph.ops.contraction import ConvOp, MatmulOp
 from mini_infer.dialects.graph.ops.conversion import CastOp
 from mini_infer.dialects.graph.ops.elementwise import AddOp, MulOp, SubOp
@@ -19,7 +22,7 @@ from mini_infer.dialects.graph.ops.recurrence import LstmOp
 from mini_infer.dialects.graph.ops.reduction import SoftmaxOp
 from mini_infer.dialects.graph.ops.unary import ExpOp, ReluOp, SigmoidOp, TanhOp
 from mini_infer.dialects.graph.ops.windows import LrnOp, MaxPoolOp
-from mini_infer.dialects.kernel.targets import CpuAttr
+from mini_infer.dialects.kernel.targets import CpuAttr, GpuAttr
 from mini_infer.passes.kernels.fusion import LONGEST_CHAIN, external_operands, form_groups
 from mini_infer.passes.kernels.schedules import fusion_rules
 
@@ -27,13 +30,15 @@ Body = Callable[[Model], SSAValue | Sequence[SSAValue]]
 KIB = 1 << 10
 
 
-def groups(body: Body, *, fuse: bool = True, l2: int = 1024 * KIB) -> list[str]:
+def groups(
+    body: Body, *, fuse: bool = True, l2: int = 1024 * KIB, target: CpuAttr | GpuAttr | None = None
+) -> list[str]:
     """The groups of a graph in order, such as "contraction: conv relu"."""
     m = Model()
     results = body(m)
     m.outputs("y", [results] if isinstance(results, SSAValue) else results)
     m.finish()
-    formed = form_groups(m.main.body.block, fusion_rules(CpuAttr.of(l2=l2)) if fuse else None)
+    formed = form_groups(m.main.body.block, fusion_rules(target or CpuAttr.of(l2=l2)) if fuse else None)
     return [f"{g.form}: {' '.join(op.name.removeprefix('graph.') for op in g.ops)}" for g in formed]
 
 
@@ -140,6 +145,42 @@ def test_how_far_fusion_looks() -> None:
 
     assert len(groups(diamond(LONGEST_CHAIN - 1))) == 1
     assert groups(diamond(LONGEST_CHAIN))[0] == "map: relu"
+
+
+# the halves of a product's columns
+
+
+def joined(m: Model, product: SSAValue) -> SSAValue:
+    gate, value = (m(SliceOp(product, (0, at), (3, at + 6), (1, 1))) for at in (0, 6))
+    return m(MulOp(gate, value))
+
+
+def joined_halves(dtype: Any) -> Body:
+    return lambda m: joined(m, m(MatmulOp(m.input(3, 8, dtype=dtype), m.weight(8, 12, dtype=dtype))))
+
+
+def joined_halves_of_blocks(m: Model) -> SSAValue:
+    """A panel of blocks that are unpacked has columns that lie side by side."""
+    blocks = m(
+        BlockWeightOp(m.weight(12, 16, dtype=np.uint8), m.weight(12, 1), None, bits=8, block=16, depth=16, middle=0)
+    )
+    return joined(m, m(MatmulOp(m.input(3, 16), blocks, transpose_b=True)))
+
+
+APART = ["map: slice", "map: slice", "map: mul"]
+
+
+@pytest.mark.parametrize(
+    ("body", "target", "expected"),
+    [
+        (joined_halves(np.float32), CpuAttr.of(), ["contraction: matmul slice slice mul"]),
+        (joined_halves(np.int64), CpuAttr.of(), ["contraction: matmul", *APART]),
+        (joined_halves_of_blocks, CpuAttr.of(), ["contraction: block_weight matmul", *APART]),
+        (joined_halves(np.float32), GpuAttr.of(), ["contraction: matmul", *APART]),
+    ],
+)
+def test_halves(body: Body, target: CpuAttr | GpuAttr, expected: list[str]) -> None:
+    assert groups(body, target=target) == expected
 
 
 # what stands in front

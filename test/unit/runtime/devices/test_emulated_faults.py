@@ -31,10 +31,12 @@ COMMON = f"""
     %first = arith.cmpi ult, %tid, %c32 : index
     %only = arith.cmpi eq, %tid, %c0 : index
     %block0 = arith.cmpi eq, %bid, %c0 : index
+    %block1 = arith.cmpi eq, %bid, %c1 : index
 """
 LOAD = f"%v = memref.load %x[%tid] : {X}\n"
 STORE = f"memref.store %v, %y[%tid] : {X}\n"
 PUT = f"memref.store %v, %s[%tid] : {SHARED}\n"
+STORE_BACK = f"memref.store %v, %y[%back] : {X}\n"
 GET = f"%w = memref.load %s[%back] : {SHARED}\nmemref.store %w, %y[%tid] : {X}\n"
 BARRIER = "gpu.barrier\n"
 COPY = f"nvgpu.device_async_copy %x[%tid], %s[%tid], 1 : {X} to {SHARED}\n"
@@ -123,6 +125,21 @@ FAULTS = {
     ),
     "no barrier between reading and writing again": Fault(
         LOAD + PUT + BARRIER + GET + PUT, r"shared memory that thread", LOAD + PUT + BARRIER + GET + BARRIER + PUT
+    ),
+    "no barrier between writing in one order and in another": Fault(
+        LOAD + STORE + STORE_BACK, r"writes bytes of global memory that thread", LOAD + STORE + BARRIER + STORE_BACK
+    ),
+    "a barrier of another block, in shared memory": Fault(
+        LOAD + PUT + when("block0", BARRIER) + when("block1", GET),
+        r"reads bytes of shared memory that thread \d+ of block 1",
+        LOAD + PUT + when("block0", BARRIER + GET),
+        blocks=2,
+    ),
+    "a barrier of another block, in global memory": Fault(
+        LOAD + when("block1", STORE) + when("block0", BARRIER) + when("block1", STORE_BACK),
+        r"writes bytes of global memory that thread \d+ of block 1",
+        LOAD + when("block0", STORE + BARRIER + STORE_BACK),
+        blocks=2,
     ),
     "a barrier that only some reach": Fault(
         LOAD + PUT + when("first", BARRIER), r"some threads of the block don't get here", LOAD + PUT + BARRIER

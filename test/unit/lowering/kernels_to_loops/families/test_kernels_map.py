@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_runs import Body, Result, Writer, check, kernel_of, loops_of
+from xdsl.dialects.arith import DivUIOp, RemUIOp
 from xdsl.dialects.builtin import IntegerType as Integer
 from xdsl.dialects.builtin import Signedness, bf16, f16, f32, f64, i1, i8, i32, i64
 from xdsl.ir import SSAValue
@@ -307,6 +308,13 @@ def test_loops_merge_where_buffers_allow_it() -> None:
     arrays = [numbers(1, 8, 8, 32), numbers(1, 8, 8, 32)]
     module, _, _ = loops_of("map", lambda w: w(AddOp(w[0], w[1])), arrays, bits=512, threads=1, inplace={})
     assert str(module).count("scf.for") == 1
+
+
+@pytest.mark.parametrize("name", ["shuffle of 2", "shuffle of 3"])
+def test_loops_are_cut_where_a_reshape_splits_an_axis(name: str) -> None:
+    body, arrays = MOVEMENTS[name]
+    module, _, _ = loops_of("map", body, arrays, bits=512, threads=1, inplace={})
+    assert not [op for op in module.walk() if isinstance(op, DivUIOp | RemUIOp)]
 
 
 def pairs(body: Body, *arrays: Array) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
-from ....dialects.graph.caches import CacheAttr
+from ....dialects.graph.cache_attributes import CacheAttr
 from ....dialects.graph.values import AnyTensor
 from ...geometry.boxes import Box, placed, row_major
 from .buffers import Place
