@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 
 from .guards import Guard, Guards
 from .offsets import Offset
-from .polynomials import InputSymbol, Symbol, text_of
+from .polynomials import InputSymbol, Symbol, spelled
 from .sizes import Size, terms_of
 from .spelling import declare, parse_optional_name, parse_size
 
@@ -72,12 +72,12 @@ def _symbol_text(size: Size) -> str:
     symbol = symbol_of(size)
     match symbol:
         case InputSymbol(unit=unit, span=(low, high)):
-            name = Symbol(symbol.dimension, low, high).text
+            name = Symbol(symbol.dimension, low, high).spelled
             return f"dim {name} = {size.value * unit} in [{low}, {high}]{f' by {unit}' if unit > 1 else ''}"
         case Offset(live=live):
-            return f"offset {symbol.text} = {size.value} in [{symbol.low}, {symbol.high}] live {_spans_text(live)}"
+            return f"offset {symbol.spelled} = {size.value} in [{symbol.low}, {symbol.high}] live {_spans_text(live)}"
         case _:
-            return f"symbol {symbol.text} = {size.value} in [{symbol.low}, {symbol.high}]"
+            return f"symbol {symbol.spelled} = {size.value} in [{symbol.low}, {symbol.high}]"
 
 
 def _spans_text(spans: Sequence[tuple[int, int]]) -> str:
@@ -175,7 +175,7 @@ class GuardsAttr(Data[tuple[Guard, ...]]):
         with printer.in_angle_brackets():
             printer.print_list(
                 self.data,
-                lambda guard: printer.print_string(f"({text_of(guard.terms)}) {words[guard.kind, guard.holds]}"),
+                lambda guard: printer.print_string(f"({spelled(guard.terms)}) {words[guard.kind, guard.holds]}"),
             )
 
 

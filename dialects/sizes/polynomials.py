@@ -29,13 +29,13 @@ class Symbol:
     """In the order in which symbols were made: code must not hang on where Python has them."""
 
     @cached_property
-    def text(self) -> str:
-        """The name, in quotes where it is no identifier."""
+    def spelled(self) -> str:
+        """The name as IR has it: in quotes where it is no identifier."""
         return self.name if _IDENTIFIER.fullmatch(self.name) else f'"{_escaped(self.name)}"'
 
     @override
     def __repr__(self) -> str:
-        return self.text
+        return self.name
 
 
 _IDENTIFIER = re.compile(r"(?!floordiv\b)[A-Za-z_][\w$.]*", re.ASCII)
@@ -84,7 +84,12 @@ class Quotient:
     @cached_property
     def text(self) -> str:
         """As MLIR writes it."""
-        return f"({_bracketed(self.dividend)} floordiv {_bracketed(self.divisor)})"
+        return f"({_bracketed(self.dividend, repr)} floordiv {_bracketed(self.divisor, repr)})"
+
+    @cached_property
+    def spelled(self) -> str:
+        """As IR has it, where names that are no identifiers stand in quotes."""
+        return f"({_bracketed(self.dividend, _spelled)} floordiv {_bracketed(self.divisor, _spelled)})"
 
     @override
     def __repr__(self) -> str:
@@ -310,17 +315,30 @@ def value_of(terms: Terms, values: Mapping[Symbol, int]) -> int:
     return cast("int", evaluated(terms, values.__getitem__, _NUMBERS))
 
 
-def _bracketed(terms: Terms) -> str:
-    text = text_of(terms)
+def _bracketed(terms: Terms, name: Callable[[Atom], str]) -> str:
+    text = _text(terms, name)
     return f"({text})" if " " in text or text.startswith("-") else text
 
 
+def _spelled(atom: Atom) -> str:
+    return atom.spelled
+
+
 def text_of(terms: Terms) -> str:
-    """As MLIR writes affine expressions."""
+    """As MLIR writes affine expressions, for messages."""
+    return _text(terms, repr)
+
+
+def spelled(terms: Terms) -> str:
+    """As IR has it, where names that are no identifiers stand in quotes (see spelling.py)."""
+    return _text(terms, _spelled)
+
+
+def _text(terms: Terms, name: Callable[[Atom], str]) -> str:
     text = ""
     for monomial, factor in sorted(terms, key=lambda term: (-len(term[0]), *map(repr, term[0]))):
         size = abs(factor)
-        atoms = " * ".join(map(repr, monomial))
+        atoms = " * ".join(map(name, monomial))
         if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], Quotient):
             atoms = atoms[1:-1]  # floordiv binds as * does
         part = str(size) if not atoms else atoms if size == 1 else f"{atoms} * {size}"

@@ -34,6 +34,7 @@ from .polynomials import (
     multiplied,
     number_of,
     scaled,
+    spelled,
     symbols_in,
     text_of,
     value_of,
@@ -98,7 +99,7 @@ class Size(_Int):
 
     @override
     def __format__(self, spec: str) -> str:
-        return f"({self})" if spec == "d" else str(self)  # by "d" IR is printed: see spelling.py
+        return f"({spelled(self.terms)})" if spec == "d" else str(self)  # by "d" IR is printed: see spelling.py
 
     # arithmetic
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...lowering.onnx_to_graph import ModelSource
     from ...lowering.onnx_to_graph.inputs import Ranges
 
-OF_ONNX = ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize", "caches")
+OF_ONNX = ("enable_dynamic_shapes", "dims", "shapes", "specialize", "caches")
 """Options about inputs, which a module states by itself."""
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
@@ -69,11 +69,12 @@ def import_model(
 ) -> tuple[ModuleOp, MiniContext]:
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
     if is_module(model):
-        module, ctx = read_module(cast("str", model))
-        own = profile_of(module)
         for option in OF_ONNX:
-            if (given := getattr(config, option)) and given != own:
+            if getattr(config, option):
                 raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
+        module, ctx = read_module(cast("str", model))
+        if config.profile not in (None, profile_of(module)):
+            raise ConfigError("profile is for ONNX models; a module states the sizes of its inputs")
         if best:
             raise InvalidInputError(f"{model} has code already, and none for {dict(best)}")
         check_signature(module)

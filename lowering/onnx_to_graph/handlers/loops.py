@@ -31,7 +31,7 @@ from ....dialects.graph.ops.elementwise import AddOp, AndOp, LessOp, SubOp
 from ....dialects.graph.ops.indexing import GatherOp, ScatterNdOp
 from ....dialects.graph.ops.movement import ConcatOp, TransposeOp
 from ....dialects.graph.values import element_type_of_value, shape_of, tensor
-from ....dialects.sizes.sizes import equal, equal_shapes
+from ....dialects.sizes.sizes import equal, equal_shapes, pinned
 from ..held import Held
 from ..node import Handler, Node
 
@@ -93,7 +93,7 @@ class _Loop:
         self.node, self.emitter = node, node.emitter
         self.count, self.first = count, first
         self.initial = list(initial)
-        self.most = None if count is None or (known := node.known(count)) is None else max(0, int(known))
+        self.most = None if count is None or (known := node.known(count)) is None else max(0, pinned(known.item()))
         self.rows = rows
         if first is not None and (given := node.known(first)) is not None:
             self.first = None

@@ -358,4 +358,5 @@ def test_sizes_print_as_the_text_is_read() -> None:
     assert f"{A * 4 + 1:d}" == "(a * 4 + 1)"
     assert str((A + 1) // B) == "(a + 1) floordiv b"
     assert str(-((A + 1) // B) * 2 - 3) == "-((a + 1) floordiv b) * 2 - 3"
-    assert str(size_of(Symbol('rows / "2"', 1, 9), 4)) == '"rows / \\222\\22"'
+    rows = size_of(Symbol('rows / "2"', 1, 9), 4)
+    assert (str(rows // 3), f"{rows:d}") == ('(rows / "2") floordiv 3', '("rows / \\222\\22")')

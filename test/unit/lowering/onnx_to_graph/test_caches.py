@@ -234,7 +234,7 @@ def test_mini_opt_declares_caches(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_bytes(growing("joined").SerializeToString())
     ranges = [f"--range={name}=1,2,8" for name in ("B", "P", "S")]
     assert main([str(path), *ranges, "--cache=c=c2", "--to=buffers"]) == 0
-    assert 'memref<?x2x16x4xf32> {graph.name = "c", graph.cache = ' in capsys.readouterr().out
+    assert 'memref<(B)x2x16x4xf32> {graph.name = "c", graph.cache = ' in capsys.readouterr().out
     assert main([str(path), "--cache=c=c2", "--gpu=sm_80", "--to=buffers"]) == 1
     assert "--cache is for CPUs" in capsys.readouterr().err
     assert main([str(path), *ranges, "--cache=c", "--to=buffers"]) == 1
