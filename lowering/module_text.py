@@ -27,6 +27,7 @@ from ..dialects.graph.base import describe
 from ..dialects.graph.blobs import MiniContext, blobs_in
 from ..dialects.plain_file import read_plain
 from ..dialects.sizes.attributes import SYMBOLS, SymbolsAttr, symbol_of
+from ..dialects.sizes.sizes import Size
 from ..dialects.sizes.spelling import declare
 from .registry import dialect_factories
 
@@ -90,17 +91,20 @@ def parse_module(
             raise
 
 
-_SYMBOLS = re.compile(re.escape(f"{SYMBOLS} = ") + r"(#kernel\.symbols<.*?>)")
+_SYMBOLS = re.compile(re.escape(f"{SYMBOLS} = ") + r'(#kernel\.symbols<(?:[^">]|"[^"]*")*>)')
 
 
 def _declare_symbols(ctx: MiniContext, parser: Parser, content: str) -> None:
     """Tells a parser the module's symbols where they stand behind what is made of them: in the generic form."""
+    if content.lstrip().startswith('"builtin.module"'):
+        declare(parser, {symbol_of(size).name: size for size in stated_symbols(ctx, content)})
+
+
+def stated_symbols(ctx: MiniContext, content: str) -> tuple[Size, ...]:
+    """The symbols that a module's text states, without reading all of it; none where it has no sizes of run time."""
     found = _SYMBOLS.search(content)
-    if found is None or not content.lstrip().startswith('"builtin.module"'):
-        return
-    symbols = Parser(ctx, found[1]).parse_attribute()
-    if isinstance(symbols, SymbolsAttr):
-        declare(parser, {symbol_of(size).name: size for size in symbols.data})
+    symbols = None if found is None else Parser(ctx, found[1]).parse_attribute()
+    return symbols.data if isinstance(symbols, SymbolsAttr) else ()
 
 
 def _parsed(parser: Parser) -> ModuleOp:

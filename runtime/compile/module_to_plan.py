@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ...lowering.onnx_to_graph import ModelSource
     from ...lowering.onnx_to_graph.inputs import Ranges
 
-OF_ONNX = ("enable_dynamic_shapes", "dims", "shapes", "specialize", "caches")
+OF_ONNX = ("profile", "enable_dynamic_shapes", "dims", "shapes", "specialize", "caches")
 """Options about inputs, which a module states by itself."""
 LARGEST = 2**31 - 1  # of dynamic dimensions without a profile
 
@@ -70,7 +70,7 @@ def import_model(
     """The model at the graph level, or a `.mlir` file at whatever level, and the context that holds its weights."""
     if is_module(model):
         for option in OF_ONNX:
-            if getattr(config, option):
+            if option != "profile" and getattr(config, option):
                 raise ConfigError(f"{option} is for ONNX models; the inputs of a module are fixed")
         module, ctx = read_module(cast("str", model))
         if config.profile not in (None, profile_of(module)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from xdsl.dialects.builtin import ModuleOp
 
+    from ...dialects.sizes.sizes import Size
     from ...lowering.onnx_to_graph import ModelSource
-
-MARK = b"#kernel.symbols<"  # in the text of every module with sizes of run time
 
 
 def is_module(model: ModelSource) -> bool:
@@ -37,23 +36,29 @@ def stated_profile(model: ModelSource) -> OptimizationProfile | None:
     """The ranges of a module with sizes of run time; None for any other model. Raises InvalidModelError."""
     if not is_module(model):
         return None
+    from ...lowering.module_text import module_context, own_errors, stated_symbols
+
     try:
-        if MARK not in read_plain(Path(str(model))):
-            return None
+        text = read_plain(Path(str(model))).decode(errors="replace")
     except OSError:
         return None  # who reads it next will say so
-    from ...lowering.module_text import read_module
-
-    return profile_of(read_module(str(model))[0])
+    with own_errors():
+        return _ranges(stated_symbols(module_context(), text))
 
 
 def profile_of(module: ModuleOp) -> OptimizationProfile | None:
     """The ranges that a module states; None where it has no sizes of run time."""
-    from ...dialects.sizes.attributes import sizes_of_module, symbol_of
+    from ...dialects.sizes.attributes import sizes_of_module
+
+    return _ranges(sizes_of_module(module))
+
+
+def _ranges(sizes: Sequence[Size]) -> OptimizationProfile | None:
+    from ...dialects.sizes.attributes import symbol_of
     from ...dialects.sizes.polynomials import InputSymbol
 
     dims: dict[str, tuple[int, int, int]] = {}
-    for size in sizes_of_module(module):
+    for size in sizes:
         if isinstance(symbol := symbol_of(size), InputSymbol):
             dims[symbol.dimension] = (symbol.span[0], size.value * symbol.unit, symbol.span[1])
     return OptimizationProfile(dims=dims) if dims else None

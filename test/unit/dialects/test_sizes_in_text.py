@@ -81,7 +81,7 @@ def code_of(ctx: MiniContext, module: ModuleOp, config: EngineConfig) -> tuple[s
     return "\n".join(part.text for part in compilation.parts), guards
 
 
-@pytest.mark.thinned(3)
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_level_reads_back_and_goes_on(name: str) -> None:
     make, config = MODELS[name]
@@ -101,7 +101,7 @@ def test_every_level_reads_back_and_goes_on(name: str) -> None:
         assert code_of(again, read, config) == straight, level
 
 
-@pytest.mark.parametrize("level", ["graph", "loops"])
+@pytest.mark.parametrize("level", ["graph", pytest.param("loops", marks=pytest.mark.slow)])
 def test_a_module_runs_as_its_model_does(level: str, tmp_path: Path) -> None:
     make, config = MODELS["a decoder with caches"]
     model, module = saved(make(), tmp_path), tmp_path / "m.mlir"
@@ -141,6 +141,18 @@ def test_the_generic_form_reads_back_too(tmp_path: Path, capsys: pytest.CaptureF
     assert mini_opt([str(model), *ranges]) == mini_opt([str(generic)]) == 0
     straight, again = capsys.readouterr().out.split("builtin.module", 2)[1:]
     assert straight == again
+
+
+def test_the_ranges_of_a_module_are_found_whatever_its_symbols_are_called(tmp_path: Path) -> None:
+    module = tmp_path / "m.mlir"
+    module.write_text(
+        'builtin.module attributes {kernel.symbols = #kernel.symbols<dim "a > b" = 4 in [1, 8]>} { '
+        'func.func @main(%x: tensor<("a > b")xf32> {graph.name = "x"}) -> (tensor<("a > b")xf32> {graph.name = "y"}) '
+        '{ %y = graph.relu %x : tensor<("a > b")xf32>  func.return %y : tensor<("a > b")xf32> } }'
+    )
+    engine = mi.compile(module, threads=1)
+    assert engine.config.profile == mi.OptimizationProfile(dims={"a > b": (1, 4, 8)})
+    assert engine({"x": np.ones(7, np.float32)})["y"].shape == (7,)
 
 
 def test_a_module_whose_output_would_be_negative(tmp_path: Path) -> None:
