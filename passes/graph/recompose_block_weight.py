@@ -94,7 +94,7 @@ class BlocksInFrontOfProduct(GraphPattern):
         # The highest bit of signed numbers is flipped, which adds half of their range.
         flipped = -low * (17 if bits == 4 else 1)
         size = (rows, shape[1] * shape[2] * bits // 8)
-        bytes, laid = partial(_bytes, shape=size, flipped=flipped), partial(_reshaped, shape=shape[:2])
+        bytes, laid = partial(_bytes, shape=size, bits=bits, flipped=flipped), partial(_reshaped, shape=shape[:2])
         weight = self.constants.computed(
             [source], tensor(UI8, size), f"bytes ^ {flipped}", bytes, wide.location, rows=1
         )
@@ -118,8 +118,13 @@ class BlocksInFrontOfProduct(GraphPattern):
         return owner.evaluate(*known)[0] if len(known) == len(operands) else None
 
 
-def _bytes(weight: Array, shape: tuple[int, int], flipped: int) -> Array:
-    return weight.view(np.uint8).reshape(shape) ^ np.uint8(flipped)
+def _bytes(weight: Array, shape: tuple[int, int], bits: int, flipped: int) -> Array:
+    """Numbers of few bits side by side in bytes, the first one lowest; a folded constant has a byte for each."""
+    data = weight.view(np.uint8).reshape(-1)
+    if data.size != shape[0] * shape[1]:
+        apart = data.reshape(*shape, 8 // bits) & np.uint8(2**bits - 1)
+        data = np.bitwise_or.reduce(apart << np.arange(0, 8, bits, dtype=np.uint8), axis=-1)
+    return data.reshape(shape) ^ np.uint8(flipped)
 
 
 def _reshaped(array: Array, shape: tuple[int, ...]) -> Array:
