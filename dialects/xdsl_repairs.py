@@ -60,7 +60,7 @@ def repair_text() -> None:
     # Where a closing quote is missing, its own pattern takes time exponential in the rest of the line.
     MLIRLexer._unescaped_characters_regex = _STRING  # pyright: ignore[reportPrivateUsage]
     # It writes letters beyond ASCII as bytes, and takes a string with such bytes for no string when it reads them.
-    MLIRLexer._lex_string_literal = _lex_string  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+    MLIRLexer._lex_string_literal = _lex_string  # pyright: ignore[reportPrivateUsage]
     # It takes a label such as ^0 for a name to keep, and then refuses the name with a ValueError.
     Block.is_default_block_name = staticmethod(_is_no_name)
     # It compares values: 0.0 and -0.0 are printed as one number then, and NaN and NaN are two.
@@ -73,9 +73,9 @@ def repair_text() -> None:
 _lex_bytes: Any = vars(MLIRLexer)["_lex_string_literal"]
 
 
-def _lex_string(lexer: Any, start: int) -> Any:
+def _lex_string(self: Any, start_pos: int) -> Any:
     """A string; bytes only where they are no UTF-8."""
-    token = _lex_bytes(lexer, start)
+    token = _lex_bytes(self, start_pos)
     if token.kind is MLIRTokenKind.BYTES_LIT:
         try:
             token.span.bytes_contents.decode()
@@ -155,10 +155,9 @@ def _parse_dimensions(parser: Any) -> list[int]:
                 parser.raise_error(f"a dimension can't be {now(dimensions[-1])}", at, at + 1)
         elif parser._current_token.kind in (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.QUESTION):
             dimensions.append(parser.parse_shape_dimension())
-        elif dimensions:
-            parser._resume_from(parser._current_token.span.start - 1)
-            return dimensions
         else:
+            if dimensions:
+                parser._resume_from(parser._current_token.span.start - 1)
             return dimensions
         if not parser._parse_optional_shape_delimiter():
             return dimensions

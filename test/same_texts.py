@@ -29,6 +29,7 @@ from typing import Annotated
 
 import typer
 from mini_lit import PROGRAMS, call, import_tools, parse_run_line, run_lines
+from models.builder import open_dimensions
 from models.dynamic import DYNAMIC_MODELS, dynamic_model
 from models.small import SMALL_MODELS
 from no_cache import compile_always
@@ -75,7 +76,7 @@ class Source:
             return dict(_of_test(self.made))
         model = self.made if isinstance(self.made, Path) else self.made()
         proto = load_model(model).proto if isinstance(model, Path) else model
-        dims = _open_dimensions(proto)
+        dims = open_dimensions(proto)
         return {**dict(_on_cpu(model, dims)), **({} if dims else dict(_on_gpu(model)))}
 
 
@@ -89,12 +90,6 @@ def sources(models: Sequence[Path]) -> list[Source]:
         paths = sorted(given.rglob("*.onnx")) if given.is_dir() else [given]
         found += [Source(f"model/{path.parent.name}-{path.stem}", path.resolve()) for path in paths]
     return found
-
-
-def _open_dimensions(model: ModelProto) -> list[str]:
-    weights = {each.name for each in model.graph.initializer}
-    inputs = (each for each in model.graph.input if each.name not in weights)
-    return sorted({dim.dim_param for each in inputs for dim in each.type.tensor_type.shape.dim if dim.dim_param})
 
 
 def _on_cpu(model: Path | ModelProto, dims: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -173,14 +168,14 @@ def all_made(models: Sequence[Path]) -> Iterator[tuple[Source, Texts]]:
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-Models = Annotated[list[Path], typer.Argument()]
+Models = Annotated[list[Path] | None, typer.Argument()]
 
 
 @app.command()
-def keep(folder: Path, models: Models = []) -> None:  # noqa: B006
+def keep(folder: Path, models: Models = None) -> None:
     """Writes all texts into a folder, which is made anew."""
     shutil.rmtree(folder, ignore_errors=True)
-    for source, texts in all_made(models):
+    for source, texts in all_made(models or []):
         for kind, text in texts.items():
             place = folder / source.name / f"{kind}.gz"
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -188,10 +183,10 @@ def keep(folder: Path, models: Models = []) -> None:  # noqa: B006
 
 
 @app.command()
-def compare(folder: Path, models: Models = []) -> None:  # noqa: B006
+def compare(folder: Path, models: Models = None) -> None:
     """Makes all texts again and shows how they differ from the folder's."""
     same = different = 0
-    for source, texts in all_made(models):
+    for source, texts in all_made(models or []):
         kept = {path.stem: path for path in (folder / source.name).glob("*.gz")}
         for kind in sorted({*kept, *texts}):
             before = gzip.decompress(kept[kind].read_bytes()).decode() if kind in kept else ""

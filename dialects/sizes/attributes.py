@@ -16,7 +16,7 @@ from xdsl.printer import Printer
 
 from .guards import Guard, Guards
 from .offsets import Offset
-from .polynomials import InputSymbol, Symbol, spelled
+from .polynomials import InputSymbol, Symbol, spelled, spelled_name
 from .sizes import Size, terms_of
 from .spelling import declare, parse_optional_name, parse_size
 
@@ -72,7 +72,7 @@ def _symbol_text(size: Size) -> str:
     symbol = symbol_of(size)
     match symbol:
         case InputSymbol(unit=unit, span=(low, high)):
-            name = Symbol(symbol.dimension, low, high).spelled
+            name = spelled_name(symbol.dimension)
             return f"dim {name} = {size.value * unit} in [{low}, {high}]{f' by {unit}' if unit > 1 else ''}"
         case Offset(live=live):
             return f"offset {symbol.spelled} = {size.value} in [{symbol.low}, {symbol.high}] live {_spans_text(live)}"

@@ -31,7 +31,7 @@ class Symbol:
     @cached_property
     def spelled(self) -> str:
         """The name as IR has it: in quotes where it is no identifier."""
-        return self.name if _IDENTIFIER.fullmatch(self.name) else f'"{_escaped(self.name)}"'
+        return spelled_name(self.name)
 
     @override
     def __repr__(self) -> str:
@@ -41,9 +41,12 @@ class Symbol:
 _IDENTIFIER = re.compile(r"(?!floordiv\b)[A-Za-z_][\w$.]*", re.ASCII)
 
 
-def _escaped(name: str) -> str:
-    """As MLIR writes the inside of a string."""
-    return "".join(chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in name.encode())
+def spelled_name(name: str) -> str:
+    """A name as IR has it: in quotes, and escaped as MLIR does, where it is no identifier."""
+    if _IDENTIFIER.fullmatch(name):
+        return name
+    escaped = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in name.encode())
+    return f'"{"".join(escaped)}"'
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,6 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ...dialects.graph.base import GraphOp
+from ...dialects.graph.narrow_types import narrow_types, packed
 from ...dialects.graph.ops.block_weight import UI8, BlockWeightOp
 from ...dialects.graph.ops.contraction import MatmulOp
 from ...dialects.graph.ops.conversion import UnpackBitsOp
@@ -120,10 +121,7 @@ class BlocksInFrontOfProduct(GraphPattern):
 
 def _bytes(weight: Array, shape: tuple[int, int], bits: int, flipped: int) -> Array:
     """Numbers of few bits side by side in bytes, the first one lowest; a folded constant has a byte for each."""
-    data = weight.view(np.uint8).reshape(-1)
-    if data.size != shape[0] * shape[1]:
-        apart = data.reshape(*shape, 8 // bits) & np.uint8(2**bits - 1)
-        data = np.bitwise_or.reduce(apart << np.arange(0, 8, bits, dtype=np.uint8), axis=-1)
+    data = packed(weight, bits) if weight.dtype in narrow_types() else weight.view(np.uint8)
     return data.reshape(shape) ^ np.uint8(flipped)
 
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.errors import ConfigError
 from ...dialects.graph.blobs import MiniContext
-from ...dialects.sizes.attributes import guards_of_module, symbols_of_module
+from ...dialects.sizes.attributes import guards_of_module
 from ...dialects.sizes.guards import Guards
-from ...dialects.sizes.polynomials import InputSymbol
 from ...lowering.levels import level_of
 from ...lowering.pipelines import PATHS, Observer, PassRun, collection_paused, parse_passes
 from ...passes.counts import PassStatistics
@@ -28,7 +26,7 @@ from ..native.cpu_targets import host_target
 from ..native.llvm_processes import Compilers
 from ..progress import LOG, Progress, Steps
 from ..shapes.dynamic_engine import Build, DynamicEngine
-from ..shapes.module_ranges import input_names, is_module
+from ..shapes.module_ranges import is_module
 from ..shapes.shape_family import ShapeFamily
 from . import module_to_plan as build
 from .checking.memory_check import CheckedEngine
@@ -54,7 +52,6 @@ def build_engine(
     steps = Steps(("import", *pass_names(config), "machine code"), progress)
     with collection_paused(), memory_for("compiling the model"):
         module, ctx = import_model(model, config)
-        check_fixed(module)
         steps.change(("import", *pass_names(config, module), "machine code"))
         steps.next()
         engine = engine_of(module, ctx, config, steps, objects)
@@ -77,9 +74,13 @@ def build_dynamic(
 
     `prepare` may change each module that is compiled, before the first pass; `observer` sees it after every pass.
     """
-    names = input_names(model, config.specialize)
     build = family_builder(model, config, progress, prepare, observer=observer)
-    return DynamicEngine.started(config, names, build, once=is_module(model))
+    if is_module(model):
+        only = build({})
+        return DynamicEngine.started(config, only[0].base.input_names, lambda _: only, once=True)
+    from ...lowering.onnx_to_graph.inputs import free_inputs
+
+    return DynamicEngine.started(config, free_inputs(model, config.specialize), build)
 
 
 def family_builder(
@@ -124,13 +125,6 @@ def family_builder(
         return ShapeFamily(base, guards, bounded=not config.enable_dynamic_shapes), statistics
 
     return build
-
-
-def check_fixed(module: ModuleOp) -> None:
-    """Raises ConfigError for a module with sizes of run time, where a compile is for one shape."""
-    if symbols := symbols_of_module(module):
-        dims = ", ".join(symbol.name for symbol in symbols if isinstance(symbol, InputSymbol))
-        raise ConfigError(f"the module is for many shapes ({dims}): this is for one")
 
 
 def pass_names(config: EngineConfig, module: ModuleOp | None = None) -> list[str]:

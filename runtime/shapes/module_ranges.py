@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,6 @@ from ..config import EngineConfig
 from ..profile import OptimizationProfile
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
     from xdsl.dialects.builtin import ModuleOp
 
     from ...dialects.sizes.sizes import Size
@@ -62,15 +61,3 @@ def _ranges(sizes: Sequence[Size]) -> OptimizationProfile | None:
         if isinstance(symbol := symbol_of(size), InputSymbol):
             dims[symbol.dimension] = (symbol.span[0], size.value * symbol.unit, symbol.span[1])
     return OptimizationProfile(dims=dims) if dims else None
-
-
-def input_names(model: ModelSource, specialize: Mapping[str, ArrayLike]) -> tuple[str, ...]:
-    """The names of a model's inputs that are given no value by a compile."""
-    if is_module(model):
-        from ...lowering.module_text import read_module
-        from ..signature import input_specs
-
-        return tuple(spec.name for spec in input_specs(read_module(str(model))[0]))
-    from ...lowering.onnx_to_graph.inputs import free_inputs
-
-    return free_inputs(model, specialize)

@@ -21,7 +21,7 @@ from ...dialects.errors import InvalidInputError
 from ...dialects.sizes.formulas import Formulas, formulas, shape_formulas
 from ...dialects.sizes.guards import Guards
 from ...dialects.sizes.polynomials import InputSymbol, Symbol
-from ...dialects.sizes.sizes import Size, is_fixed, symbols_of, value_at
+from ...dialects.sizes.sizes import Size, bounds_of, is_fixed, symbols_of, value_at
 from ...passes.planning import Problem
 from ..forks import ForkSafeLock
 from ..specs import SymbolicSpec, TensorSpec
@@ -183,10 +183,15 @@ class ShapeFamily:
     def _settled_checks(self) -> bool:
         return is_fixed(*(each.size for each in self.base.checks if each.size is not None))
 
+    @cached_property
+    def _may_be_negative(self) -> bool:
+        """Whether the bounds of symbols allow a size of an output to be negative."""
+        return any(bounds_of(size)[0] < 0 for spec in self.base.outputs for size in spec.shape)
+
     def _made(self, shapes: Shapes, values: tuple[int, ...]) -> InferencePlan:
         base = self.base
         made, shown = self._made_of(*values), len(base.outputs)
-        for spec, shape in zip(base.outputs, made, strict=False):
+        for spec, shape in zip(base.outputs if self._may_be_negative else (), made, strict=False):
             if min(shape, default=0) < 0:
                 raise InvalidInputError(f"output '{spec.name}' can't have shape {list(shape)}: inputs are too small")
         inputs, outputs = _of_shapes(base.inputs, shapes), _of_shapes(base.outputs, made[:shown])

@@ -108,6 +108,13 @@ def onnx_type(dtype: Any) -> int:
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
+def open_dimensions(model: ModelProto) -> list[str]:
+    """The names of the dimensions of inputs that a model leaves open."""
+    weights = {tensor.name for tensor in model.graph.initializer}
+    inputs = (value for value in model.graph.input if value.name not in weights)
+    return sorted({dim.dim_param for value in inputs for dim in value.type.tensor_type.shape.dim if dim.dim_param})
+
+
 def example_inputs(model: ModelProto, seed: int = 0, **dims: int) -> dict[str, Array]:
     """Seeded inputs: normal floats, truth values, integers in [0, 8); `dims` binds dynamic dimensions."""
     weights = {tensor.name for tensor in model.graph.initializer}

@@ -13,7 +13,7 @@ from mini_infer.dialects.graph.blobs import MiniContext
 from mini_infer.runtime.compile.module_to_plan import import_model, plan_memory
 from mini_infer.runtime.config import EngineConfig
 
-from .builder import ModelBuilder
+from .builder import ModelBuilder, open_dimensions
 
 Build = Callable[[ModelBuilder], Sequence[str]]
 
@@ -151,8 +151,7 @@ def dynamic_model(build: Build) -> ModelProto:
 def planned(build: Build, spans: Mapping[str, tuple[int, int, int]]) -> tuple[ModuleOp, MiniContext, EngineConfig]:
     """The model on an arena, for sizes of n and m from, best and to."""
     model = dynamic_model(build)
-    free = {d.dim_param for each in model.graph.input for d in each.type.tensor_type.shape.dim if d.dim_param}
-    dims = {name: span for name, span in spans.items() if name in free}
+    dims = {name: spans[name] for name in open_dimensions(model) if name in spans}
     config = EngineConfig.of(profile=mi.OptimizationProfile(dims=dims), threads=1)
     module, ctx = import_model(model, config)
     plan_memory(module, ctx, config)

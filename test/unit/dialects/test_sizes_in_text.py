@@ -13,6 +13,7 @@ import pytest
 from command_runs import cli, complaint, saved
 from hypothesis import given
 from hypothesis import strategies as st
+from models.builder import open_dimensions
 from models.dynamic import DYNAMIC_MODELS, dynamic_model, reflected
 from models.small import decoder, resnet, transformer, unet
 from onnx import ModelProto
@@ -54,11 +55,6 @@ def _small(build: Callable[..., ModelProto], **dims: str) -> tuple[Callable[[], 
     return partial(build, **dims), ranged(*dims.values())
 
 
-def _open_dimensions(model: ModelProto) -> list[str]:
-    dims = (dim for each in model.graph.input for dim in each.type.tensor_type.shape.dim)
-    return sorted({dim.dim_param for dim in dims if dim.dim_param})
-
-
 MODELS: Mapping[str, tuple[Callable[[], ModelProto], EngineConfig]] = {
     "a decoder with caches": (partial(llama, "concat", SMALL), DECODER),
     "resnet": _small(resnet, batch="batch"),
@@ -66,7 +62,7 @@ MODELS: Mapping[str, tuple[Callable[[], ModelProto], EngineConfig]] = {
     "unet": _small(unet, batch="batch"),
     "decoder": _small(decoder, batch="rows of it", tokens="tokens"),
     **{
-        build.__name__: (partial(dynamic_model, build), ranged(*_open_dimensions(dynamic_model(build))))
+        build.__name__: (partial(dynamic_model, build), ranged(*open_dimensions(dynamic_model(build))))
         for build in DYNAMIC_MODELS
     },
 }

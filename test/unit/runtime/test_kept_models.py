@@ -18,6 +18,7 @@ import pytest
 from command_runs import ENVIRONMENT, saved
 from models import dynamic
 from models.build import SMALL_MODELS, ModelBuilder, example_inputs
+from models.builder import open_dimensions
 from models.dynamic import dynamic_model
 from models.small import mlp
 from onnx import ModelProto, TensorProto, ValueInfoProto, external_data_helper
@@ -118,8 +119,7 @@ def test_another_process_finds_it_without_the_compiler(tmp_path: Path) -> None:
 @pytest.mark.parametrize("build", DYNAMIC)
 def test_a_model_for_many_shapes_is_found(build: dynamic.Build, tmp_path: Path, compiles: list[int]) -> None:
     model = dynamic_model(build)
-    names = {dim.dim_param for each in model.graph.input for dim in each.type.tensor_type.shape.dim if dim.dim_param}
-    profile = mi.OptimizationProfile(dims=dict.fromkeys(names, (2, 6, 40)))
+    profile = mi.OptimizationProfile(dims=dict.fromkeys(open_dimensions(model), (2, 6, 40)))
     made = mi.compile(model, 1, profile=profile, cache=tmp_path)
     count = len(compiles)
     found = mi.compile(model, 1, profile=profile, cache=tmp_path)
