@@ -1,7 +1,7 @@
-"""GPU code: xDSL's `gpu` dialect with what it lacks, and `nvgpu`, the operations of NVIDIA's GPUs.
+"""The `gpu` dialect, xDSL's with the operations that it lacks, and `nvgpu`, operations particular to NVIDIA GPUs.
 
-A kernel is a `gpu.func` that every thread of a grid of blocks runs. Memory is global (the buffers of `main`), shared by
-a block (`WORKGROUP`) or a thread's own (`PRIVATE`).
+A kernel is a `gpu.func`, executed by every thread of a grid of blocks. Memory is global (the buffers of `main`), shared
+by the threads of a block (`WORKGROUP`) or private to a thread (`PRIVATE`).
 """
 
 from xdsl.dialects import gpu

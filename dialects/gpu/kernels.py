@@ -1,4 +1,4 @@
-"""Kernels, how they are launched and where a thread is: xDSL's operations in the assembly that they have in MLIR.
+"""Operations for kernels, their launch and the thread's position, in the assembly format of MLIR's `gpu` dialect.
 
 gpu.module @kernels {
   gpu.func @scale(%x: memref<64xf32>) kernel attributes {gpu.known_block_size = array<i32: 32, 1, 1>} {
@@ -68,14 +68,14 @@ MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
 
 
 def check_grid(sizes: Sequence[int]) -> None:
-    """Raises VerifyException for a grid of more blocks along a dimension than any launch may have."""
+    """Raises VerifyException where a grid has more blocks along a dimension than any launch may have."""
     for dimension, size, most in zip("xyz", sizes, MOST_BLOCKS, strict=False):
         if size > most:
             raise VerifyException(f"a grid of {size} blocks along {dimension}; a launch has at most {most}")
 
 
 class _PlaceOp(IRDLOperation, ABC):
-    """Where a thread is, along one dimension: constant while it runs."""
+    """Position of a thread or block along one dimension; constant throughout the kernel."""
 
     dimension = prop_def(DimensionAttr)
     result = result_def(IndexType)
@@ -101,21 +101,21 @@ class _PlaceOp(IRDLOperation, ABC):
 
 @irdl_op_definition
 class ThreadIdOp(_PlaceOp):
-    """`%i = gpu.thread_id x`: which thread of its block."""
+    """`%i = gpu.thread_id x`: index of the thread within its block."""
 
     name = "gpu.thread_id"
 
 
 @irdl_op_definition
 class BlockIdOp(_PlaceOp):
-    """`%i = gpu.block_id x`: which block of the grid."""
+    """`%i = gpu.block_id x`: index of the block within the grid."""
 
     name = "gpu.block_id"
 
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """Every thread of the block waits for all others; then each sees what any of them wrote before."""
+    """Waits until every thread of the block arrives; writes before it are visible to the whole block after it."""
 
     name = "gpu.barrier"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -127,7 +127,7 @@ class BarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class ModuleOp(IRDLOperation):
-    """The kernels of a model: one translation unit."""
+    """All kernels of a model; compiled as one translation unit."""
 
     name = "gpu.module"
     body = region_def("single_block")
@@ -141,7 +141,7 @@ class ModuleOp(IRDLOperation):
 
 @irdl_op_definition
 class FuncOp(IRDLOperation):
-    """What every thread of a launch runs. Its arguments are buffers of `main`."""
+    """A kernel, executed by every thread of a launch. Its arguments are buffers of `main`."""
 
     name = "gpu.func"
     body = region_def()
@@ -211,7 +211,7 @@ class FuncOp(IRDLOperation):
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """The thread is done."""
+    """Ends the thread."""
 
     name = "gpu.return"
     args = var_operand_def()
@@ -224,7 +224,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchFuncOp(IRDLOperation):
-    """Run a kernel on a grid of blocks of threads, after all launches before it."""
+    """Runs a kernel on a grid of thread blocks, after all launches before it (one stream)."""
 
     name = "gpu.launch_func"
     asyncDependencies = var_operand_def(gpu.AsyncTokenType)

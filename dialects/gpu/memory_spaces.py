@@ -1,4 +1,4 @@
-"""Where a buffer of GPU code lies, and the shared memory of a block.
+"""Memory spaces of buffers in GPU code, and the shared memory of a block.
 
 #gpu.address_space<workgroup>    shared by the threads of a block
 #gpu.address_space<private>      a thread's own: registers, where every index is known once loops are unrolled
@@ -51,7 +51,7 @@ PRIVATE = AddressSpaceAttr(StringAttr(SPACES[1]))
 class DynamicSharedMemoryOp(IRDLOperation):
     """`%s = gpu.dynamic_shared_memory : memref<?xi8, #gpu.address_space<workgroup>>`: the block's shared memory.
 
-    How many bytes there are, the launch says; their contents are undefined at first.
+    Its size in bytes is an operand of the launch; its contents are undefined at first.
     """
 
     name = "gpu.dynamic_shared_memory"

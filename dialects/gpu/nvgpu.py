@@ -1,7 +1,7 @@
-"""nvgpu: asynchronous copies into shared memory and products of small matrices by a warp.
+"""nvgpu: asynchronous copies to shared memory, and matrix multiply-accumulate (mma) by a warp.
 
-The tokens that MLIR's dialect threads through copies, groups and waits are left out: like PTX, these go by the order in
-which each thread runs them.
+Unlike MLIR's dialect, copies, groups and waits carry no tokens: as in PTX, they refer to each other by each thread's
+program order.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from xdsl.utils.exceptions import VerifyException
 
 from .memory_spaces import WORKGROUP
 
-COPY_BYTES = (4, 8, 16)  # what one asynchronous copy may move
+COPY_BYTES = (4, 8, 16)  # sizes in bytes that one asynchronous copy may have
 
 
 @irdl_op_definition
 class AsyncCopyOp(IRDLOperation):
-    """Copy `elements` neighbours from global to shared memory, without waiting for them.
+    """Starts copying `elements` adjacent elements from global to shared memory, without waiting.
 
         nvgpu.device_async_copy %x[%i, %j], %s[%k, %l], 4, %n : memref<64x64xf32> to memref<8x32xf32, #gpu...>
 
-    Only the first `valid` ones are read where that is given; the others become zeros. The copies that a thread has
-    begun since the last group make up its next one.
+    With the optional operand `valid`, only the first `valid` elements are read and the rest are filled with zeros. The
+    copies that a thread has started since its last group form its next group.
     """
 
     name = "nvgpu.device_async_copy"
@@ -136,7 +136,7 @@ class AsyncCopyOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncGroupOp(IRDLOperation):
-    """The copies that this thread has begun since its last group are one group (which may be empty)."""
+    """Closes a group (which may be empty): the copies that this thread started since its last group."""
 
     name = "nvgpu.device_async_create_group"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -145,9 +145,9 @@ class AsyncGroupOp(IRDLOperation):
 
 @irdl_op_definition
 class AsyncWaitOp(IRDLOperation):
-    """`nvgpu.device_async_wait 2`: wait until at most so many of this thread's latest groups are under way.
+    """`nvgpu.device_async_wait 2`: waits until at most 2 of this thread's latest groups are still in flight.
 
-    Other threads see what was copied after a barrier behind it.
+    Other threads see the copied data only after a following barrier.
     """
 
     name = "nvgpu.device_async_wait"
@@ -177,7 +177,7 @@ class AsyncWaitOp(IRDLOperation):
 
 @irdl_op_definition
 class RoundToTf32Op(IRDLOperation):
-    """`nvgpu.round_to_tf32 %x : f32`: the nearest number with 10 bits behind the point, ties away from zero."""
+    """`nvgpu.round_to_tf32 %x : f32`: rounds to 10 mantissa bits, to nearest with ties away from zero."""
 
     name = "nvgpu.round_to_tf32"
     value = operand_def(f32)

@@ -1,4 +1,4 @@
-"""Values handed between the 32 threads of a warp."""
+"""Exchange of values between the 32 lanes of a warp."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MODES = ("xor", "up", "down", "idx")
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """`%r, %valid = gpu.shuffle xor %value, %offset, %width : f32`: another lane's value.
+    """`%r, %valid = gpu.shuffle xor %value, %offset, %width : f32`: reads another lane's value.
 
-    Lanes are taken in groups of `width`, a power of two of at most 32; `valid` says whether the lane asked for lies in
-    the group, and `r` is the thread's own value where it does not. Every thread of the warp takes part.
+    Lanes form groups of `width`, a power of two of at most 32. `valid` is whether the source lane lies in the same
+    group; where it does not, `r` is the thread's own value. Every thread of the warp must execute it.
     """
 
     name = "gpu.shuffle"
