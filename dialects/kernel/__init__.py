@@ -1,1 +1,1 @@
-"""The kernel dialect: how host code and kernels meet, what is written on a kernel, and what code is made for."""
+"""The kernel dialect: calls of kernels on buffers, the attributes of a kernel's symbol, and targets."""

@@ -1,4 +1,4 @@
-"""What is written on a kernel's symbol: its form, its schedule, and what it allows of its buffers.
+"""Attributes of a kernel's symbol: form, schedule, and the interface that says what it requires of its buffers.
 
 #kernel.form<"contraction">
 #kernel.schedule<"panels", {mr = 6, nr = 16}>
@@ -34,14 +34,14 @@ from ..graph.packing.unpack import PACKINGS
 
 @irdl_attr_definition
 class FormAttr(ParametrizedAttribute):
-    """`#kernel.form<"contraction">`: what a kernel's body computes, whatever machine does it, and how."""
+    """`#kernel.form<"contraction">`: the kind of computation in a kernel's body, independent of device and schedule."""
 
     name = "kernel.form"
     kind: StringAttr
 
     @classmethod
     def of(cls, kind: str) -> FormAttr:
-        """A form from its name."""
+        """A form from its kind."""
         return cls(StringAttr(kind))
 
     @override
@@ -61,7 +61,7 @@ def _numbers(options: DictionaryAttr) -> dict[str, int]:
 
 
 class _KindAndOptions:
-    """`<"kind", {key = integer, ...}>`; the options may be missing."""
+    """Assembly format `<"kind", {key = integer, ...}>`, in which the options are optional."""
 
     kind: StringAttr
     options: DictionaryAttr
@@ -91,9 +91,9 @@ class _KindAndOptions:
 
 @irdl_attr_definition
 class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
-    """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: the way that a kernel is carried out, and its options.
+    """`#kernel.schedule<"panels", {mr = 14, nr = 32}>`: a schedule's kind and its options.
 
-    They are integers; what each may be is said where the schedule of that kind is defined.
+    Options are integers; their allowed values are documented at the schedule's dataclass (passes/kernels/schedules).
     """
 
     name = "kernel.schedule"
@@ -102,12 +102,12 @@ class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
 
     @classmethod
     def of(cls, kind: str, **options: int) -> ScheduleAttr:
-        """A schedule from plain values."""
+        """A schedule from a kind and integer options."""
         values = {key: IntegerAttr(value, i64) for key, value in options.items()}
         return cls(StringAttr(kind), DictionaryAttr(values))
 
     def numbers(self) -> dict[str, int]:
-        """The options."""
+        """The options by name."""
         return _numbers(self.options)
 
     @override
@@ -118,7 +118,7 @@ class ScheduleAttr(_KindAndOptions, ParametrizedAttribute):
 
 @irdl_attr_definition
 class PackingAttr(_KindAndOptions, ParametrizedAttribute):
-    """`#kernel.packing<"panels", {nr = 32}>`: how a weight is laid out (see dialects/graph/packing/unpack.py)."""
+    """`#kernel.packing<"panels", {nr = 32}>`: memory layout of a packed weight (dialects/graph/packing/unpack.py)."""
 
     name = "kernel.packing"
     kind: StringAttr
@@ -126,14 +126,14 @@ class PackingAttr(_KindAndOptions, ParametrizedAttribute):
 
     @classmethod
     def of(cls, packing: Packing) -> PackingAttr:
-        """A packing as the IR holds it; what is usual is left out."""
+        """The attribute for a packing; parameters with their default value are left out."""
         given = {each.name: (int(getattr(packing, each.name)), each.default) for each in fields(packing)}
         values = {key: IntegerAttr(value, i64) for key, (value, usual) in given.items() if value != usual}
         return cls(StringAttr(packing.kind), DictionaryAttr(values))
 
     @property
     def packing(self) -> Packing:
-        """The packing that it stands for."""
+        """The packing that the attribute describes."""
         kind = PACKINGS[self.kind.data]
         flags = [each.name for each in fields(kind) if each.default is False]
         return kind(**{key: bool(n) if key in flags else n for key, n in _numbers(self.options).items()})
@@ -156,9 +156,9 @@ class PackingAttr(_KindAndOptions, ParametrizedAttribute):
 
 @irdl_attr_definition
 class MoveAttr(ParametrizedAttribute):
-    """`0 to 1 sizes [2, 3] from 0 [6, 1] at 3 [6, 1]`: a window of operand 0 that is only moved to one of result 1.
+    """`0 to 1 sizes [2, 3] from 0 [6, 1] at 3 [6, 1]`: a window of operand 0 copied unchanged to one of result 1.
 
-    A window is the offset of its first element and its strides, in elements of the dense tensor.
+    Each window is given by its offset and strides, in elements of the dense tensor.
     """
 
     name = "kernel.move"
@@ -179,7 +179,7 @@ class MoveAttr(ParametrizedAttribute):
         source: tuple[int, Sequence[int]],
         target: tuple[int, Sequence[int]],
     ) -> MoveAttr:
-        """A move from plain values; `source` and `target` are offset and strides."""
+        """A move from integers; `source` and `target` are each (offset, strides)."""
 
         def ints(values: Sequence[int]) -> ArrayAttr[IntAttr]:
             return ArrayAttr(IntAttr(value) for value in values)
@@ -196,7 +196,7 @@ class MoveAttr(ParametrizedAttribute):
 
     @classmethod
     def parse_bare(cls, parser: AttrParser) -> MoveAttr:
-        """The move as it stands in an interface."""
+        """Parses a move as it is written inside an interface, without `#kernel.move<...>` around it."""
 
         def number() -> int:
             return parser.parse_integer(allow_boolean=False)
@@ -215,14 +215,14 @@ class MoveAttr(ParametrizedAttribute):
         return cls.of(operand, result, sizes, source, (number(), numbers()))
 
     def text(self) -> str:
-        """What `parse_bare` reads."""
+        """The text that `parse_bare` parses."""
         sizes, source, target = map(_listed, (self.sizes, self.source_strides, self.target_strides))
         windows = f"from {self.source_offset.data:d} {source} at {self.target_offset.data:d} {target}"
         return f"{self.operand.data} to {self.result.data} sizes {sizes} {windows}"
 
 
 def _listed(numbers: Iterable[IntAttr]) -> str:
-    """`[2, (tokens * 64)]`"""
+    """A list of integers or sizes as text: `[2, (tokens * 64)]`."""
     return f"[{', '.join(f'{each.data:d}' for each in numbers)}]"
 
     @override
@@ -239,14 +239,22 @@ def _listed(numbers: Iterable[IntAttr]) -> str:
 
 @irdl_attr_definition
 class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
-    """What a kernel asks of its buffers and allows with them.
+    """A kernel's contract with the memory passes: what it requires of its buffers, and which may share bytes.
 
-    `inplace`: pairs (operand, result) that may be the same bytes; `moves`: what of an operand is only moved to a
-    result, so that no code is needed where both lie as they should; a result is moved as a whole or not at all;
-    `strided_operands` and `strided_results`: those whose buffers may have strides beyond the row-major ones (the
-    innermost stays 1); `packed`: weights that the code reads packed, and how pack-weights must lay each of them out;
-    `scratch` bytes for all threads together and `per_thread` bytes for each; `pieces` of the work each begin with
-    something that is done over again by every share that has a part of one, 0 where it may be cut anywhere.
+    `inplace`: pairs (operand, result) that may be the same bytes.
+
+    `moves`: windows of operands that are only copied to a result, so that no code is needed where source and target are
+    already the same bytes; either all or none of a result is covered by moves.
+
+    `strided_operands` and `strided_results`: those whose buffers may have other than row-major strides (the innermost
+    stride stays 1).
+
+    `packed`: weights that the code reads packed, and the packing that pack-weights must apply to each.
+
+    `scratch`: bytes for all threads together; `per_thread`: bytes for each thread.
+
+    `pieces`: number of pieces that the work consists of. Each starts with a prologue which every share that holds a
+    part of the piece repeats; 0 where the work may be divided anywhere.
     """
 
     name = "kernel.interface"
@@ -273,7 +281,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
         per_thread: int = 0,
         pieces: int = 0,
     ) -> InterfaceAttr:
-        """An interface from plain values."""
+        """An interface from Python values."""
 
         def pairs(values: Sequence[tuple[int, int]]) -> ArrayAttr[ArrayAttr[IntAttr]]:
             return ArrayAttr([ArrayAttr([IntAttr(a), IntAttr(b)]) for a, b in values])
@@ -295,12 +303,12 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
 
     @property
     def inplace_pairs(self) -> list[tuple[int, int]]:
-        """(operand, result) pairs that may share bytes."""
+        """The (operand, result) pairs that may share bytes."""
         return [(pair.data[0].data, pair.data[1].data) for pair in self.inplace]
 
     @property
     def packing(self) -> dict[int, Packing]:
-        """How each operand that is to be packed is."""
+        """The packing of each packed operand, by operand number."""
         return {operand.data: each.packing for operand, each in zip(self.packed, self.packings, strict=True)}
 
     @override
@@ -320,7 +328,7 @@ class InterfaceAttr(ParametrizedAttribute, SpeaksOfKernel):
                 raise VerifyException(f"the interface speaks of {what} {wrong[0]}; there are {count}")
 
     def scratch_bytes(self, threads: int) -> int:
-        """Bytes of scratch that a call needs on `threads` threads."""
+        """Bytes of scratch that a call needs with `threads` threads."""
         return self.scratch.data + threads * self.per_thread.data
 
     @override

@@ -1,15 +1,13 @@
-"""The kernel dialect: how host code (calls on buffers) and kernels (code) meet.
-
-At the buffers level `main` is a list of calls on memrefs:
+"""Operations of `main` at the buffers level: calls of kernels on memrefs, weights and barriers.
 
     %b = memref.alloc() {name = "conv1"} : memref<1x56x56x64xf32>
     kernel.call @conv_0 ins(%x, %w : memref<1x56x56x64xf32>, memref<2x64x32xf32>) outs(%b : memref<1x56x56x64xf32>)
     kernel.barrier
 
-A buffer that stands in `ins` and in `outs` of one call is written in place. What a kernel computes is its
-`#kernel.form`, how it is carried out its `#kernel.schedule`, and what it allows of its buffers the `#kernel.interface`
-on its symbol; the last two are chosen for one `kernel.target`, a `#kernel.cpu` or `#kernel.gpu` (targets.py). The
-memory passes read the interface and nothing else of a kernel.
+A buffer in both `ins` and `outs` of one call is updated in place. A kernel's symbol carries its `#kernel.form` (what it
+computes), its `#kernel.schedule` (how) and its `#kernel.interface` (what it requires of its buffers); the last two are
+chosen for one `kernel.target`, a `#kernel.cpu` or `#kernel.gpu` (targets.py). Of a kernel the memory passes read only
+the interface.
 """
 
 from __future__ import annotations
@@ -71,7 +69,7 @@ class _CallSymbolUser(SymbolUserOpInterface):
 
 
 def _holds(buffer: Attribute, tensor: Attribute) -> bool:
-    """Whether a buffer has the shape and element type of a tensor, with whatever strides."""
+    """Whether a buffer has the shape and element type of a tensor; strides may be any."""
     if not isinstance(buffer, MemRefType) or not isinstance(tensor, TensorType):
         return False
     memory, value = cast("MemRefType[Attribute]", buffer), cast("TensorType[Attribute]", tensor)
@@ -80,10 +78,10 @@ def _holds(buffer: Attribute, tensor: Attribute) -> bool:
 
 @irdl_op_definition
 class CallOp(IRDLOperation):
-    """`kernel.call @k ins(%a : T) outs(%b : U) scratch(%s : V) status(%n : W)`: run kernel @k on buffers.
+    """`kernel.call @k ins(%a : T) outs(%b : U) scratch(%s : V) status(%n : W)`: runs kernel @k on buffers.
 
-    Reads `ins`, writes all of `outs`; the contents of `scratch` are undefined before and after. In `status` it may note
-    what is wrong with a run (insert-checks).
+    Reads `ins` and writes all of `outs`; the contents of `scratch` are undefined before and after. Run-time errors,
+    such as an index out of range, are recorded in `status` (see insert-checks).
     """
 
     name = "kernel.call"
@@ -143,7 +141,7 @@ class CallOp(IRDLOperation):
 
 @irdl_op_definition
 class WeightOp(IRDLOperation):
-    """`%w = kernel.weight #graph.blob<...> : memref<64x64xf32>`: a read-only buffer holding a blob."""
+    """`%w = kernel.weight #graph.blob<...> : memref<64x64xf32>`: a read-only buffer with the bytes of a blob."""
 
     name = "kernel.weight"
     blob = prop_def(BlobAttr)
@@ -157,7 +155,7 @@ class WeightOp(IRDLOperation):
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """No thread goes on before every thread has come here; writes before it are seen by reads after it."""
+    """Waits until every thread arrives; writes before it are visible to reads after it."""
 
     name = "kernel.barrier"
     assembly_format = "attr-dict"

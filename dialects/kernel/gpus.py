@@ -1,4 +1,4 @@
-"""The GPUs that code is made for, and the precisions of their products: plain tables, which the tools read early."""
+"""Tables of known GPUs and of precisions for matrix products; no imports, as the tools read them at start."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What code is generated for: a CPU or a GPU with the limits that schedules ask for. Module attribute `kernel.target`.
+"""The compilation target: a CPU or GPU with the limits that schedules use. Module attribute `kernel.target`.
 
     #kernel.cpu<"znver3" has ["fma", "half", "pmaddwd", "round"], vector_bits = 256, registers = 16, l2 = 524288,
                 threads = 2, gflops = 128, gbytes = 40>
     #kernel.gpu<"sm_90a" computing "tf32", multiprocessors = 132, shared = 232448, registers = 65536, l2 = 52428800,
                 gflops = 67000, tensor_gflops = 494000, gbytes = 4300>
 
-A limit that is left out is a portable one.
+A limit that is left out takes the value of a portable machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CPU_FEATURES = ("fma", "half", "round", *BYTE_DOTS)
 
 
 def _parse_limits(parser: AttrParser, known: Sequence[str]) -> dict[str, int]:
-    """`, key = integer` as often as it comes, each key one of the known ones and once."""
+    """Parses `, key = integer` repeatedly; each key must be known and appear at most once."""
     limits: dict[str, int] = {}
     while parser.parse_optional_punctuation(","):
         key = parser.parse_identifier()
@@ -52,19 +52,20 @@ def _verify_limits(limits: dict[str, int]) -> None:
 
 
 def gflops_of(unit_bits: int) -> int:
-    """What two units for multiply-adds of so many bits reach at four GHz; with 512 bits 256 (Zen 5: 262 measured)."""
+    """GFLOP/s of two multiply-add units of `unit_bits` bits at 4 GHz: 256 for 512 bits (262 measured on Zen 5)."""
     return max(1, 16 * unit_bits // 32)
 
 
 @irdl_attr_definition
 class CpuAttr(ParametrizedAttribute):
-    """A CPU. `cpu` is LLVM's name for it, after a target triple and a colon where the architecture is not this
-    machine's; `features` are what it has instructions for, of CPU_FEATURES.
+    """A CPU target.
 
-    `vector_bits` is the widest register used, `registers` how many of them there are, `l2` the bytes of a core's
-    second-level cache, `threads` how many threads one inference runs on; `gflops` are multiplications and additions of
-    32 bits per nanosecond on one core, `gbytes` bytes per nanosecond between it and its caches, both as products and
-    copies reach them.
+    `cpu` is LLVM's name of the CPU, prefixed by a target triple and a colon where the architecture is not the host's.
+    `features` are those of CPU_FEATURES for which it has instructions.
+
+    `vector_bits` is the width of a vector register, `registers` their number, `l2` the bytes of a core's second-level
+    cache, `threads` the number of threads of one inference, `gflops` the f32 operations per nanosecond of one core,
+    `gbytes` the bytes per nanosecond between a core and its caches; both as reached by matrix products and copies.
     """
 
     name = "kernel.cpu"
@@ -92,10 +93,10 @@ class CpuAttr(ParametrizedAttribute):
         gflops: int | None = None,
         gbytes: int = 40,
     ) -> CpuAttr:
-        """A target from plain values.
+        """A target from Python values.
 
-        Unless given, the speed is that of units as wide as the registers, and what a product of one row reads weights
-        by (Zen 5: 39 to 43 measured).
+        The default speed is that of units as wide as the vector registers, and the rate at which a matrix-vector
+        product reads weights (39 to 43 bytes per nanosecond measured on Zen 5).
         """
         gflops = gflops_of(vector_bits) if gflops is None else gflops
         named = ArrayAttr(StringAttr(feature) for feature in features)
@@ -104,22 +105,22 @@ class CpuAttr(ParametrizedAttribute):
 
     @property
     def device(self) -> str:
-        """What schedules and rules are looked up by."""
+        """The device's key in tables of schedules and fusion rules: "cpu"."""
         return "cpu"
 
     def limits(self) -> dict[str, int]:
-        """The numbers, by name."""
+        """The numeric limits, by name."""
         return {key: value.data for key, value in zip(self.LIMITS, self._numbers(), strict=True)}
 
     def _numbers(self) -> tuple[IntAttr, ...]:
         return (self.vector_bits, self.registers, self.l2, self.threads, self.gflops, self.gbytes)
 
     def on(self, cpu: str) -> CpuAttr:
-        """The same with another CPU, for which code is then made of the same schedules."""
+        """The same target for another CPU, so that the same schedules are compiled to its instructions."""
         return CpuAttr(StringAttr(cpu), self.features, *self._numbers())
 
     def with_threads(self, threads: int) -> CpuAttr:
-        """The same with another number of threads."""
+        """The same target with another number of threads."""
         return CpuAttr.of(
             cpu=self.cpu.data,
             features=[each.data for each in self.features],
@@ -132,12 +133,12 @@ class CpuAttr(ParametrizedAttribute):
         return StringAttr(feature) in self.features.data
 
     def byte_dot(self, alike: bool) -> str:
-        """The instruction that multiplies bytes, both signed or both not or not `alike`; "" where it takes several."""
+        """The byte dot-product instruction for operands of one signedness (`alike`) or of two; "" without one."""
         wanted = ("sdot", "pmaddwd") if alike else ("vpdpbusd", "usdot", "pmaddwd")
         return next((each for each in wanted if self.has(each)), "")
 
     def lanes(self, element_bits: int) -> int:
-        """How many elements of `element_bits` one vector register holds."""
+        """Number of `element_bits`-wide lanes of a vector register."""
         return max(1, self.vector_bits.data // element_bits)
 
     @override
@@ -174,12 +175,14 @@ class CpuAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class GpuAttr(ParametrizedAttribute):
-    """An NVIDIA GPU. `architecture` is the compiler's name for it, `precision` one of PRECISIONS.
+    """An NVIDIA GPU target.
 
-    It has so many `multiprocessors`, each with `registers` of 32 bits; a block may have `shared` bytes of shared
-    memory; `l2` are bytes of the cache of all. `gflops` are multiplications and additions of 32 bits per nanosecond on
-    the whole device, `tensor_gflops` those of tf32 in its tensor units, which do twice as many of 16 bits; `gbytes` are
-    bytes per nanosecond between it and its memory.
+    `architecture` is the compiler's name for it (`sm_90a`), `precision` that of f32 matrix products, one of PRECISIONS.
+
+    `multiprocessors`: their number. `shared`: bytes of shared memory a block may have. `registers`: 32-bit registers
+    per multiprocessor. `l2`: bytes of the device's cache. `gflops`: f32 operations per nanosecond of the whole device.
+    `tensor_gflops`: tf32 operations per nanosecond of its tensor cores, which reach twice as many in 16 bits. `gbytes`:
+    bytes per nanosecond between the device and its memory.
     """
 
     name = "kernel.gpu"
@@ -217,13 +220,13 @@ class GpuAttr(ParametrizedAttribute):
         tensor_gflops: int = 156_000,
         gbytes: int = 1_555,
     ) -> GpuAttr:
-        """A target from plain values; unless given, those of an A100 by its datasheet."""
+        """A target from Python values; the defaults are an A100's, from its datasheet."""
         ints = (multiprocessors, shared, registers, l2, gflops, tensor_gflops, gbytes)
         return cls(StringAttr(architecture), StringAttr(precision), *(IntAttr(value) for value in ints))
 
     @classmethod
     def named(cls, architecture: str, precision: str = "fp32") -> GpuAttr:
-        """The machine that stands for an architecture; ConfigError where it, or the precision, is not known."""
+        """The representative target of an architecture. Raises ConfigError for an unknown architecture or precision."""
         if architecture not in GPUS:
             raise ConfigError(f"there is no GPU architecture '{architecture}'; there are {', '.join(GPUS)}")
         if precision not in PRECISIONS:
@@ -232,16 +235,16 @@ class GpuAttr(ParametrizedAttribute):
 
     @property
     def device(self) -> str:
-        """What schedules and rules are looked up by."""
+        """The device's key in tables of schedules and fusion rules: "cuda"."""
         return "cuda"
 
     @property
     def threads(self) -> IntAttr:
-        """How many work on their own in one inference, with scratch of their own: one stream of launches."""
+        """Number of workers of one inference that need scratch of their own: 1, as launches form one stream."""
         return IntAttr(1)
 
     def limits(self) -> dict[str, int]:
-        """The numbers, by name."""
+        """The numeric limits, by name."""
         ints = (
             self.multiprocessors,
             self.shared,
@@ -284,9 +287,9 @@ Target: TypeAlias = CpuAttr | GpuAttr
 
 
 def target_of(module: Operation) -> Target:
-    """The module's `kernel.target`, or a portable CPU (128-bit vectors, one thread) where it has none.
+    """The module's `kernel.target`; without one, a portable CPU (128-bit vectors, one thread).
 
-    Raises CompileError for what is neither CPU nor GPU.
+    Raises CompileError if the attribute is neither a CPU nor a GPU.
     """
     target = module.attributes.get("kernel.target")
     if target is None:
@@ -297,7 +300,7 @@ def target_of(module: Operation) -> Target:
 
 
 def cpu_of(module: Operation) -> CpuAttr:
-    """The same for phases that make code for CPUs; raises CompileError where the module is for another device."""
+    """The module's CPU target. Raises CompileError if it is compiled for another device."""
     target = target_of(module)
     if not isinstance(target, CpuAttr):
         raise CompileError(f"the module is for {target}; these passes are for CPUs only")
@@ -305,7 +308,7 @@ def cpu_of(module: Operation) -> CpuAttr:
 
 
 def gpu_of(module: Operation) -> GpuAttr:
-    """The same for GPUs."""
+    """The module's GPU target. Raises CompileError if it is compiled for another device."""
     target = target_of(module)
     if not isinstance(target, GpuAttr):
         raise CompileError(f"the module is for {target}; these passes are for GPUs only")
