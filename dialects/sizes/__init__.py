@@ -1,4 +1,4 @@
-"""Sizes that are known at run time: polynomials of symbols, what is taken for granted of them, and integers of these.
+"""Symbolic sizes: polynomials of dimension symbols, guards on them, and Python integers that carry them.
 
 A name is imported from the file that defines it.
 """

@@ -1,4 +1,4 @@
-"""What a module says of its sizes of run time: its symbols, what is taken for granted of them, its buffers."""
+"""Module attributes on symbolic sizes: the symbols with their bounds, the guards, and the arena's buffers."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ SIZES = "sizes"
 
 @irdl_attr_definition
 class SymbolsAttr(Data[tuple[Size, ...]]):
-    """Symbols with their bounds and what they are now; it comes before whatever holds sizes made of them.
+    """The symbols of a module with their bounds and current values; printed before any size that uses them.
 
         #kernel.symbols<dim batch = 1 in [1, 8], dim width = 224 in [32, 512] by 32,
                         offset "buffer x" = 4096 in [0, 65536] live [0, 3] [5, 6]>
 
-    A dimension that is a multiple of a unit is the unit times its symbol, which is called `"width / 32"`.
+    A dimension that must be a multiple of a unit is that unit times its symbol, which is named `"width / 32"`.
     """
 
     name = "kernel.symbols"
@@ -63,7 +63,7 @@ class SymbolsAttr(Data[tuple[Size, ...]]):
 
 
 def symbol_of(size: Size) -> Symbol:
-    """The symbol that a size of #kernel.symbols is."""
+    """The symbol of a size that is an entry of #kernel.symbols."""
     ((monomial, _),) = size.terms
     return cast("Symbol", monomial[0])
 
@@ -114,7 +114,7 @@ def _parse_symbol(parser: AttrParser) -> Size:
 
 
 def _parse_spans(parser: AttrParser, count: int = 0) -> tuple[tuple[int, int], ...]:
-    """`[0, 3] [5, 9]`: so many, or as many as there are."""
+    """Parses intervals `[0, 3] [5, 9]`: `count` of them, or any number where that is 0."""
     spans: list[tuple[int, int]] = []
     while parser.parse_optional_punctuation("[") is not None:
         low = parser.parse_integer()
@@ -129,13 +129,13 @@ def _parse_spans(parser: AttrParser, count: int = 0) -> tuple[tuple[int, int], .
 
 
 def sizes_of_module(module: ModuleOp) -> tuple[Size, ...]:
-    """The symbols of a module's sizes as sizes; none where all its shapes are numbers."""
+    """The symbols of a module as sizes with their current values; empty where all shapes are static."""
     found = module.attributes.get(SYMBOLS)
     return found.data if isinstance(found, SymbolsAttr) else ()
 
 
 def symbols_of_module(module: ModuleOp) -> tuple[Symbol, ...]:
-    """The symbols of a module's sizes; none where all its shapes are numbers."""
+    """The symbols of a module; empty where all shapes are static."""
     return tuple(map(symbol_of, sizes_of_module(module)))
 
 
@@ -149,7 +149,7 @@ _RELATIONS = {
 
 @irdl_attr_definition
 class GuardsAttr(Data[tuple[Guard, ...]]):
-    """What holds of a module's sizes wherever its code is right.
+    """Conditions on the sizes under which the module's code is correct.
 
     #kernel.guards<(tokens - 128) positive, (tokens - 512) negative_or_zero, (width - 224) zero, (n) nonzero>
     """
@@ -180,7 +180,7 @@ class GuardsAttr(Data[tuple[Guard, ...]]):
 
 
 def guards_of_module(module: ModuleOp) -> Guards:
-    """What passes have taken for granted of a module's sizes."""
+    """The guards recorded on a module."""
     found, guards = module.attributes.get(GUARDS), Guards()
     for guard in found.data if isinstance(found, GuardsAttr) else ():
         guards.note(guard)
@@ -189,7 +189,7 @@ def guards_of_module(module: ModuleOp) -> Guards:
 
 @contextmanager
 def guarded(module: ModuleOp) -> Generator[None]:
-    """What is taken for granted inside of the sizes of a module that is changed is noted on the module."""
+    """Records on the module every guard noted inside the context, while passes rewrite it."""
     if SYMBOLS not in module.attributes:
         yield
         return
@@ -199,14 +199,14 @@ def guarded(module: ModuleOp) -> Generator[None]:
 
 
 def state_guards(module: ModuleOp, guards: Guards) -> None:
-    """Writes guards on a module, where there are any."""
+    """Sets the module's guards attribute; without guards it is left out."""
     if guards.noted:
         module.attributes[GUARDS] = GuardsAttr(tuple(guards.noted.values()))
 
 
 @dataclass(frozen=True)
 class PlacedBuffer:
-    """A buffer of the arena: `size` in bytes, and the steps [from, to) that it lives through."""
+    """A buffer of the arena: its size in bytes, and the half-open step intervals [from, to) in which it is live."""
 
     name: str
     size: int
@@ -216,11 +216,11 @@ class PlacedBuffer:
 
 @irdl_attr_definition
 class BuffersAttr(Data[tuple[int, tuple[PlacedBuffer, ...]]]):
-    """What is to be placed in the arena at all shapes: the alignment, and the buffers in the order of their offsets.
+    """The buffers of the arena, for planning it at any shape: the alignment, and the buffers in order of their offsets.
 
         #kernel.buffers<256, "conv" (tokens * 64) [0, 3], "norm" scratch 4096 [1, 2] [5, 6]>
 
-    Each with its size in bytes and the steps that it lives through, half-open.
+    Each has its size in bytes and the half-open step intervals in which it is live.
     """
 
     name = "kernel.buffers"

@@ -1,4 +1,4 @@
-"""Many polynomials at once, as a function of their symbols: for what is asked at every new shape."""
+"""Compiles many polynomials to one Python function of their symbols, for evaluation at each new shape."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TEXT = Combine(str, lambda a, b: f"{a} + {b}", lambda a, b: f"{a} * {b}", lambd
 
 
 def formulas(polynomials: Iterable[Terms], symbols: Sequence[Symbol]) -> Formulas:
-    """What polynomials are at values of the symbols."""
+    """A function from values of the symbols to the values of the polynomials."""
     return _function(_tuple(polynomials, _names(symbols)), symbols)
 
 
 def shape_formulas(shapes: Iterable[Sequence[int]], symbols: Sequence[Symbol]) -> Callable[..., tuple[Shape, ...]]:
-    """What shapes are at values of the symbols, in order."""
+    """A function from values of the symbols (positional, in the given order) to the shapes."""
     names = _names(symbols)
     return _function(f"({''.join(f'{_tuple(map(terms_of, shape), names)}, ' for shape in shapes)})", symbols)
 
@@ -39,7 +39,7 @@ def _function(text: str, symbols: Sequence[Symbol]) -> Callable[..., Any]:
 
 
 def grows(terms: Terms) -> bool:
-    """Whether a polynomial is never smaller where its symbols are larger; False where that can't be seen."""
+    """Whether a polynomial is provably monotone: no smaller where its symbols are larger."""
     return all(
         not monomial or (factor > 0 and all(_atom_grows(atom) for atom in monomial if isinstance(atom, Quotient)))
         for monomial, factor in terms
@@ -47,5 +47,5 @@ def grows(terms: Terms) -> bool:
 
 
 def _atom_grows(atom: Quotient) -> bool:
-    """floor(a / c) of what grows, and is nowhere negative."""
+    """Whether floor(a / c) is monotone: `a` is, and is nowhere negative."""
     return number_of(atom.divisor) is not None and constant_of(atom.dividend) >= 0 and grows(atom.dividend)

@@ -1,4 +1,4 @@
-"""What a compilation has taken for granted of the sizes: its code is for the shapes at which all of it holds."""
+"""Guards: assumptions on the sizes that a compilation made; its code is valid for shapes that meet them all."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .polynomials import Quotient, Symbol, Terms, number_of, symbols_in, text_of
 
 @dataclass(frozen=True)
 class Guard:
-    """`terms > 0`, or `terms == 0`, is as `holds` says."""
+    """States that `terms > 0` (kind "positive") or `terms == 0` (kind "zero") has the truth value `holds`."""
 
     terms: Terms
     kind: str  # "positive" or "zero"
     holds: bool
 
     def is_met(self, values: Mapping[Symbol, int]) -> bool:
-        """Whether it is so at other shapes."""
+        """Whether the guard holds at these values of the symbols."""
         try:
             value = value_of(self.terms, values)
-        except ZeroDivisionError:  # then the guard of the divisor's own doesn't hold
+        except ZeroDivisionError:  # a guard on the divisor itself is then violated, too
             return False
         return self.allows(value)
 
     def allows(self, value: int) -> bool:
-        """Whether it is so where `terms` has that value."""
+        """Whether the guard holds where `terms` has this value."""
         return (value > 0 if self.kind == "positive" else value == 0) == self.holds
 
     @override
@@ -42,28 +42,28 @@ class Guard:
 
 @dataclass
 class Guards:
-    """What a compilation has taken for granted of the sizes."""
+    """The guards of one compilation, in the order in which they were noted."""
 
     explicit: ClassVar[bool] = False
-    """Whether what becomes a number by the way (`int(size)`, `range(size)`, numpy) is an error instead of a guard.
+    """Whether an implicit conversion to a plain number (`int(size)`, `range(size)`, numpy) raises LostSizeError.
 
-    Tests compile so: a guard that nobody meant is no wrong result, but a compile for every shape.
+    By default it notes a guard. Tests set this: an unintended guard costs a compile for every shape.
     """
 
     noted: dict[tuple[Terms, str], Guard] = field(default_factory=dict[tuple["Terms", str], Guard])
 
     def note(self, guard: Guard) -> None:
-        """Add a guard, once."""
+        """Adds a guard unless it is there already."""
         self.noted.setdefault((guard.terms, guard.kind), guard)
 
     def add(self, others: Guards) -> None:
-        """Add all of others."""
+        """Adds all guards of `others`."""
         for guard in others.noted.values():
             self.note(guard)
 
     @contextmanager
     def collecting(self) -> Generator[Guards]:
-        """Guards of what is done inside are noted here."""
+        """A context in which noted guards are added to these."""
         token = _NOTED.set(self)
         try:
             yield self
@@ -76,7 +76,7 @@ _NOTED: ContextVar[Guards | None] = ContextVar("guards", default=None)
 
 @contextmanager
 def unguarded() -> Generator[None]:
-    """What is decided inside is right at all shapes, and best at the present ones."""
+    """A context without guards, for decisions that are correct at all shapes and merely best at the current one."""
     token = _NOTED.set(None)
     try:
         yield
@@ -85,12 +85,12 @@ def unguarded() -> Generator[None]:
 
 
 def are_noted() -> bool:
-    """Whether guards are collected here."""
+    """Whether a context is collecting guards."""
     return _NOTED.get() is not None
 
 
 def note(terms: Terms, kind: str, holds: bool) -> bool:
-    """Tells `holds`, and that the code hangs on it."""
+    """Returns `holds`, noting that the code depends on it."""
     guards = _NOTED.get()
     if guards is not None:
         guards.note(Guard(terms, kind, holds))
@@ -98,9 +98,10 @@ def note(terms: Terms, kind: str, holds: bool) -> bool:
 
 
 def units_of(guards: Guards) -> dict[str, int]:
-    """By what dimensions must be divisible for equations between quotients of them to hold, by name.
+    """Divisors of dimensions, by name, under which the guards' equations between floor quotients hold.
 
-    A model that halves a picture and doubles it again counts on it. With such units all of that is plain products.
+    A model that halves a picture's size and doubles it again needs them: with such units all its sizes are polynomials
+    without quotients.
     """
     units: dict[str, int] = {}
     for guard in guards.noted.values():

@@ -1,7 +1,7 @@
-"""Polynomials of symbols with whole factors, and what bounds the symbols give them.
+"""Polynomials of symbols with integer coefficients, and interval bounds derived from the bounds of the symbols.
 
-A symbol is a dimension of an input; a product may also have floor quotients of polynomials (quotients.py) among its
-factors. Equal polynomials are equal as Python's values.
+A symbol is a dimension of an input; a monomial may also contain floor quotients of polynomials (quotients.py). Equal
+polynomials are equal Python values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing_extensions import override
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A size that is known at run time, in [low, high]. Two symbols of one name are two symbols."""
+    """A size known at run time, in [low, high]. Identity decides: two symbols of one name are different."""
 
     name: str
     low: int
@@ -30,7 +30,7 @@ class Symbol:
 
     @cached_property
     def spelled(self) -> str:
-        """The name as IR has it: in quotes where it is no identifier."""
+        """The name as IR spells it: quoted where it is no identifier."""
         return spelled_name(self.name)
 
     @override
@@ -42,7 +42,7 @@ _IDENTIFIER = re.compile(r"(?!floordiv\b)[A-Za-z_][\w$.]*", re.ASCII)
 
 
 def spelled_name(name: str) -> str:
-    """A name as IR has it: in quotes, and escaped as MLIR does, where it is no identifier."""
+    """A name as IR spells it: quoted, with MLIR's escapes, where it is no identifier."""
     if _IDENTIFIER.fullmatch(name):
         return name
     escaped = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:02X}" for byte in name.encode())
@@ -51,10 +51,10 @@ def spelled_name(name: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class InputSymbol(Symbol):
-    """A dimension of an input that is `unit` times the symbol, from `span[0]` to `span[1]`.
+    """A dimension of an input: `unit` times the symbol, in [span[0], span[1]].
 
-    Where it may be 0, its bounds are without 0, for loops over nothing don't run, whatever is decided inside. Code that
-    would do something with nothing notes a guard: see `note_empty_operands`.
+    Where the dimension may be 0, the symbol's bounds exclude 0: loops without iterations are harmless whatever was
+    decided for their bodies. Code that does something for an empty dimension notes a guard (`note_empty_operands`).
     """
 
     unit: int = 1
@@ -62,36 +62,36 @@ class InputSymbol(Symbol):
 
     @classmethod
     def of(cls, name: str, low: int, high: int, unit: int = 1) -> InputSymbol:
-        """A dimension in [low, high]; `unit` must divide it, or the code is not for it."""
+        """A dimension in [low, high] that must be a multiple of `unit`."""
         called = name if unit == 1 else f"{name} / {unit}"
         return cls(called, -(-max(low, 1) // unit), high // unit, unit, (low, high))
 
     @property
     def dimension(self) -> str:
-        """The dimension's own name."""
+        """The dimension's name, without the unit."""
         return self.name.removesuffix(f" / {self.unit}")
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether the bounds leave out that the dimension may be 0."""
+        """Whether the dimension may be 0, which the symbol's bounds exclude."""
         return self.span[0] == 0
 
 
 @dataclass(frozen=True)
 class Quotient:
-    """floor(dividend / divisor); the divisor is positive."""
+    """floor(dividend / divisor) of polynomials; the divisor is positive."""
 
     dividend: Terms
     divisor: Terms
 
     @cached_property
     def text(self) -> str:
-        """As MLIR writes it."""
+        """In MLIR's affine syntax, for messages."""
         return f"({_bracketed(self.dividend, repr)} floordiv {_bracketed(self.divisor, repr)})"
 
     @cached_property
     def spelled(self) -> str:
-        """As IR has it, where names that are no identifiers stand in quotes."""
+        """In the syntax of IR: names that are no identifiers are quoted."""
         return f"({_bracketed(self.dividend, _spelled)} floordiv {_bracketed(self.divisor, _spelled)})"
 
     @override
@@ -100,22 +100,22 @@ class Quotient:
 
 
 Atom: TypeAlias = "Symbol | Quotient"
-Monomial: TypeAlias = "tuple[Atom, ...]"  # a product; () is 1
-Terms: TypeAlias = "frozenset[tuple[Monomial, int]]"  # a sum of products times numbers
+Monomial: TypeAlias = "tuple[Atom, ...]"  # a monomial; () is 1
+Terms: TypeAlias = "frozenset[tuple[Monomial, int]]"  # a polynomial: monomials with their coefficients
 
 
 def constant(value: int) -> Terms:
-    """A number as a polynomial."""
+    """The polynomial of a constant."""
     return frozenset({((), value)}) if value else frozenset()
 
 
 def constant_of(terms: Terms) -> int:
-    """What a polynomial has without symbols."""
+    """The constant term."""
     return dict(terms).get((), 0)
 
 
 def number_of(terms: Terms) -> int | None:
-    """The number that a polynomial is; None where it hangs on symbols."""
+    """The value of a constant polynomial, else None."""
     if not terms:
         return 0
     if len(terms) > 1:
@@ -133,7 +133,7 @@ def added(a: Terms, b: Terms) -> Terms:
 
 
 def scaled(a: Terms, by: int) -> Terms:
-    """a times a number"""
+    """a times an integer"""
     return frozenset((monomial, factor * by) for monomial, factor in a) if by else frozenset()
 
 
@@ -152,20 +152,20 @@ def _sorted(atoms: Sequence[Atom]) -> Monomial:
 
 
 def _rank(atom: Atom) -> tuple[int, str]:
-    """A place in an order of all atoms: quotients first, by what they are."""
+    """A sort key for atoms: quotients first, then symbols by name."""
     return (atom.number, "") if isinstance(atom, Symbol) else (-1, atom.text)
 
 
 def weight(term: tuple[Monomial, int]) -> tuple[int, tuple[tuple[int, str], ...]]:
-    """A place in an order of all terms, by which they are divided and written."""
+    """A sort key for terms: their order in division and in text."""
     return len(term[0]), tuple(sorted(map(_rank, term[0]), reverse=True))
 
 
 @lru_cache(maxsize=65536)
 def bounds(terms: Terms) -> tuple[int, int]:
-    """The smallest and the largest value of a polynomial that the bounds of its symbols allow."""
+    """The smallest and largest value of a polynomial within the bounds of its symbols (conservative)."""
     low, high = _plain_bounds(terms)
-    for monomial, factor in terms:  # b * floor(a / b) = a - (what is left, in [0, b))
+    for monomial, factor in terms:  # b * floor(a / b) = a - remainder, the remainder in [0, b)
         if len(monomial) != 1 or not isinstance(monomial[0], Quotient):
             continue
         quotient = monomial[0]
@@ -182,14 +182,14 @@ def bounds(terms: Terms) -> tuple[int, int]:
 
 
 def _most(terms: Terms) -> int:
-    """An upper bound where quotients by numbers are taken for those of reals, from which floor takes something."""
+    """An upper bound that replaces quotients by a constant with exact rational ones, which are no smaller."""
     quotients: list[tuple[Quotient, int, int]] = []
     for monomial, factor in terms:
         if len(monomial) == 1 and isinstance(monomial[0], Quotient) and (by := number_of(monomial[0].divisor)):
             quotients.append((monomial[0], factor, by))
     unit = lcm(*(by for _, _, by in quotients))
     together, taken = scaled(terms, unit), 0
-    for quotient, factor, by in quotients:  # b * floor(a / b) = a - (what is left, in [0, b))
+    for quotient, factor, by in quotients:  # b * floor(a / b) = a - remainder, the remainder in [0, b)
         times = factor * unit // by
         exact = added(scaled(quotient.dividend, times), frozenset({((quotient,), -factor * unit)}))
         together, taken = added(together, exact), taken + min(times * (by - 1), 0)
@@ -197,7 +197,7 @@ def _most(terms: Terms) -> int:
 
 
 def _paired_bounds(terms: Terms) -> tuple[int, int]:
-    """Bounds by way of terms of two signs one of which divides the other: x * y - x is x * (y - 1)."""
+    """Bounds that factor pairs of terms with opposite signs: x * y - x is x * (y - 1)."""
     left = dict(sorted(terms, key=weight))
     low = high = 0
     for monomial, factor in tuple(left.items()):
@@ -212,7 +212,7 @@ def _paired_bounds(terms: Terms) -> tuple[int, int]:
 
 
 def _contains(monomial: Monomial, part: Monomial) -> bool:
-    """Whether a product has all factors of one that has fewer, but some."""
+    """Whether `part` is a proper, non-trivial divisor of a monomial."""
     return 0 < len(part) < len(monomial) and not Counter(part) - Counter(monomial)
 
 
@@ -222,7 +222,7 @@ MOST_CORNERS = 32
 def _plain_bounds(terms: Terms) -> tuple[int, int]:
     atoms = {atom for monomial, _ in terms for atom in monomial}
     if 2 ** len(atoms) <= MOST_CORNERS and all(len(set(monomial)) == len(monomial) for monomial, _ in terms):
-        # Linear in each factor: the ends are at corners.
+        # Linear in each factor: extremes are at corners.
         known = sorted(atoms, key=_rank)
         corners = (dict(zip(known, ends, strict=True)) for ends in product(*map(_atom_bounds, known)))
         values = [sum(factor * prod(at[atom] for atom in monomial) for monomial, factor in terms) for at in corners]
@@ -245,7 +245,7 @@ def _plain_bounds(terms: Terms) -> tuple[int, int]:
 
 
 def _shared(terms: Terms) -> Monomial:
-    """The atoms that are in every term."""
+    """The greatest common monomial of all terms."""
     first, *others = (list(monomial) for monomial, _ in terms)
     shared: list[Atom] = []
     for atom in first:
@@ -273,7 +273,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
 
 
 def symbols_in(terms: Terms) -> set[Symbol]:
-    """The symbols that a polynomial hangs on."""
+    """The symbols that occur in a polynomial, quotients included."""
     found: set[Symbol] = set()
     for monomial, _ in terms:
         for atom in monomial:
@@ -282,7 +282,7 @@ def symbols_in(terms: Terms) -> set[Symbol]:
 
 
 def evaluated(terms: Terms, give: Callable[[Symbol], Any], combine: Combine) -> Any:
-    """A polynomial with values for its symbols, in whatever arithmetic `combine` offers."""
+    """Evaluates a polynomial with values for its symbols, in the arithmetic that `combine` provides."""
     total: Any = None
     for monomial, factor in sorted(terms, key=weight):
         product: Any = None
@@ -302,7 +302,7 @@ def evaluated(terms: Terms, give: Callable[[Symbol], Any], combine: Combine) -> 
 
 @dataclass(frozen=True)
 class Combine:
-    """An arithmetic: what `evaluated` computes with."""
+    """The operations with which `evaluated` computes."""
 
     number: Callable[[int], Any]
     add: Callable[[Any, Any], Any]
@@ -314,7 +314,7 @@ _NUMBERS = Combine(int, lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a /
 
 
 def value_of(terms: Terms, values: Mapping[Symbol, int]) -> int:
-    """A polynomial where its symbols have these values."""
+    """The value of a polynomial at given values of its symbols."""
     return cast("int", evaluated(terms, values.__getitem__, _NUMBERS))
 
 
@@ -328,12 +328,12 @@ def _spelled(atom: Atom) -> str:
 
 
 def text_of(terms: Terms) -> str:
-    """As MLIR writes affine expressions, for messages."""
+    """In MLIR's affine syntax, for messages."""
     return _text(terms, repr)
 
 
 def spelled(terms: Terms) -> str:
-    """As IR has it, where names that are no identifiers stand in quotes (see spelling.py)."""
+    """In the syntax of IR: names that are no identifiers are quoted (spelling.py)."""
     return _text(terms, _spelled)
 
 

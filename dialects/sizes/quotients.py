@@ -1,4 +1,4 @@
-"""Floor quotients of polynomials, as plain as they can be told: what divides is divided, nested ones become one."""
+"""Floor division of polynomials, simplified: divisible terms leave the quotient, nested quotients are merged."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from .polynomials import (
 
 
 def floor_quotient(dividend: Terms, divisor: Terms) -> Terms:
-    """floor(dividend / divisor), of a divisor that is positive."""
+    """floor(dividend / divisor) as a polynomial, simplified; the divisor must be positive."""
     whole, rest = parted(dividend, divisor)
     if not rest:
         return whole
     if len(divisor) > 1 and (exact := _exactly(dividend, divisor)) is not None:
         return exact
     low, high = bounds(rest)
-    # floor(-a / b) is -ceil(a / b); of a in [0, 1], that is one of the same kind again.
+    # floor(-a / b) is -ceil(a / b); for a in [0, 1] it would be the same quotient again.
     if high <= 0 and (low < -1 or number_of(divisor) is not None):
         up = floor_quotient(added(added(scaled(rest, -1), divisor), constant(-1)), divisor)
         return added(whole, scaled(up, -1))
@@ -50,7 +50,7 @@ def floor_quotient(dividend: Terms, divisor: Terms) -> Terms:
 
 
 def parted(dividend: Terms, divisor: Terms) -> tuple[Terms, Terms]:
-    """The quotient of those terms that can be divided one by one, and the others."""
+    """The quotient of the terms that are divisible one by one, and the remaining terms."""
     whole: Terms = frozenset()
     rest: Terms = frozenset()
     for term in dividend:
@@ -67,7 +67,7 @@ def _one(quotient: Quotient) -> Terms:
 
 
 def _nested(terms: Terms) -> tuple[Terms, int] | None:
-    """x + c * d, and d, of a polynomial x // d + c."""
+    """For a polynomial of the form x // d + c: (x + c * d, d); None for others."""
     quotients = [monomial[0] for monomial, factor in terms if factor == 1 and len(monomial) == 1]
     others = [monomial for monomial, _ in terms if monomial]
     if len(quotients) != 1 or len(others) != 1 or not isinstance(quotients[0], Quotient):
@@ -79,7 +79,7 @@ def _nested(terms: Terms) -> tuple[Terms, int] | None:
 
 
 def _divided(term: tuple[Monomial, int], divisor: Terms) -> tuple[Monomial, int] | None:
-    """A term divided by a polynomial of one term, where nothing is left over."""
+    """A term divided by a single-term polynomial; None where there is a remainder."""
     if len(divisor) != 1:
         return None
     ((atoms, factor),) = divisor
@@ -94,7 +94,7 @@ def _divided(term: tuple[Monomial, int], divisor: Terms) -> tuple[Monomial, int]
 
 
 def _exactly(dividend: Terms, divisor: Terms) -> Terms | None:
-    """The quotient of two polynomials where nothing is left over; by long division."""
+    """The quotient of two polynomials by long division; None where there is a remainder."""
     leading = max(divisor, key=weight)
     quotient: Terms = frozenset()
     rest = dividend

@@ -1,18 +1,17 @@
-"""Sizes that are known at run time: integers that remember how they hang on symbols.
+"""`Size`: a Python integer that carries the symbolic polynomial it was computed from.
 
-A `Size` is a Python integer, its value at the shapes that a model is compiled for, and a polynomial of symbols:
-dimensions of the inputs, and floor quotients of such polynomials. So all code that computes with sizes computes with
-these too; what it makes of them, index arithmetic above all, becomes instructions in the end
-(loops_to_llvm/instructions.py).
+A `Size` is an int, its value at the shapes that a model is compiled for, together with a polynomial of symbols
+(dimensions of the inputs, and floor quotients). All code that computes with sizes therefore computes with polynomials
+as well; the index arithmetic that results becomes instructions at the end (loops_to_llvm/instructions.py).
 
     batch, tokens = Symbol("batch", 1, 8), Symbol("tokens", 1, 512)
     rows = size_of(batch, 2) * size_of(tokens, 64)      # 128 now; batch*tokens
-    rows * 256 // 256 == rows                           # true whatever they are
+    rows * 256 // 256 == rows                           # true at all shapes
     rows < 4096                                         # depends: true now, which is noted as a guard
 
-Two sizes are equal only if they are at all shapes. Where an order, or whether a size is 0, hangs on the shapes, the
-value now decides, and that is noted (`Guards`): code made so is right where all its guards hold. Choices that are
-right anyway, such as which of two schedules is faster, are made `unguarded`.
+Two sizes are equal only if they are at all shapes. Where an order, or whether a size is 0, depends on the shapes, the
+current value decides, and a guard records it (`Guards`): the code is correct wherever all its guards hold. Choices that
+are correct either way, such as the faster of two schedules, are made `unguarded`.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ else:
 
 
 def _of_integers(exact: Callable[[Any, int], T]) -> Callable[[Any, int], T]:
-    """An operation on integers; with a float it is done with the value now."""
+    """An operation on integers; with a float operand it uses the current value."""
 
     @wraps(exact)
     def operation(size: Any, other: Any) -> Any:
@@ -62,10 +61,10 @@ def _of_integers(exact: Callable[[Any, int], T]) -> Callable[[Any, int], T]:
 
 
 class Size(_Int):
-    """An integer, and the polynomial that says what it is at other shapes.
+    """An integer with the polynomial that gives its value at other shapes.
 
-    By Python's own tests it is an int, but it is none inside: what wants a machine number (`range`, numpy, struct, a
-    slice) has to ask `__index__` for it, and so can't lose the symbols in silence.
+    `isinstance(size, int)` holds, but the C-level integer is a dummy: what needs a machine integer (`range`, numpy,
+    struct, a slice) has to call `__index__`, and so can't drop the symbols silently.
     """
 
     value: int
@@ -182,7 +181,7 @@ class Size(_Int):
     def __rdivmod__(self, other: int) -> tuple[int, int]:
         return other // self, other % self
 
-    # What is no polynomial is right for the value now only, which is noted.
+    # An operation whose result is no polynomial is correct for the current value only, which a guard records.
 
     @override
     def __float__(self) -> float:
@@ -253,16 +252,16 @@ class Size(_Int):
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
-        """The smallest and the largest value that the symbols allow."""
+        """The smallest and largest value within the bounds of the symbols."""
         return bounds(self.terms)
 
 
 class LostSizeError(AssertionError):
-    """A size became a number by the way; see `Guards.explicit`."""
+    """A size was converted to a plain number implicitly; see `Guards.explicit`."""
 
 
 def _positive(size: int) -> bool:
-    """Whether size > 0: at all shapes, or now, with a guard."""
+    """Whether size > 0: at all shapes, or at the current one with a guard."""
     if not isinstance(size, Size):
         return size > 0
     low, high = size.bounds
@@ -272,7 +271,7 @@ def _positive(size: int) -> bool:
 
 
 def equal(a: int, b: int) -> bool:
-    """Whether two sizes are equal: at all shapes, or now, with a guard."""
+    """Whether two sizes are equal: at all shapes, or at the current one with a guard."""
     difference = a - b
     if not isinstance(difference, Size):
         return difference == 0
@@ -283,12 +282,12 @@ def equal(a: int, b: int) -> bool:
 
 
 def equal_shapes(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether two shapes are equal: at all shapes of the inputs, or now, with a guard."""
+    """Whether two shapes are equal: at all shapes of the inputs, or at the current one with a guard."""
     return len(a) == len(b) and all(map(equal, a, b))
 
 
 def pinned(size: int) -> int:
-    """The value now, as a number: what is made with it is right for this value only, which is noted."""
+    """The current value as a plain number, with a guard: the code is correct for this value only."""
     if isinstance(size, Size):
         equal(size, size.value)
         return size.value
@@ -302,7 +301,7 @@ def _converted(size: Size) -> int:
 
 
 def now(size: int) -> int:
-    """The value now, as a number, for a choice that is right anyway."""
+    """The current value as a plain number without a guard, for choices that are correct at every value."""
     return size.value if isinstance(size, Size) else int(size)
 
 
@@ -318,28 +317,28 @@ def bounds_of(size: int) -> tuple[int, int]:
 
 
 def is_fixed(*sizes: int) -> bool:
-    """Whether none of the sizes hangs on the shapes."""
+    """Whether all sizes are the same at all shapes."""
     return not any(isinstance(size, Size) for size in sizes)
 
 
 def smaller(a: int, b: int) -> int:
-    """The smaller one, where one is at all shapes; else the smaller one now, with a guard."""
+    """The smaller size: of all shapes where the order is fixed, else by the current values with a guard."""
     return a if a <= b else b
 
 
 def larger(a: int, b: int) -> int:
-    """The larger one, where one is at all shapes; else the larger one now, with a guard."""
+    """The larger size: of all shapes where the order is fixed, else by the current values with a guard."""
     return b if a <= b else a
 
 
 def ordered(a: int, b: int) -> tuple[int, int] | None:
-    """The smaller and the larger one, where that is the same at all shapes."""
+    """The smaller and the larger size, where the order is the same at all shapes; else None."""
     low, high = bounds_of(b - a)
     return (a, b) if low >= 0 else (b, a) if high <= 0 else None
 
 
 def times_in(a: int, b: int) -> int:
-    """How often b can be taken from a so that no less than 0 is left: all times, or those that need no quotient."""
+    """The quotient a / b of terms divisible one by one, if the rest is a number >= 0; else floor(a / b)."""
     if not is_fixed(a, b):
         whole, rest = parted(terms_of(a), terms_of(b))
         left = number_of(rest)
@@ -349,28 +348,28 @@ def times_in(a: int, b: int) -> int:
 
 
 def common_divisor(a: int, b: int) -> int:
-    """A number that divides both at all shapes: the greatest where they are numbers."""
+    """A common divisor at all shapes: the greatest one where both are constant."""
     return gcd(*(factor for size in (a, b) for _, factor in terms_of(size)))
 
 
 def size_of(symbol: Symbol, value: int) -> int:
-    """The size that a symbol stands for, which is `value` now; a number where it can't be another one."""
+    """The size of a symbol whose current value is `value`; a plain number where its bounds admit no other."""
     return symbol.low if symbol.low == symbol.high else Size(value, frozenset({((symbol,), 1)}))
 
 
 def terms_of(value: int) -> Terms:
-    """A size as a polynomial."""
+    """The polynomial of a size or number."""
     return value.terms if isinstance(value, Size) else constant(int(value))
 
 
 def _made(value: int, terms: Terms) -> int:
-    """A size, or a number where the polynomial is one."""
+    """A size, or a plain number where the polynomial is constant."""
     number = number_of(terms)
     return Size(value, terms) if number is None else number
 
 
 def _quotient(a: int, b: int) -> int:
-    """floor(a / b) of sizes; which sign the divisor has may be a guess, with a guard."""
+    """floor(a / b) of sizes; where the sign of the divisor depends on the shapes, it is noted as a guard."""
     if is_fixed(a, b):
         return a // b
     if not b:
@@ -381,12 +380,12 @@ def _quotient(a: int, b: int) -> int:
 
 
 class SizesData(bytes):
-    """The bytes of a list of 64-bit numbers, some of which are sizes of run time."""
+    """The bytes of a list of 64-bit integers some of which are sizes; `sizes` holds the list itself."""
 
     sizes: tuple[int, ...]
 
     def __new__(cls, data: bytes, sizes: tuple[int, ...]) -> Self:
-        """The list itself is beside its present bytes."""
+        """`data` are the bytes at the current values, `sizes` the integers they encode."""
         made = super().__new__(cls, data)
         made.sizes = sizes
         return made
@@ -401,10 +400,10 @@ class SizesData(bytes):
 
 
 def value_at(size: int, values: Mapping[Symbol, int]) -> int:
-    """A size where its symbols have these values."""
+    """The value of a size at given values of its symbols."""
     return value_of(size.terms, values) if isinstance(size, Size) else size
 
 
 def symbols_of(size: int) -> set[Symbol]:
-    """The symbols that a size hangs on."""
+    """The symbols that a size depends on."""
     return symbols_in(size.terms) if isinstance(size, Size) else set()

@@ -1,8 +1,8 @@
-"""Sizes of run time in a module's text: how they are read.
+"""Parsing of symbolic sizes in a module's text.
 
-A size is written as the polynomial that it is, in parentheses: `tensor<(batch)x(tokens * 64)xf32>`. In it are numbers,
-names of symbols (in quotes where they are no identifiers), `+`, `-`, `*`, `floordiv` and parentheses, with the
-precedence that MLIR's affine expressions have. What the symbols are stands in the module's attributes, read before.
+A size is written as its polynomial, in parentheses: `tensor<(batch)x(tokens * 64)xf32>`. It consists of integers, names
+of symbols (quoted where they are no identifiers), `+`, `-`, `*`, `floordiv` and parentheses, with the precedence of
+MLIR's affine expressions. The symbols themselves are declared in the module's attributes, which are parsed before.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from .sizes import Size, is_fixed, now, terms_of
 
 S = TypeVar("S", bound=int)
 
-_KNOWN = "_sizes_of_symbols"  # where a parser keeps them
+_KNOWN = "_sizes_of_symbols"  # the parser's attribute that holds the bindings
 
 
 def declare(parser: AttrParser, sizes: Mapping[str, S]) -> tuple[S, ...]:
-    """Tells a parser what the symbols of the module that it reads stand for, by name; those that it was told before.
+    """Binds names of symbols for the rest of a parse; returns the sizes that they are bound to.
 
-    What it was told stays: in the generic form a module's attributes are read once more behind its body.
+    Names that are bound already keep their binding: in the generic form the module's attributes are parsed a second
+    time, after its body.
     """
     known = vars(parser).setdefault(_KNOWN, dict(sizes))
     return tuple(known.values()) if [*known] == [*sizes] else tuple(sizes.values())
 
 
 def has_symbols(parser: AttrParser) -> bool:
-    """Whether the module that is being read has sizes of run time."""
+    """Whether the module that is being parsed declares symbols."""
     return _KNOWN in vars(parser)
 
 
 def parse_optional_name(parser: AttrParser) -> str | None:
-    """The name of a symbol, if there is one: an identifier or a string."""
+    """The name of a symbol, an identifier or a string literal, if there is one."""
     if (name := parser.parse_optional_str_literal()) is not None:
         return name
     return parser.parse_optional_identifier()
@@ -79,7 +80,7 @@ def _product(parser: AttrParser) -> int:
 
 
 def _quotient(dividend: int, divisor: int) -> int:
-    """floor(dividend / divisor), which stays what is written: code hangs on how a size is made."""
+    """floor(dividend / divisor) without simplification: the generated code depends on how a size is spelled."""
     if is_fixed(dividend, divisor):
         return dividend // divisor
     quotient = Quotient(terms_of(dividend), terms_of(divisor))
