@@ -1,7 +1,7 @@
-"""Boxes: which elements of a buffer a strided view touches, whether two touch the same, and views of views.
+"""Boxes: strided index sets in a buffer, their overlap, and composition of views.
 
-A buffer is a line of elements 0, 1, ...; a box names `offset + sum(i * stride)` for every multi-index i below
-`sizes`. The unit is up to the caller: elements where types are at stake, bytes where memory is.
+A buffer is a line of elements 0, 1, ...; a box is the set `offset + sum(i * stride)` for every multi-index i below
+`sizes`. The unit is the caller's choice: elements for types, bytes for memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ...dialects.sizes.sizes import is_fixed, now, surely_below
 
 Dims: TypeAlias = "tuple[tuple[int, int], ...]"
-"""(size, stride) pairs without sizes of 1, the largest stride first, merged where two are one."""
+"""(size, stride) pairs by decreasing stride, without sizes of 1; contiguous axes are merged."""
 
 
 def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ def row_major(sizes: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Box:
-    """A strided window on a line of elements; where memory is at stake, strides are positive."""
+    """A strided window on a line of elements; for memory (bytes), strides are positive."""
 
     offset: int
     sizes: tuple[int, ...]
@@ -36,33 +36,33 @@ class Box:
 
     @classmethod
     def dense(cls, sizes: Sequence[int], offset: int = 0) -> Box:
-        """A row-major box without holes."""
+        """A contiguous row-major box."""
         return cls(offset, tuple(sizes), row_major(sizes))
 
     @property
     def count(self) -> int:
-        """How many elements the box names."""
+        """Number of elements of the box."""
         return prod(self.sizes)
 
     @cached_property
     def end(self) -> int:
-        """One past the last element that the box names."""
+        """One past the largest element of the box."""
         return self.offset + (_extent(self.dims) if self.count else 0)
 
     @property
     def is_dense(self) -> bool:
-        """Whether the box is row-major without holes (at any offset)."""
+        """Whether the box is contiguous and row-major, at any offset."""
         pairs = zip(self.sizes, self.strides, row_major(self.sizes), strict=True)
         return all(size == 1 or stride == dense for size, stride, dense in pairs)
 
     @property
     def rows_are_dense(self) -> bool:
-        """Whether neighbours along the innermost axis are neighbours on the line."""
+        """Whether the innermost axis has stride 1."""
         return not self.sizes or self.sizes[-1] == 1 or self.strides[-1] == 1
 
     @cached_property
     def dims(self) -> Dims:
-        """The axes that matter, from the largest stride to the smallest."""
+        """The axes of size above 1 as (size, stride), by decreasing stride; contiguous ones are merged."""
         pairs = sorted(
             ((size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if size != 1),
             key=lambda pair: -now(pair[1]),
@@ -76,17 +76,20 @@ class Box:
         return tuple(merged)
 
     def in_bytes(self, itemsize: int) -> Box:
-        """The same box counted in bytes, for elements of `itemsize` bytes."""
+        """The same box in bytes, for elements of `itemsize` bytes."""
         strides = tuple(stride * itemsize for stride in self.strides)
         return Box(self.offset * itemsize, (*self.sizes, itemsize), (*strides, 1))
 
     def moved(self, distance: int) -> Box:
-        """The same box further along the line."""
+        """The box shifted by `distance`."""
         return Box(self.offset + distance, self.sizes, self.strides)
 
     def overlaps(self, other: Box) -> bool:
-        """Whether the boxes share an element. Exact where both are rows of a common pitch, as all slices and
-        concatenations of one buffer are; where that can't be seen, True."""
+        """Whether the boxes share an element.
+
+        Exact where both consist of rows of one pitch, as all slices and concatenations of one buffer do; otherwise True
+        where it can't be excluded.
+        """
         if not self.count or not other.count:
             return False
         return _meet(other.offset - self.offset, self.dims, other.dims)
@@ -112,18 +115,18 @@ def _meet(shift: int, a: Dims, b: Dims) -> bool:
     first, last = -((shift + width_b - 1) // pitch), (width_a - 1 - shift) // pitch
     if not is_fixed(first, last):
         return True
-    if is_fixed(rows_a, rows_b):  # else k for rows that there may not be do no harm
+    if is_fixed(rows_a, rows_b):  # otherwise k for rows that may not exist is harmless
         first, last = max(1 - rows_a, first), min(rows_b - 1, last)
     return any(_meet(shift + k * pitch, inner_a, inner_b) for k in range(first, last + 1))
 
 
 def placed(view: Box, home: Box) -> Box | None:
-    """A view of a dense buffer, once the buffer itself lies at `home` in another one.
+    """A view of a dense buffer, re-expressed for the buffer placed at `home` within another one.
 
-    `view` counts along the dense buffer's own line, `home` says where the buffer's elements (of shape
-    `home.sizes`) lie on the other line. None where the view would not be a box any more.
+    `view` counts elements of the dense buffer; `home`, of shape `home.sizes`, is where these elements lie in the other
+    buffer. None where the composition is no box.
     """
-    axes: list[tuple[int, int, int]] = []  # size, stride on the dense line, stride on the other line
+    axes: list[tuple[int, int, int]] = []  # size, stride in the dense buffer, stride in the other one
     for size, dense, stride in zip(home.sizes, row_major(home.sizes), home.strides, strict=True):
         if size == 1:
             continue
@@ -132,7 +135,7 @@ def placed(view: Box, home: Box) -> Box | None:
         else:
             axes.append((size, dense, stride))
     offset, rest = home.offset, view.offset
-    reached: list[int] = []  # how far along each axis the view goes
+    reached: list[int] = []  # extent of the view along each axis
     for size, dense, stride in axes:
         position, rest = divmod(rest, dense)
         reached.append(position)
@@ -144,8 +147,8 @@ def placed(view: Box, home: Box) -> Box | None:
         if size == 1:
             strides.append(0)
             continue
-        # Axes go from the largest stride to the smallest: the first that is not larger carries the step; one that is
-        # not larger at any shape, if there is one. That it carries the step holds for all.
+        # Axes by decreasing stride: the first whose stride is not larger than the step carries it; preferably one
+        # that is not larger at any shape, which holds for all.
         reachable = [i for i, (_, dense, _) in enumerate(axes) if surely_below(dense - 1, stride)]
         reachable += [i for i, (_, dense, _) in enumerate(axes) if now(stride) >= now(dense)]
         found = next(iter(reachable), None)
@@ -160,17 +163,17 @@ def placed(view: Box, home: Box) -> Box | None:
 
 
 def with_unit_strides(sizes: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
-    """The strides, where axes of size 1 get what a row-major box would give them."""
+    """The strides, with those of axes of size 1 replaced by their row-major values."""
     result = list(strides)
     following = 1
     for axis in range(len(result) - 1, -1, -1):
         if sizes[axis] == 1:
             result[axis] = following
         reached = result[axis] * sizes[axis]
-        following = reached if now(reached) > now(following) else following  # no step is ever made by it
+        following = reached if now(reached) > now(following) else following  # of size 1: never stepped along
     return tuple(result)
 
 
 def reshaped(box: Box, shape: Sequence[int]) -> Box | None:
-    """The same elements in the same order under another shape, or None where no strides do that."""
+    """The same elements in the same order under another shape; None where no strides express it."""
     return Box.dense(shape, box.offset) if 0 in shape else placed(Box.dense(shape), box)

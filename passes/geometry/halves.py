@@ -1,4 +1,4 @@
-"""A value that is taken apart into the two halves of its last axis."""
+"""Splitting of a value's last axis into two halves by slices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...dialects.sizes.sizes import is_fixed
 
 
 def halves_of(value: SSAValue, readers: Sequence[Operation]) -> tuple[SliceOp, ...]:
-    """The readers of a value that take the halves of its last axis, in order; none where a half is not taken."""
+    """The slices among a value's readers that take the two halves of its last axis, in order; () if one is missing."""
     *rows, columns = shape_of(value) or (0,)
     if not is_fixed(columns) or columns % 2:
         return ()

@@ -1,8 +1,8 @@
-"""A transposed convolution along one axis as convolutions: one for each phase of the stride.
+"""A transposed convolution along one axis as ordinary convolutions, one per phase of the stride.
 
-Element o of the result, counted before the pads are cut off, is a sum over the taps t for which o - t * dilation is a
-multiple of the stride: x[(o - t * dilation) / stride] * w[t]. Elements that lie a stride apart have the same taps, at
-neighbouring elements of x: together they are a phase, and a convolution whose result is put down with gaps.
+Element o of the result, counted before the pads are cut off, sums over the taps t for which o - t * dilation is a
+multiple of the stride: x[(o - t * dilation) / stride] * w[t]. Elements whose distance is the stride use the same taps
+on adjacent elements of x: together they are a phase, the result of one convolution, written with that stride.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from itertools import pairwise
 
 @dataclass(frozen=True)
 class Phase:
-    """The elements stride * q + r of a result for one r, or for each of several with equally many taps.
+    """The result elements stride * q + r for one r, or for several r that have equally many taps.
 
-    `taps` are taps of the transposed convolution in the order in which they meet x; where the phase stands for all r,
-    those of r = 0, and tap t + r is the one of r. `pads` are elements before and behind x, negative where x is cut.
+    `taps` are taps of the transposed convolution in the order in which they are applied to x; where the phase stands
+    for all r, those of r = 0, and r uses the taps t + r. `pads` are elements before and after x, negative where x is
+    cropped.
     """
 
     taps: tuple[int, ...]
@@ -26,10 +27,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class PhasedAxis:
-    """One axis: its phases, each of x's size and `longer` elements, and where the result lies among them.
+    """One axis: its phases, each `longer` elements longer than x, and the position of the result among them.
 
-    Element o of the result is element (`start` + o) // stride of phase (`start` + o) % stride. `phases` has one phase
-    that stands for all of them where they are filters side by side.
+    Result element o is element (`start` + o) // stride of phase (`start` + o) % stride. `phases` has a single phase for
+    all r where they are computed as additional filters of one convolution.
     """
 
     stride: int
@@ -39,14 +40,14 @@ class PhasedAxis:
 
     @property
     def side_by_side(self) -> bool:
-        """Whether one convolution makes all phases, as more filters."""
+        """Whether one convolution computes all phases, as additional filters."""
         return len(self.phases) < self.stride
 
 
 def phases_apart(
     kernel: int, stride: int, dilation: int, pads: tuple[int, int], output_padding: int
 ) -> PhasedAxis | None:
-    """A convolution for each phase; None where a phase has no taps, or taps that are not equally far apart."""
+    """One convolution per phase; None where a phase has no taps, or taps at unequal distances."""
     tail = (kernel - 1) * dilation + 1 + output_padding - sum(pads)  # the result's size is (size - 1) * stride + tail
     longer = -(-tail // stride) - 1
     phases: list[Phase] = []
@@ -68,7 +69,7 @@ def phases_apart(
 def phases_side_by_side(
     kernel: int, stride: int, dilation: int, pads: tuple[int, int], output_padding: int
 ) -> PhasedAxis | None:
-    """One convolution for all phases; None where they don't have equally many taps at the same elements of x."""
+    """One convolution for all phases; None where their taps differ in number or read different elements of x."""
     if dilation != 1 or kernel % stride:
         return None
     count = kernel // stride

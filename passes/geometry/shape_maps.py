@@ -33,12 +33,12 @@ def inverse(permutation: Sequence[int]) -> Permutation:
 
 
 def compose(first: Sequence[int], then: Sequence[int]) -> Permutation:
-    """The one permutation that equals transposing by `first` and then by `then`."""
+    """The permutation that equals transposing by `first`, then by `then`."""
     return tuple(first[dim] for dim in then)
 
 
 def permuted(items: Sequence[int], permutation: Sequence[int]) -> tuple[int, ...]:
-    """A shape, or any list with one entry per dim, after the transposition."""
+    """A list with one entry per dim (a shape, for example), permuted."""
     return tuple(items[dim] for dim in permutation)
 
 
@@ -48,20 +48,20 @@ def channels_last(rank: int) -> Permutation:
 
 
 def moves_no_bytes(shape: Sequence[int], permutation: Sequence[int]) -> bool:
-    """Whether transposing a dense tensor of this shape moves only dims of size 1: a reshape says the same."""
+    """Whether the transposition moves only dims of size 1, so that on a dense tensor it equals a reshape."""
     kept = [dim for dim in permutation if shape[dim] != 1]
     return kept == sorted(kept)
 
 
 class Group(NamedTuple):
-    """Adjacent source dims that become adjacent target dims, neither divisible further."""
+    """Adjacent source dims that a reshape turns into adjacent target dims, as small as possible."""
 
     source: tuple[int, ...]
     target: tuple[int, ...]
 
 
 def reshape_groups(source: Sequence[int], target: Sequence[int]) -> list[Group] | None:
-    """How a reshape splits and merges dims, in order; None for empty tensors, where any reshape is possible.
+    """The groups of dims that a reshape splits or merges, in order; None for empty tensors, where any reshape is valid.
 
     A dim of size 1 that has no counterpart is a group of its own with one side empty.
     """
@@ -80,7 +80,7 @@ def reshape_groups(source: Sequence[int], target: Sequence[int]) -> list[Group] 
             left, right = source[i], target[j]
             first_i, first_j = i, j
             i, j = i + 1, j + 1
-            while not equal(left, right):  # what follows where they are equal now is so with a guard
+            while not equal(left, right):  # where they are equal only now, with a guard
                 if left < right:
                     left *= source[i]
                     i += 1

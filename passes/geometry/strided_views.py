@@ -1,8 +1,7 @@
-"""Which values are another value's bytes read with other strides.
+"""Values that are strided views of another value: chains of reshape, transpose, slice and broadcast_to.
 
-A chain of reshape, transpose, slice and broadcast_to ops on a row-major tensor is, where the sizes allow it, a
-strided window on that tensor: kernels read through the window and the chain costs nothing. All numbers are in
-elements.
+Where the sizes allow it, such a chain on a row-major tensor is a strided window on that tensor: kernels read through
+the window and the chain costs nothing. Offsets and strides are in elements.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class StridedView:
 
 
 def view_through(op: Operation, view: StridedView) -> StridedView | None:
-    """The window that `op` makes of a window on its operand, or None where it is no window."""
+    """The window that `op` produces from a window on its operand; None where its result is not strided."""
     match op:
         case ReshapeOp():
             box = reshaped(Box(view.offset, view.sizes, view.strides), shape_of(op.results[0]))
@@ -52,8 +51,10 @@ def view_through(op: Operation, view: StridedView) -> StridedView | None:
 
 
 def strided_view(value: SSAValue, stop: SSAValue | None = None) -> StridedView:
-    """The longest chain of windows that ends in `value`, at most back to `stop`; the trivial window where there is
-    no chain."""
+    """The longest chain of views that ends in `value` and starts no earlier than `stop`.
+
+    Without any view op it is the identity window on `value`.
+    """
     owner = value.owner
     is_view = isinstance(owner, Operation) and isinstance(owner, ReshapeOp | TransposeOp | SliceOp | BroadcastToOp)
     if value is not stop and isinstance(owner, Operation) and is_view:
