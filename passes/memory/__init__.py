@@ -1,1 +1,1 @@
-"""Memory passes: where every value of `main` lies."""
+"""Memory passes: buffer assignment, in-place updates, copy elision and arena layout for `main`."""

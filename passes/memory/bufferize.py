@@ -1,36 +1,24 @@
 """bufferize: main on tensors becomes main on buffers, each value in a buffer of its own.
 
 before:  func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32> {graph.name = "y"}) {
-           %w = graph.weight #graph.blob<...> : tensor<8x8xf32>
-           %a = graph.call @matmul_0(%x, %w)
-           %b = graph.call @relu_0(%a) {inplace = [[0, 0]]}
-           %c = graph.call @softmax_0(%b)
-           func.return %c }
+
 after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
-                         %y: memref<8xf32> {graph.name = "y", graph.role = "output"}) {
-           %w = kernel.weight #graph.blob<...> : memref<8x8xf32>
-           %a = memref.alloc() {name = "matmul"} : memref<8xf32>
-           kernel.call @matmul_0 ins(%x, %w) outs(%a)
-           kernel.call @relu_0 ins(%a) outs(%a)
-           %s = memref.alloc() {kernel.scratch, name = "softmax"} : memref<4096xi8>
-           kernel.call @softmax_0 ins(%a) outs(%y) scratch(%s)
-           func.return }
 
-- A result marked in place (mark-inplace) takes its operand's buffer; `bufferize{inplace=false}` ignores the
-  marks.
-- Scratch is what the kernel's interface asks for, for as many threads as the target has.
-- What main returns is written into the caller's memory by whoever makes it, with all that it is written
-  over in place. An input, a weight, or a value that is returned twice is copied there at the end.
-- A cache (dialects/graph/cache_attributes.py) is one argument, the role of which is "cache": past and present are views
-  of it. What a kernel only moves behind the past is copied there, and nothing else; a present that is made otherwise,
-  and not in place over the past, is copied there at the end.
-- graph.reshape becomes a call of a copying kernel, which elide-copies can take away.
-- What an scf.if yields lies in a buffer that both branches write. What an scf.for carries lies in one buffer for the
-  whole loop: the first value is copied into it in front of the loop, and what a turn yields is made there if nobody
-  reads the old value any more, else copied at the turn's end (by way of another buffer where turns swap values).
-- tensor.extract becomes a memref.load; other scalars stay.
+- A result marked in place (mark-inplace) takes its operand's buffer; `bufferize{inplace=false}` ignores the marks.
+- Scratch has the size that the kernel's interface states, for the target's number of threads.
+- A value that main returns is written directly to the caller's memory, along with all values that it overwrites in
+  place. Inputs, weights and values returned twice are copied there at the end.
+- A cache (dialects/graph/cache_attributes.py) is one argument with the role "cache"; its past and present are views of
+  it. Where a kernel only appends to the past, just the appended elements are copied there; a present computed
+  otherwise, and not in place over the past, is copied at the end.
+- graph.reshape becomes a call of a copy kernel, which elide-copies can remove.
+- The results of an scf.if lie in buffers that both branches write. A value carried by an scf.for lies in one buffer for
+  the whole loop: the initial value is copied into it before the loop, and the yielded value is computed there directly
+  if the old value has no later reader, else copied at the end of the iteration (through a temporary where iterations
+  swap values).
+- tensor.extract becomes a memref.load; other scalar ops stay.
 
-A mark that would overwrite a value still to be read is refused: each buffer's content is followed to the end.
+In-place marks that would overwrite a live value are refused: the contents of each buffer are tracked throughout.
 """
 
 from __future__ import annotations
@@ -118,7 +106,7 @@ class Bufferize(ModulePass):
 
 
 def inplace_pairs(call: CallOp) -> Iterator[tuple[int, int]]:
-    """The (operand, result) positions that mark-inplace wrote on a call."""
+    """The (operand, result) positions that mark-inplace marked on a call."""
     marks = cast("ArrayAttr[ArrayAttr[IntegerAttr]]", call.attributes.get(INPLACE, ArrayAttr([])))
     for mark in marks:
         numbers = [number.value.data for number in mark]
@@ -128,7 +116,7 @@ def inplace_pairs(call: CallOp) -> Iterator[tuple[int, int]]:
 
 
 class _Bufferizer(BufferWriter):
-    """Writes the new body of main op by op."""
+    """Builds the new body of main op by op."""
 
     def __init__(self, module: ModuleOp, main: func.FuncOp, inplace: bool) -> None:
         self.main = main
@@ -139,7 +127,7 @@ class _Bufferizer(BufferWriter):
         self.unused = _unused_reshapes(main.body.block)
         caches = caches_of(main)
         names = result_texts(main, NAME)
-        kept = {cache.place for cache in caches if cache is not None}  # outputs that lie in caches
+        kept = {cache.place for cache in caches if cache is not None}  # outputs that are parts of caches
         inputs = [
             (memref_of(value) if is_shaped(value) else value.type) if cache is None else buffer_for(cache.room)
             for value, cache in zip(main.args, caches, strict=True)
@@ -148,9 +136,9 @@ class _Bufferizer(BufferWriter):
         super().__init__(CopyKernels(module), Block(arg_types=[*inputs, *written]))
         self.inputs = len(inputs)
         self.scalars: dict[SSAValue, SSAValue] = {}
-        self.home: dict[SSAValue, SSAValue] = {}  # where values that are handed on are to be made
-        cached: dict[int, SSAValue] = {}  # where outputs lie in caches
-        self.parts: set[SSAValue] = set()  # past and present where they are parts of a room
+        self.home: dict[SSAValue, SSAValue] = {}  # target buffers of yielded values
+        cached: dict[int, SSAValue] = {}  # boxes of outputs in caches
+        self.parts: set[SSAValue] = set()  # past and present as views of a cache's buffer
         for old, new, cache in zip(main.args, self.block.args, caches, strict=False):
             new.name_hint = old.name_hint
             if not is_shaped(old):
@@ -172,7 +160,7 @@ class _Bufferizer(BufferWriter):
         self.find_homes(main.body.block, self.outputs)
 
     def argument_attributes(self) -> ArrayAttr[DictionaryAttr]:
-        """The attributes of main's arguments: their names as before, and their roles."""
+        """The attributes of main's arguments: the names as before, and the roles."""
         own = self.block.args[self.inputs :]
         results = zip(attributes_of_results(self.main), self.outputs, strict=True)
         given = [(each, "cache" if CACHE in each.data else "input") for each in attributes_of_arguments(self.main)]
@@ -180,14 +168,14 @@ class _Bufferizer(BufferWriter):
         return ArrayAttr([DictionaryAttr({**old.data, ROLE: StringAttr(role)}) for old, role in given])
 
     def pairs(self, call: CallOp) -> dict[int, int]:
-        """Result position -> the operand position whose buffer it takes."""
+        """Result position -> position of the operand whose buffer it takes."""
         return {result: operand for operand, result in inplace_pairs(call)} if self.inplace else {}
 
     def find_homes(self, block: Block, targets: Sequence[SSAValue]) -> None:
-        """Where values that a block hands on are made: in the buffers that take them, with all that they overwrite.
+        """Assigns buffers to yielded values: `targets`, and the same for all that they overwrite in place.
 
-        A loop's buffer holds what the turn began with, and what is written over that in place, so a value is made there
-        only where nobody reads that any more.
+        A loop-carried buffer holds the value of the iteration's start until its last read, so a yielded value is
+        computed there only where no such read follows.
         """
         over: dict[SSAValue, SSAValue] = {}
         for op in block.ops:
@@ -211,13 +199,13 @@ class _Bufferizer(BufferWriter):
                 self.home.update(dict.fromkeys(chain, target))
 
     def convert_block(self, block: Block) -> None:
-        """Writes what stands for the ops of a block."""
+        """Converts the ops of a block."""
         for op in block.ops:
             if op not in self.unused:
                 self.convert(op)
 
     def convert(self, op: Operation) -> None:
-        """Writes what stands for `op`."""
+        """Emits the buffer-level ops for `op`."""
         match op:
             case WeightOp():
                 if op.result.uses:
@@ -255,7 +243,7 @@ class _Bufferizer(BufferWriter):
                 )
 
     def loop(self, op: Loop) -> None:
-        """A loop whose values lie in a buffer each, and whose scalars it carries as before."""
+        """Converts a loop: each carried tensor becomes one buffer, carried scalars stay."""
         block, values = turn_of(op), [result for result in op.results if is_shaped(result)]
         inits = [value for value in initial_of(op) if is_shaped(value)]
         carried = [argument for argument in block.args if is_shaped(argument)]
@@ -279,7 +267,7 @@ class _Bufferizer(BufferWriter):
         self.region_op(op, new, buffers)
 
     def test(self, old: Block) -> Block:
-        """The first region of an scf.while, which hands on the scalars that it is given; values lie in buffers."""
+        """Converts the condition region of an scf.while, which forwards its scalars; tensors lie in buffers."""
         kept = [argument for argument in old.args if not is_shaped(argument)]
         new = Block(arg_types=[argument.type for argument in kept])
         self.scalars.update(zip(kept, new.args, strict=True))
@@ -292,7 +280,7 @@ class _Bufferizer(BufferWriter):
         return new
 
     def branches(self, op: scf.IfOp) -> None:
-        """A branch, of which each side writes what it yields to the same buffers."""
+        """Converts an scf.if, both branches of which write their results to the same buffers."""
         buffers = [self.new_buffer(op, value) for value in op.results if is_shaped(value)]
         sides: list[list[Block]] = []
         for region in op.regions:
@@ -306,7 +294,7 @@ class _Bufferizer(BufferWriter):
         self.region_op(op, new, buffers)
 
     def fill(self, new: Block, old: Block, targets: Sequence[SSAValue]) -> None:
-        """Writes a block of a loop or a branch, whose values end up in `targets`."""
+        """Converts a block of a loop or branch; its yielded values end up in `targets`."""
         outside, self.block = self.block, new
         self.find_homes(old, targets)
         *ops, last = old.ops
@@ -318,7 +306,7 @@ class _Bufferizer(BufferWriter):
         self.block = outside
 
     def region_op(self, old: Operation, new: Operation, buffers: Sequence[SSAValue]) -> None:
-        """Adds a loop or a branch; its values are its buffers and its new results."""
+        """Inserts a loop or branch and maps its results to buffers and new scalar results."""
         self.add(new, old.location)
         new.attributes.update(old.attributes)
         self.scalars.update(zip((each for each in old.results if not is_shaped(each)), new.results, strict=True))
@@ -326,18 +314,19 @@ class _Bufferizer(BufferWriter):
             self.assign(value, buffer)
 
     def hand_on(self, op: Operation, targets: Sequence[SSAValue]) -> None:
-        """Copies what a block hands on to where it belongs, if it was not made there.
+        """Copies a block's yielded values to `targets`, except those computed there.
 
-        A buffer is written once nobody reads it any more; where turns of a loop swap values, one is brought to safety.
+        A parallel copy: a buffer is written once no other pending copy reads it; cycles (iterations that swap values)
+        are broken with a temporary.
         """
-        moves: list[tuple[SSAValue, SSAValue, SSAValue]] = []  # value, where it lies, where it goes
+        moves: list[tuple[SSAValue, SSAValue, SSAValue]] = []  # value, source, target
         for value, target in zip(filter(is_shaped, op.operands), targets, strict=True):
             source = self.read(op, value)
             if source is not target:
                 moves.append((value, source, target))
 
         def is_free(move: tuple[SSAValue, SSAValue, SSAValue]) -> bool:
-            """Whether no other move reads the memory that it writes: past and present of a cache are parts of one."""
+            """Whether no other pending copy reads the memory this one writes; a cache's past and present overlap."""
             root = self.places[move[2]].root
             return all(self.places[each[1]].root is not root for each in moves if each is not move)
 
@@ -384,9 +373,9 @@ class _Bufferizer(BufferWriter):
             self.assign(value, target)
 
     def is_appended(self, call: CallOp, interface: InterfaceAttr) -> bool:
-        """Writes what a call adds to a cache, if it only moves things there and the past stays where it is.
+        """Emits just the appended elements of a call that only moves, if a cache's past stays in place.
 
-        Says whether it did. Who reads the past later finds it as it was.
+        Returns whether it did. Later readers of the past find it unchanged.
         """
         targets = [target for value, target in zip(self.returned, self.outputs, strict=True) if value in call.res]
         moves = moves_of(interface)
@@ -405,12 +394,12 @@ class _Bufferizer(BufferWriter):
         return True
 
     def new_buffer(self, op: Operation, value: SSAValue) -> SSAValue:
-        """Where a value that overwrites nothing is made."""
+        """The buffer for a value that overwrites nothing."""
         return self.home.get(value) or self.alloc(memref_of(value), op, False, value)
 
 
 def _unused_reshapes(block: Block) -> set[Operation]:
-    """Reshapes that lead to no call and to no output: what they reshape may be overwritten by then."""
+    """Reshapes that reach no call and no output: their operand may be overwritten by then."""
     unused: set[Operation] = set()
     for op in reversed(list(block.walk())):
         if isinstance(op, ReshapeOp) and all(use.operation in unused for use in op.result.uses):

@@ -1,22 +1,17 @@
-"""elide-copies: copies between buffers go where one buffer can be a part of the other.
+"""elide-copies: removes copies between buffers where one buffer can be a part of the other.
 
 before:  kernel.call @relu_0 ins(%x) outs(%a)
-         kernel.call @relu_1 ins(%x) outs(%b)
-         kernel.call @concat_0 ins(%a, %b) outs(%c)          // along axis 0: two parts of %c
+
 after:   %a = memref.reinterpret_cast %c to offset: [0], sizes: [4], strides: [1]
-         kernel.call @relu_0 ins(%x) outs(%a)
-         %b = memref.reinterpret_cast %c to offset: [4], sizes: [4], strides: [1]
-         kernel.call @relu_1 ins(%x) outs(%b)
 
-A call copies if its kernel's interface says of all results that they are only moved. Each copy
-vanishes if every kernel that touches the smaller buffer takes it with the strides it would have (their
-interfaces say which operands and results may be strided; dense parts of the arena are taken by all), if
-nobody overwrites what is still to be read, and if the bytes live at the worst step don't rise. Of a
-concatenation as many parts vanish as can; the others remain as copies of their own. Inputs, weights and
-outputs stay where they are and can hold others.
+A call is a copy if its kernel's interface lists moves that cover all results. A copy is removed if every kernel that
+accesses the smaller buffer accepts the strides it would get (interfaces state which operands and results may be
+strided; dense parts of the arena are accepted by all), if no live value is overwritten, and if the peak of live bytes
+doesn't rise. Of a concatenation as many parts as possible are removed; each of the others remains as a copy of its own.
+Inputs, weights and outputs keep their place and can contain other buffers.
 
-Needs bufferize. In loops and branches a copy vanishes where it and the buffers on both of its sides belong to one and
-the same block. What a loop does to a buffer from outside of it counts as done at its first step and at its last.
+Needs bufferize. Inside loops and branches a copy is removed where it and the buffers on both of its sides belong to the
+same block. A loop's accesses to a buffer from outside count at its first and at its last step.
 """
 
 from __future__ import annotations
@@ -61,11 +56,11 @@ from .analysis.host import Move, Step, home_block, loop_ranges, loops_around, mo
 
 @dataclass(frozen=True)
 class ElideCopies(ModulePass):
-    """Copies between buffers go where one buffer can be a part of the other."""
+    """Removes copies between buffers where one buffer can be a part of the other."""
 
     name = "elide-copies"
     alignment: int = ALIGNMENT
-    """Bytes; that of plan-arena, which decides how much a buffer takes."""
+    """Bytes: plan-arena's alignment, which determines the padded size of a buffer."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -83,20 +78,20 @@ class ElideCopies(ModulePass):
 
 @dataclass
 class _Copy:
-    """A call that only copies: its moves by number, and which of them have vanished."""
+    """A call that only copies: its moves by number, and which of them have been removed."""
 
     call: CallOp
     step: int
-    rank: int  # whole copies first, which never cost anything, then parts of operands, then parts of results
+    rank: int  # whole copies first, which never raise the peak, then parts of operands, then parts of results
     moves: dict[int, Move]
-    local: list[int]  # the moves between buffers of the block that the call stands in: the others stay
-    strided: bool  # whether the kernel takes strides on all sides
+    local: list[int]  # the moves between buffers of the block that contains the call: others stay
+    strided: bool  # whether the kernel accepts strides on all sides
     vanished: set[int] = field(default_factory=set[int])
 
 
 @dataclass
 class _Program:
-    """Main as the model of its buffers, and the calls that might vanish."""
+    """The elision model of main, and the candidate copies."""
 
     main: func.FuncOp
     places: Places
@@ -117,7 +112,7 @@ class _Reader:
         self.copies: list[_Copy] = []
         self.buffers: dict[SSAValue, RootBuffer] = {}
         self.number = 0
-        self.held: dict[SSAValue, tuple[Box | None, Box]] = {}  # what the caller gives and keeps
+        self.held: dict[SSAValue, tuple[Box | None, Box]] = {}  # boxes that the caller writes and reads
         roles = argument_texts(main, ROLE)
         for argument, role, cache in zip(main.args, roles, caches_of(main), strict=True):
             whole = Box.dense(memref_type(argument).get_shape())
@@ -153,7 +148,7 @@ class _Reader:
                 self.touch(value, BoxAccess(step, box, writes, position in strided[writes], value))
 
     def copy(self, step: int, call: CallOp) -> bool:
-        """Reads a call that only copies as its moves; False where it is none."""
+        """Adds a call that only copies, as moves; returns False for any other call."""
         name = call.callee.string_value()
         moves = self.moves[name]
         if {move.result for move in moves} != set(range(len(call.outs))) or set(call.ins) & set(call.outs):
@@ -207,12 +202,12 @@ class _Reader:
             buffer.accesses += [replace(access, step=step, move=-1) for step in ends]
 
     def taken(self, root: SSAValue) -> int:
-        """Bytes that a buffer will take in the arena."""
+        """Bytes that a buffer occupies in the arena."""
         return padded(now(nbytes_of(memref_type(root))), self.alignment)
 
 
 def _try(model: Elision, copy: _Copy) -> None:
-    """Lets as many moves of the copy vanish as can, without more bytes at the worst step."""
+    """Removes as many of the copy's moves as possible without a higher peak."""
     before, mark = model.peak, len(model.journal)
     wanted = sorted(copy.local, key=lambda move: -model.stretch(move))
     while wanted:
@@ -222,12 +217,12 @@ def _try(model: Elision, copy: _Copy) -> None:
             copy.vanished = merged
             return
         model.undo(mark)
-        # What stretches a lifetime most costs most: leave it out and try again.
+        # The move that stretches a lifetime most costs most: leave it out and try again.
         wanted = wanted[1:]
 
 
 def _rewrite(module: ModuleOp, program: _Program) -> None:
-    """Carries out what was decided."""
+    """Applies the model's decisions to the IR."""
     _raise_allocations(program)
     copies = CopyKernels(module)
     views: dict[tuple[SSAValue, Block | None], SSAValue] = {}
@@ -235,7 +230,7 @@ def _rewrite(module: ModuleOp, program: _Program) -> None:
     for step, op in enumerate(program.steps):
         places = [_located(program, value) if is_memref(value) else None for value in op.operands]
         copy = by_step.get(step)
-        # A copy touches windows of what it is given, and nothing but the windows is sure to have a place.
+        # Only the windows that a copy accesses are sure to have a place, not its whole operand.
         if copy is not None and (copy.vanished or None in places):
             _rewrite_copy(program, copies, copy)
             continue
@@ -256,7 +251,7 @@ def _rewrite(module: ModuleOp, program: _Program) -> None:
 
 
 def _located(program: _Program, value: SSAValue) -> tuple[SSAValue, Box] | None:
-    """The root whose bytes a call's operand now is, and which; None where that is no box."""
+    """The root and box that hold a call's operand after elision; None where it is no box."""
     place = program.places[value]
     if place.root not in program.model.buffers:
         return place.root, place.box
@@ -265,7 +260,7 @@ def _located(program: _Program, value: SSAValue) -> tuple[SSAValue, Box] | None:
 
 
 def _rewrite_copy(program: _Program, copies: CopyKernels, copy: _Copy) -> None:
-    """A call whose moves have vanished goes; each that has not becomes a copy of its own."""
+    """Erases a call whose moves are all removed; each remaining move becomes a copy of its own."""
     for number, move in copy.moves.items():
         if number in copy.vanished:
             continue
@@ -287,7 +282,7 @@ def _rewrite_copy(program: _Program, copies: CopyKernels, copy: _Copy) -> None:
 
 
 def _raise_allocations(program: _Program) -> None:
-    """Allocations stand in front of what first touches them or a part of them, in the block that they belong to."""
+    """Moves each allocation in front of the first op of its block that uses it or a part of it."""
     for buffer in program.model.buffers.values():
         op = buffer.root.owner
         if buffer.part_of is None and buffer.accesses and isinstance(op, memref.AllocOp):
@@ -297,7 +292,7 @@ def _raise_allocations(program: _Program) -> None:
 
 
 def _sweep(program: _Program) -> None:
-    """Views and allocations that nobody uses any more go."""
+    """Erases views and allocations without users."""
     for op in reversed(list(program.main.body.walk())):
         if isinstance(op, (memref.AllocOp, *VIEWS)) and not op.results[0].uses:
             op.detach()
@@ -305,5 +300,5 @@ def _sweep(program: _Program) -> None:
 
 
 def _name(value: SSAValue | None) -> str:
-    """The name of the buffer or view behind a value, "" for main's arguments."""
+    """The name of the buffer or view that defines a value, "" for main's arguments."""
     return label(value.owner) if value is not None and isinstance(value.owner, Operation) else ""

@@ -1,22 +1,16 @@
-"""insert-barriers: a barrier between two calls of which one touches bytes that the other writes.
+"""insert-barriers: a barrier between calls with conflicting accesses, at least one of them a write.
 
 before:  kernel.call @conv_0 ins(%x) outs(%a)
-         kernel.call @conv_1 ins(%x) outs(%b)     // other bytes than the call above: no barrier
-         kernel.call @add_0 ins(%a, %b) outs(%c)
+
 after:   kernel.call @conv_0 ins(%x) outs(%a)
-         kernel.call @conv_1 ins(%x) outs(%b)
-         kernel.barrier
-         kernel.call @add_0 ins(%a, %b) outs(%c)
 
-Every thread runs all calls and does its share of each, so without a barrier a fast thread may be calls
-ahead of a slow one. What conflicts is bytes: a read of what another call writes, and, as the arena is used
-again and again, a write over what another call reads or writes, scratch included. Parts of one buffer that
-share no byte (the children of a concatenation) don't conflict.
+Every thread runs all calls and does its share of each, so without a barrier a fast thread may be calls ahead of a slow
+one. Conflicts are between bytes: read after write and, since the arena's bytes are reused, write after read and write
+after write, scratch included. Disjoint parts of one buffer (the operands of a concatenation) don't conflict.
 
-One scan forward: a barrier goes in front of the first call that conflicts with any since the last barrier,
-which makes their number minimal. Around a loop or a branch, and at the end of a loop's body, there is one
-always. A scalar that main reads from a buffer, to decide about a loop or a branch, is read like by a call. Needs
-plan-arena.
+One forward scan places a barrier before the first call that conflicts with any call since the last barrier, which makes
+their number minimal. There is always one before and after a loop or a branch, and at the end of a loop's body. A scalar
+that main reads to control a loop or a branch counts as a call's read. Needs plan-arena.
 """
 
 from __future__ import annotations
@@ -40,7 +34,7 @@ from .analysis.touched import Touched
 
 @dataclass(frozen=True)
 class InsertBarriers(ModulePass):
-    """A barrier between two calls of which one touches bytes that the other writes."""
+    """A barrier between calls with conflicting accesses, at least one of them a write."""
 
     name = "insert-barriers"
 
@@ -57,7 +51,7 @@ class InsertBarriers(ModulePass):
 class _Scan:
     def __init__(self) -> None:
         self.places = Places()
-        self.pending = Touched()  # since the last barrier
+        self.pending = Touched()  # accesses since the last barrier
         self.inserted = 0
 
     def block(self, block: Block) -> None:
@@ -73,7 +67,7 @@ class _Scan:
                 self.around(op)
 
     def around(self, op: Operation) -> None:
-        """A loop or a branch stands between barriers, and so does each turn of it."""
+        """Surrounds a loop or a branch with barriers, and separates a loop's iterations by one."""
         self.barrier(op)
         for inner in inner_blocks(op):
             self.pending = Touched()
@@ -83,7 +77,7 @@ class _Scan:
             self.barrier(last)
 
     def barrier(self, place: Operation) -> None:
-        """A barrier in front of `place`; nothing is pending behind it."""
+        """Inserts a barrier before `place` and forgets the accesses before it."""
         block = place.parent
         assert block is not None
         block.insert_op_before(BarrierOp.create(), place)

@@ -1,19 +1,16 @@
-"""insert-checks: calls of kernels note what is wrong with a run, in a buffer of main's own.
+"""insert-checks: kernels record run-time errors, such as an index out of range, in a status buffer of main.
 
 before:  func.func @main(%x: ..., %i: ..., %y: ..., %arena: ...) {
-           kernel.call @gather_0 ins(%x, %i : ...) outs(%y : ...)
+
 after:   func.func @main(%x: ..., %i: ..., %y: ..., %arena: ..., %status: memref<8xi8>
-             {graph.role = "status", graph.checks = [["the_node (graph.gather)", 3]]}) {
-           %s = memref.view %status[%c0][] : memref<8xi8> to memref<1xi64>
-           kernel.call @gather_0 ins(%x, %i : ...) outs(%y : ...) status(%s : memref<1xi64>)
 
-There is a place of 8 bytes for every dimension that indices of a gather or scatter count in. It stays as it is where
-they all lie inside, and gets one that does not: never 0, which is inside of every dimension that can be indexed.
-`graph.checks` tells of each place who indexes there and how many elements the dimension has. Indices that are constants
-in a kernel's body were judged when they were folded.
+There is an 8-byte slot for each dimension that a gather or scatter indexes. It is unchanged if all indices are in
+range, else it holds one that is not (never 0, which is in range of every non-empty dimension). `graph.checks` gives the
+node and the size of the dimension for each slot. Indices that are constants in a kernel's body were checked when they
+were folded.
 
-A graph.fail has a place, too, which is 1 once it has been run; `graph.checks` holds its message alone: `["message"]`.
-Where no kernel has anything to note, main stays as it is.
+A graph.fail has a slot, too, which is 1 once the op has run; its entry in `graph.checks` is its message: `["message"]`.
+If no kernel has anything to check, main is unchanged.
 """
 
 from __future__ import annotations
@@ -46,19 +43,19 @@ CHECKS = "graph.checks"
 
 @dataclass(frozen=True)
 class IndexCheck:
-    """Indices that must be in range: those of `op` that count in dimension `number` of `op.indexed()`."""
+    """A range check of those indices of `op` that index dimension `number` of `op.indexed()`."""
 
     op: IndexedOp
     number: int
 
     @property
     def size(self) -> int:
-        """How many elements the dimension has."""
+        """Size of the indexed dimension."""
         return self.op.indexed()[self.number]
 
 
 def checks_of(kernel: KernelOp) -> Iterator[IndexCheck | FailOp]:
-    """The checks that a kernel makes, one for each place in the status of its calls."""
+    """The run-time checks of a kernel, one per slot of its calls' status."""
     for op in kernel.body.block.ops:
         if isinstance(op, FailOp):
             yield op
@@ -69,7 +66,7 @@ def checks_of(kernel: KernelOp) -> Iterator[IndexCheck | FailOp]:
 
 @dataclass(frozen=True)
 class InsertChecks(ModulePass):
-    """Calls of kernels note what is wrong with a run."""
+    """Kernels record run-time errors in a status buffer of main."""
 
     name = "insert-checks"
 
@@ -99,10 +96,10 @@ class InsertChecks(ModulePass):
 
 
 def _told(call: CallOp, check: IndexCheck | FailOp) -> Attribute:
-    """What `graph.checks` holds for a place."""
+    """The entry of a slot in `graph.checks`."""
     if isinstance(check, FailOp):
         return ArrayAttr([check.message])
-    # A kernel is shared by nodes: the call knows whose it is.
+    # A kernel is shared by several nodes: the call has the name of its own.
     node = node_name(call) or node_name(check.op)
     subject = f"{node} ({check.op.name})" if node else check.op.name
     return ArrayAttr([StringAttr(subject), int_attr(check.size)])

@@ -1,14 +1,14 @@
-"""mark-inplace: results that may overwrite an operand are marked to do so.
+"""mark-inplace: marks results that may overwrite an operand.
 
 before:  %r = graph.call @relu(%a) : (tensor<8xf32>) -> tensor<8xf32>
+
 after:   %r = graph.call @relu(%a) {inplace = [[0, 0]]} : (tensor<8xf32>) -> tensor<8xf32>
 
-A pair [operand, result] is marked where the kernel's interface permits it, the types are equal, and nobody
-reads the operand's bytes afterwards: neither the operand, nor a reshape of it, nor what has been written
-over it before. Inputs, weights and what main returns are never overwritten. At most one operand gives its
-bytes to a result. In a loop or a branch nothing is written over what it reads from outside, but over what a loop
-carries from turn to turn. `disable` names graph ops (`disable=add,MatMul`, spelled as here or as in ONNX) whose
-kernels stay as they are.
+A pair [operand, result] is marked where the kernel's interface permits it, the types are equal, and the operand's bytes
+have no later reader: neither the operand, nor a reshape of it, nor a value that it overwrote in place. Inputs, weights
+and values that main returns are never overwritten. A result takes the bytes of at most one operand. Inside a loop or a
+branch, values from outside are not overwritten, loop-carried values may be. `disable` names graph ops
+(`disable=add,MatMul`, with graph or ONNX names) whose kernels are not marked.
 
 Marks are permissions: bufferize carries them out, and without this pass every value has its own buffer. Needs
 choose-schedule for the interfaces, and the final order.
@@ -33,11 +33,11 @@ from .analysis.buffers import INPLACE
 
 @dataclass(frozen=True)
 class MarkInplace(ModulePass):
-    """Results that may overwrite an operand are marked to do so."""
+    """Marks results that may overwrite an operand."""
 
     name = "mark-inplace"
     disable: tuple[str, ...] = ()
-    """Graph ops, by name without `graph.`, whose kernels never work in place."""
+    """Graph ops, by name without `graph.`, whose kernels are never marked."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -1,18 +1,13 @@
-"""order-kernels: the calls of main in an order that needs less memory at its worst step.
+"""order-kernels: reorders the calls of main for a lower peak of live bytes.
 
 before:  %a = graph.call @wide_a(%x)      // both wide values are live at once
-         %b = graph.call @wide_b(%x)
-         %c = graph.call @narrow_a(%a)
-         %d = graph.call @narrow_b(%b)
-after:   %a = graph.call @wide_a(%x)
-         %c = graph.call @narrow_a(%a)    // %a is dead before %b is made
-         %b = graph.call @wide_b(%x)
-         %d = graph.call @narrow_b(%b)
 
-Orders are scored with in-place results, views and scratch as mark-inplace would decide them for that order, in
-bytes as plan-arena counts them: `disable` and `alignment` are those of these passes. The new order is taken only
-where its peak is lower than that of the given one, and no higher once elide-copies has run on both; otherwise
-nothing changes. What stands in a loop or a branch is ordered by itself; for the order around it, it is one task.
+after:   %a = graph.call @wide_a(%x)
+
+Orders are scored with the in-place results, views and scratch that mark-inplace would choose for them, in bytes as
+plan-arena counts them: `disable` and `alignment` are those of these passes. A new order is taken only where its peak is
+lower than that of the given one, and no higher once elide-copies has run on both; otherwise nothing changes. The body
+of a loop or a branch is ordered separately; in the enclosing block it is one task.
 """
 
 from __future__ import annotations
@@ -40,15 +35,15 @@ from .plan_arena import most_live
 
 @dataclass(frozen=True)
 class OrderKernels(ModulePass):
-    """The calls of main in an order that needs less memory at its worst step."""
+    """Reorders the calls of main for a lower peak of live bytes."""
 
     name = "order-kernels"
     budget: int = BUDGET
-    """How many times the search may try a task."""
+    """Number of tasks that the search may try."""
     disable: tuple[str, ...] = ()
-    """Graph ops whose kernels never work in place, as mark-inplace is told."""
+    """Graph ops whose kernels never work in place, as for mark-inplace."""
     alignment: int = ALIGNMENT
-    """Bytes; that of plan-arena."""
+    """Bytes: plan-arena's alignment."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -58,12 +53,12 @@ class OrderKernels(ModulePass):
                 self._order(ctx, op, program)
 
     def _order(self, ctx: Context, op: ModuleOp, program: Program) -> None:
-        """Orders the tasks of a block of main; each loop and each branch is one of them."""
+        """Orders the tasks of a block of main, in which each loop and each branch is one task."""
         order = better_order(program, self.budget)
         given = range(len(program.tasks))
         if order is None or share(program, order).peak >= share(program, given).peak:
             return
-        # Blocks that were ordered before may have put the loops in them, and so their blocks, in another order.
+        # Reordering an outer block may have reordered the loops in it, and so their blocks.
         blocks = blocks_of(main_of(op, self.name), self.name)
         number = next(place for place, block in enumerate(blocks) if block is program.ops[0].parent)
         if self._bytes_needed(ctx, op, number, order) <= self._bytes_needed(ctx, op, number, given):
@@ -77,7 +72,7 @@ class OrderKernels(ModulePass):
         return read_programs(blocks, kernels_of(module), threads, disabled, self.alignment)
 
     def _bytes_needed(self, ctx: Context, module: ModuleOp, number: int, order: Sequence[int]) -> int:
-        """The most bytes live at one step once the passes up to plan-arena have run on the order: tried on a copy."""
+        """The peak of live bytes after the passes up to plan-arena, tried with this order on a copy of the module."""
         trial, apart = module.clone(), ctx.clone()
         _reorder(self._read(trial)[number], order)
         for each in (MarkInplace(self.disable), Bufferize(), ElideCopies(self.alignment)):
@@ -86,12 +81,12 @@ class OrderKernels(ModulePass):
 
 
 def _reorder(program: Program, order: Sequence[int]) -> None:
-    """Puts the tasks of a block into the order; reshapes and scalars follow what they are made of."""
+    """Reorders the tasks of a block; reshapes and scalar ops follow their operands."""
     block = program.ops[0].parent
     assert block is not None and block.last_op is not None
     *ops, last = block.ops
     position = {program.ops[task]: step for step, task in enumerate(order)}
-    followers: list[list[Operation]] = [[] for _ in range(len(order) + 1)]  # the last list: those in front of all
+    followers: list[list[Operation]] = [[] for _ in range(len(order) + 1)]  # the last list: ops before all tasks
     for op in ops:
         if op not in position:
             makers = (value.owner for value in op.operands)

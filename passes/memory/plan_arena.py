@@ -1,23 +1,16 @@
-"""plan-arena: every allocation gets its place in one arena.
+"""plan-arena: assigns every allocation an offset in one arena.
 
 before:  func.func @main(%x: ..., %y: ...) {
-           %a = memref.alloc() {name = "conv1"} : memref<16x8xf32>
-           %p = memref.reinterpret_cast %a to offset: [64], sizes: [8, 8], ... : memref<8x8xf32, strided<...>>
+
 after:   func.func @main(%x: ..., %y: ..., %arena: memref<1024xi8> {graph.role = "arena"})
-             attributes {kernel.plan = {strategy = "auto", arena_bytes = 1024, lower_bound = 1024, ...}} {
-           %0 = arith.constant 512 : index
-           %a = memref.view %arena[%0][] {buffer = 0, name = "conv1", birth = 0, death = 3} : ...
-           %1 = arith.constant 768 : index
-           %p = memref.view %arena[%1][] {buffer = 0, ...} : ... to memref<8x8xf32>
 
-Lifetimes come from liveness.py, places from planning/. Views into an allocation become views of the arena
-too, so that a kernel called on equal parts of different buffers sees equal types: dense ones plain, the
-others with their strides but without an offset. They carry the number of their buffer. `birth` and `death`
-are steps of main (host.py), half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment
-of all places, a capacity in bytes that must not be exceeded, the width of `beam`, the search budget of
-`exact` and `auto`.
+Lifetimes come from liveness.py, offsets from planning/. Views of an allocation become views of the arena, too, so that
+calls of a kernel on equal parts of different buffers have equal types: dense views without a layout, others with
+strides but without an offset. They carry the number of their buffer. `birth` and `death` are steps of main (host.py),
+half-open. Options: the strategy (`auto`, `naive`, `pools`, ...), the alignment of all offsets, a capacity in bytes that
+must not be exceeded, the width of `beam`, the search budget of `exact` and `auto`.
 
-Raises PlanError where the buffers can't fit, naming those to blame.
+Raises PlanError where the buffers can't fit, naming those that exceed the capacity together.
 """
 
 from __future__ import annotations
@@ -85,7 +78,7 @@ MOST_BYTES = 2**48
 
 @dataclass(frozen=True)
 class PlanArena(ModulePass):
-    """Every allocation gets its place in one arena."""
+    """Assigns every allocation an offset in one arena."""
 
     name = "plan-arena"
     strategy: str = "auto"
@@ -133,7 +126,7 @@ class PlanArena(ModulePass):
 
 
 def _distinct(names: Sequence[str]) -> Iterator[str]:
-    """The names, each but the first of equals with a number behind it."""
+    """The names, with a number appended to each repeated one."""
     taken = set(names)
     met: set[str] = set()
     for name in names:
@@ -151,7 +144,7 @@ def problem_of(
     alignment: int,
     capacity: int | None = None,
 ) -> Problem:
-    """The planning problem of a main on buffers: allocation number i is buffer i."""
+    """The planning problem of a main on buffers: buffer i is allocation i."""
     buffers: list[Buffer] = []
     for number, op in enumerate(allocations):
         life = lifetimes[op.memref]
@@ -170,9 +163,9 @@ def problem_of(
 
 
 def arena_problem(module: ModuleOp) -> Problem | None:
-    """The planning problem of a module's arena at all shapes: buffer number i is the one of offset i.
+    """The symbolic planning problem of a module's arena: buffer i is the one of offset symbol i.
 
-    None where the arena is for one shape.
+    None where the arena is planned for one shape.
     """
     found = module.attributes.get(BUFFERS)
     if not isinstance(found, BuffersAttr):
@@ -188,12 +181,12 @@ def _buffer(number: int, stated: PlacedBuffer) -> Buffer:
 
 
 def settled(problem: Problem, number: Callable[[int], int]) -> Problem:
-    """The problem with its sizes as numbers."""
+    """The problem with its symbolic sizes replaced by numbers."""
     return replace(problem, buffers=tuple(replace(each, size=number(each.size)) for each in problem.buffers))
 
 
 def _state_sizes(module: ModuleOp, main: func.FuncOp, problem: Problem, offsets: Sequence[int]) -> None:
-    """Gives main an argument with all sizes, those of the shapes and then where each buffer lies."""
+    """Gives main an argument with the table of sizes: the symbols of the shapes, then the offset of each buffer."""
     sizes = (*sizes_of_module(module), *(offset for offset in offsets if isinstance(offset, Size)))
     buffers = (PlacedBuffer(each.name, each.size, each.live, each.role == "scratch") for each in problem.buffers)
     module.attributes[SYMBOLS] = SymbolsAttr(sizes)
@@ -202,20 +195,20 @@ def _state_sizes(module: ModuleOp, main: func.FuncOp, problem: Problem, offsets:
 
 
 def most_live(main: func.FuncOp, alignment: int) -> int:
-    """The most bytes live at one step of a main on buffers: what any plan of its arena needs."""
+    """The peak of live bytes of a main on buffers: a lower bound of any plan of its arena."""
     lifetimes = liveness(main).lifetimes
     touched = [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref in lifetimes]
     return lower_bound(settled(problem_of(touched, lifetimes, alignment), now)).height
 
 
 def _total(main: func.FuncOp, places: Places, alignment: int) -> int:
-    """Bytes of the arena if all that a call writes, and all its scratch, had bytes of its own."""
+    """Bytes of the arena without any sharing: every result and all scratch with bytes of their own."""
     written = (places[value] for step in steps_of(main) for value in (*written_by(step), *scratch_of(step)))
     return sum(padded(now(place.bytes.count), alignment) for place in written if place.root not in main.args)
 
 
 def _drop_unused(main: func.FuncOp, lifetimes: dict[SSAValue, Lifetime]) -> None:
-    """Erases the allocations that no call touches, with their views."""
+    """Erases allocations, and views of them, that no call accesses."""
     for op in [op for op in main.body.walk() if isinstance(op, memref.AllocOp) and op.memref not in lifetimes]:
         for use in list(op.memref.uses):
             use.operation.detach()
@@ -232,7 +225,7 @@ def _carry_out(
     plan: Plan,
     offsets: Sequence[int],
 ) -> None:
-    """Replaces allocations, and views of them, by views of the arena."""
+    """Replaces allocations and views of them by views of the arena."""
     arena = add_argument(main, MemRefType(i8, [plan.height]), "arena")
     pools = {member: pool.id for pool in plan.pools for member in pool.members}
     constants = IndexConstants(main)
@@ -259,7 +252,7 @@ def _carry_out(
 
 
 def _attributes(allocation: memref.AllocOp, number: int, life: Lifetime, pool: int | None) -> dict[str, Attribute]:
-    """What a view of the arena says of its buffer."""
+    """The attributes of a view of the arena: its buffer's number, name, lifetime and pool."""
     found: dict[str, Attribute] = {"buffer": int_attr(number)}
     found |= {"birth": int_attr(life.birth), "death": int_attr(life.death)}
     if life.gaps:
@@ -272,7 +265,7 @@ def _attributes(allocation: memref.AllocOp, number: int, life: Lifetime, pool: i
 
 
 def _view(arena: SSAValue, shift: SSAValue, place: Place) -> list[Operation]:
-    """The ops that make a view of the arena at a byte; the last one's result is the view."""
+    """The ops that create a view of the arena at byte `shift`; the last one's result is the view."""
     box, element = place.box, memref_type(place.root).element_type
     if box.is_dense:
         return [memref.ViewOp(arena, shift, [], buffer_type(element, box.sizes))]
@@ -281,7 +274,7 @@ def _view(arena: SSAValue, shift: SSAValue, place: Place) -> list[Operation]:
 
 
 def _summary(problem: Problem, plan: Plan, total: int) -> DictionaryAttr:
-    """The certificate of the plan, for reports; sizes in bytes."""
+    """The plan's certificate, for reports; sizes in bytes."""
     entries: dict[str, Attribute] = {
         "strategy": StringAttr(plan.strategy),
         "method": StringAttr(plan.method),

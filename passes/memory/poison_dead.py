@@ -1,16 +1,14 @@
-"""poison-dead: bytes of the arena are overwritten once nobody is to read them any more.
+"""poison-dead: overwrites bytes of the arena with 0xFF after their last planned use.
 
 before:  kernel.call @relu_0 ins(%a : ...) outs(%b : ...)             %a dies here
-after:   kernel.call @relu_0 ins(%a : ...) outs(%b : ...)
-         kernel.barrier
-         %d = memref.view %arena[%at][] : memref<8192xi8> to memref<1024xi8>
-         kernel.call @poison_1024 outs(%d : memref<1024xi8>)
-         kernel.barrier
 
-For checking memory: a kernel that reads a buffer after its death as planned finds 0xFF, which is NaN in every float
-type, and whoever writes to dead bytes leaves something else there. A gap in a lifetime is a death too. What dies in a
-loop is overwritten in each of its rounds, what lives through it behind it; what dies in one branch is overwritten at
-the start of those that don't touch it. Runs after plan-arena, whose lifetimes stand on the views.
+after:   kernel.call @relu_0 ins(%a : ...) outs(%b : ...)
+
+For checking memory: a kernel that reads a buffer after its planned death finds 0xFF, which is NaN in every float type;
+a kernel that writes dead bytes leaves a trace there. Gaps in a lifetime are deaths, too. A buffer whose lifetime ends
+inside a loop is poisoned in each iteration, one that lives through the loop after it; one that dies in one branch of an
+scf.if is poisoned at the start of the branches that don't access it. Runs after plan-arena, which records lifetimes on
+the views.
 """
 
 from __future__ import annotations
@@ -40,7 +38,7 @@ from .analysis.made_kernels import add_map_kernel
 
 @dataclass
 class _ArenaRange:
-    """Bytes [low, high) of the arena, the intervals of steps at which they are live, and the steps that touch them."""
+    """Bytes [low, high) of the arena, the intervals of steps at which they are live, and the steps that access them."""
 
     arena: SSAValue
     low: int
@@ -51,7 +49,7 @@ class _ArenaRange:
 
 @dataclass(frozen=True)
 class PoisonDead(ModulePass):
-    """Bytes of the arena are overwritten once nobody is to read them any more."""
+    """Overwrites bytes of the arena with 0xFF after their last planned use."""
 
     name = "poison-dead"
 
@@ -76,7 +74,7 @@ class PoisonDead(ModulePass):
 
 
 def _ends(block: Block, touching: set[Step], life: tuple[int, int], steps: dict[Step, int]) -> Iterator[InsertPoint]:
-    """Where the last of the steps has been, on every way through the block."""
+    """The points after the last of the steps, on every path through the block."""
     inside = [op for op in touching if block.find_ancestor_op_in_block(op) is not None]
     last = block.find_ancestor_op_in_block(max(inside, key=steps.__getitem__)) if inside else None
     if last is None:
@@ -95,7 +93,7 @@ def _ends(block: Block, touching: set[Step], life: tuple[int, int], steps: dict[
 
 
 def _buffers(main: func.FuncOp) -> list[_ArenaRange]:
-    """The planned buffers: what their views cover."""
+    """The arena's buffers, each with the byte range that its views cover."""
     found: dict[int, _ArenaRange] = {}
     for op in main.body.walk():
         number = int_attribute(op, "buffer")
@@ -117,7 +115,7 @@ def _live(view: memref.ViewOp) -> list[tuple[int, int]]:
 
 
 def _extent(buffer: SSAValue) -> int:
-    """Bytes from a view's first element to its last."""
+    """Bytes from a view's first element to the end of its last."""
     type = cast("MemRefType[IntegerType]", buffer.type)
     strides = type.get_strides() or ()
     pairs = zip(type.get_shape(), strides, strict=True)

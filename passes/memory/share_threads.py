@@ -1,21 +1,15 @@
-"""share-threads: the calls between two barriers become a stage, whose shares any thread may take.
+"""share-threads: outlines the calls between two barriers as a stage, whose shares are distributed over threads.
 
 before:  func.func @main(%x: ..., %y: ..., %arena: ...) {
-           kernel.call @conv_0 ins(%x : ...) outs(%a : ...)
-           kernel.barrier
-           kernel.call @add_0 ins(%a : ...) outs(%y : ...)
-after:   func.func @main(%x: ..., %y: ..., %arena: ..., %team: memref<2xi64> {graph.role = "team"}) {
-           func.call @share_stage_0(%team, %c8, %c2)                   // in 8 shares by 2 threads, done when it returns
-           kernel.call @add_0 ins(%a : ...) outs(%y : ...)             // little work: by the caller alone
-         func.func @stage_0(%x: ..., %y: ..., %arena: ..., %share: index, %shares: index, %seat: index) {
-           kernel.call @conv_0 ins(%x : ...) outs(%a : ...)
 
-`main` is run by one thread. Its stages ask for help, and whoever comes first takes a share, so that a thread that
-gets no processor holds nobody up unless it has begun. There is a thread for each `grain` nanoseconds of work, as
-passes/work.py estimates it, and at most as many as the target has. Stages with much more work than that are cut finer,
-into shares of `chunk` nanoseconds at least, so that a thread that is slower for a while does fewer of them.
-`share_stage_0` is the runtime's: it calls `stage_0` for every share. With `apart` every call is a stage of its own.
-Needs insert-barriers.
+after:   func.func @main(%x: ..., %y: ..., %arena: ..., %team: memref<2xi64> {graph.role = "team"}) {
+
+One thread runs `main`. The shares of a stage are scheduled dynamically: whichever thread is free takes the next, so a
+thread without a processor delays nobody unless it has started a share. A stage uses one thread for each `grain`
+nanoseconds of work, as passes/work.py estimates it, and at most the target's number. Stages with much more work are
+divided further, into shares of at least `chunk` nanoseconds, so that a temporarily slow thread does fewer of them.
+`share_stage_0` is a function of the runtime that calls `stage_0` for every share. With `apart` every call is a stage of
+its own. Needs insert-barriers.
 """
 
 from __future__ import annotations
@@ -44,23 +38,23 @@ from .analysis.buffers import VIEWS, IndexConstants, add_argument, argument_with
 TEAM = "team"
 TEAM_TYPE = MemRefType(i64, [2])
 STAGE = "stage_"
-SHARE = "share_"  # before the name of a stage: the runtime's function that has it done
+SHARE = "share_"  # prefix of the runtime's function that runs the stage of that name
 
 
 @dataclass(frozen=True)
 class ShareThreads(ModulePass):
-    """The calls between two barriers become a stage, whose shares any thread may take."""
+    """Outlines the calls between two barriers as a stage, whose shares are distributed over threads."""
 
     name = "share-threads"
 
     grain: int = STAGE_GRAIN
-    """Nanoseconds of work for each thread; 0: all threads always."""
+    """Nanoseconds of work for each thread; 0: always all threads."""
     chunk: int = CHUNK_GRAIN
-    """Nanoseconds of work for each share, where a thread has several; 0: it has one."""
+    """Nanoseconds of work for each share where a thread takes several; 0: one share per thread."""
     apart: bool = False
     """Whether every call is a stage of its own, so that it can be timed."""
     watched: bool = False
-    """Whether what one thread does alone is a stage too, so that whoever has stages done sees all there is."""
+    """Whether work done by one thread is a stage, too, so that an observer of stages sees all calls."""
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -89,7 +83,7 @@ class ShareThreads(ModulePass):
         count(ctx, self.name, "stage", made)
 
     def _shares(self, seats: int, work: int, called: Sequence[KernelOp]) -> int:
-        """How many shares so much work of so many threads is cut into: as many for each."""
+        """The number of shares for a stage's work: a multiple of the number of threads."""
         if not self.chunk:
             return seats
         interfaces = (kernel.interface for kernel in called)
@@ -98,7 +92,7 @@ class ShareThreads(ModulePass):
         return seats * max(1, min(most, work // (seats * self.chunk)))
 
     def _stages(self, block: Block) -> Iterator[list[CallOp]]:
-        """The calls of a block and of the regions in it, from barrier to barrier."""
+        """The calls of a block and its nested regions, grouped by barriers."""
         stage: list[CallOp] = []
         for op in block.ops:
             ends = isinstance(op, BarrierOp) or op.regions or self.apart
@@ -115,7 +109,7 @@ class ShareThreads(ModulePass):
 
 
 def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
-    """A function with the arguments of main, a share, their number and a seat, that makes the calls of a stage."""
+    """A function that makes the calls of a stage. Arguments: main's, a share, the number of shares, a seat."""
     given = main.args[:-1]
     function = func.FuncOp(name, ([*(argument.type for argument in given), *[IndexType()] * 3], []))
     if (sizes := argument_with_role(main, SIZES)) is not None:
@@ -124,7 +118,7 @@ def _outlined(main: func.FuncOp, name: str, stage: list[CallOp]) -> func.FuncOp:
     inside: dict[SSAValue, SSAValue] = dict(zip(given, block.args, strict=False))
 
     def bring(value: SSAValue) -> None:
-        """A copy of what makes `value`, if it isn't there yet."""
+        """Clones the ops that define `value` into the function, once."""
         made = value.owner
         if value in inside:
             return
@@ -149,7 +143,7 @@ def _what(made: Operation | Block) -> str:
 
 
 def _sweep(main: func.FuncOp) -> None:
-    """Views that nobody in main looks through any more go."""
+    """Erases unused views of main."""
     for op in reversed(list(main.body.walk())):
         if isinstance(op, (memref.ViewOp, arith.ConstantOp, *VIEWS)) and not any(result.uses for result in op.results):
             op.detach()

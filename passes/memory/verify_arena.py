@@ -1,22 +1,20 @@
-"""verify-arena: rejects a main on an arena in which anything is overwritten too early; changes nothing.
+"""verify-arena: rejects a main at the arena level in which a live value is overwritten; changes nothing.
 
-Judges the final IR, and shares no code with the analyses and planners that made it. Main is run in the mind,
-step by step, calls and loads of scalars (loops twice, so that what is carried around is seen):
-
-1. Every byte bears the number of the buffer that wrote it last; with its first write a buffer takes all of
-   its bytes. A read must find its own buffer's number on all bytes between the first and the last that it
-   reads; scratch may be anything. At the end all of every output has been written.
-2. Within a call, what is written shares no byte with anything else the call is given, except that a result
-   may be the very value of an operand where the kernel's interface says so. Inputs and weights are never
-   written. Of a cache only what the caller gave or a call has written is read, and at the end all of its present is
-   there.
-3. All pairs of buffers: what lives together by the recorded lifetimes shares no byte. The recorded lifetimes
-   are those of the accesses, or of the loops around them; the gaps are those of the accesses where main is
-   straight.
-4. Views lie inside the arena, buffers start at multiples of the alignment, and the certificate
-   `kernel.plan` agrees with the IR: the arena ends with its highest buffer; the lower bound is what is live
-   at the binding step, and no step has more; the plan is called optimal exactly where what is proven meets
-   the size. That nothing is between the lower bound and a higher proven one is the planner's word.
+Checks the final IR and shares no code with the analyses and planners that produced it. Main is executed abstractly,
+step by step, calls and loads of scalars (loops twice, to cover values carried around):
+1. Every byte is labelled with the buffer that wrote it last; a buffer's first write labels all of its bytes. A read
+   must find its own buffer's label on all bytes between the first and the last that it reads; scratch may hold
+   anything. At the end all bytes of every output have been written.
+2. Within a call, written bytes are disjoint from everything else the call is given, except that a result may be the
+   very value of an operand where the kernel's interface allows it. Inputs and weights are never written. Of a cache,
+   only bytes that the caller or a call has written are read, and at the end all of its present is written.
+3. All pairs of buffers: those live at a common step by the recorded lifetimes share no byte. The recorded lifetimes
+   equal those of the accesses, or of the loops around them; the gaps equal those of the accesses where main has no
+   loops or branches.
+4. Views lie inside the arena, buffers start at multiples of the alignment, and the certificate `kernel.plan` agrees
+   with the IR: the arena ends with its highest buffer; the lower bound is the live bytes of the binding step, and no
+   step has more; the plan is called optimal exactly where the proven bound equals the size. (That nothing lies between
+   the lower bound and a higher proven one is left to the planner.)
 
 Needs plan-arena. Raises PlanError with the names of the buffers and the step.
 """
@@ -63,7 +61,7 @@ _HARMLESS = (*_VIEWS, memref.ViewOp, memref.AllocOp, scf.YieldOp, scf.ConditionO
 
 @dataclass(frozen=True)
 class VerifyArena(ModulePass):
-    """Rejects a main on an arena in which anything is overwritten too early."""
+    """Rejects a main at the arena level in which a live value is overwritten."""
 
     name = "verify-arena"
 
@@ -85,7 +83,7 @@ class VerifyArena(ModulePass):
 
 @dataclass
 class _CheckedBuffer:
-    """A buffer of the arena: what its views record, the bytes they reach, and the steps that touch them."""
+    """A buffer of the arena: the lifetime that its views record, the bytes they cover, the steps that access them."""
 
     name: str
     birth: int
@@ -97,7 +95,7 @@ class _CheckedBuffer:
     seen_gaps: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def touch(self, step: int, *, overwritten: bool) -> None:
-        """Notes an access; what was there counts no more since the access before where all is overwritten."""
+        """Records an access; where it overwrites everything, the interval since the previous access is a gap."""
         if overwritten and self.steps and self.steps[-1] + 1 < step:
             self.seen_gaps.append((self.steps[-1] + 1, step))
         self.steps.append(step)
@@ -133,7 +131,7 @@ class _Checker:
         return numbers
 
     def arguments(self) -> SSAValue:
-        """Sorts main's arguments by their roles; the one with the role "arena"."""
+        """Sorts main's arguments by role; returns the arena."""
         arena: SSAValue | None = None
         for argument, given in zip(self.main.args, attributes_of_arguments(self.main), strict=True):
             cache = given.data.get(CACHE)
@@ -152,12 +150,12 @@ class _Checker:
         return arena
 
     def run(self) -> None:
-        """Checks everything; returns where nothing is wrong."""
+        """Runs all checks; returns if none fails."""
         self.steps = {op: step for step, op in enumerate(self.calls(self.main.body.block, 1))}
         for step in self.steps:
             for value in step.operands:
                 if isinstance(value.type, MemRefType):
-                    self.region(value)  # which also tells how far each buffer reaches
+                    self.region(value)  # which also determines the extent of each buffer
         for step in self.calls(self.main.body.block, 2):
             self.step(step)
         for output in self.outputs:
@@ -172,7 +170,7 @@ class _Checker:
         self.check_certificate()
 
     def calls(self, block: Block, rounds: int) -> Iterator[_Step]:
-        """The calls and loads as they would run: bodies of loops so many times, one branch after the other."""
+        """The calls and loads in execution order: loop bodies `rounds` times, both branches one after the other."""
         for op in block.ops:
             if isinstance(op, CallOp | memref.LoadOp):
                 yield op
@@ -206,7 +204,7 @@ class _Checker:
                         f"{position}"
                     )
             if region.space is not self.arena:
-                continue  # an input, a weight, or an output, which nobody else can write
+                continue  # an input, a weight, or an output, which nothing else can write
             found = self.memory.setdefault(region.space, ByteMap())
             for position, owner in found.strangers(region.start, region.end, region.owner):
                 writer = "nobody has written" if owner is None else f"{self.title(owner)} has written"
@@ -227,23 +225,23 @@ class _Checker:
             self.memory.setdefault(region.space, ByteMap()).write(start, end, region.owner)
 
     def part(self, cache: SSAValue, type: AnyTensor) -> Region:
-        """The bytes of the past or the present of a cache: it begins where its room does."""
+        """The bytes of a cache's past or present, which starts where the cache's buffer does."""
         strides = cast("MemRefType[Attribute]", cache.type).get_strides()
         return _region(cache, cache, 0, type, strides or ())
 
     def write(self, region: Region) -> None:
-        """All bytes of a region, and nothing between its rows, have been written by its owner."""
+        """Labels the bytes of a region's rows, not those between them, with its owner."""
         for start in region.rows():
             self.memory.setdefault(region.space, ByteMap()).write(int(start), int(start) + region.run, region.owner)
 
     def strangers(self, region: Region) -> Iterator[tuple[int, object]]:
-        """The bytes of a region that its owner has not written."""
+        """The bytes of a region last written by another owner, or never."""
         for start in region.rows():
             found = self.memory.setdefault(region.space, ByteMap())
             yield from found.strangers(int(start), int(start) + region.run, region.owner)
 
     def check_sharing(self, op: CallOp) -> None:
-        """Within one call only what the interface allows may be the same bytes."""
+        """Within one call, only pairs that the interface allows alias."""
         interface = self.interfaces.get(op.callee.string_value())
         allowed = set(interface.inplace_pairs) if interface is not None else set[tuple[int, int]]()
         written = [("result", number, value) for number, value in enumerate(op.outs)]
@@ -262,12 +260,12 @@ class _Checker:
                     )
 
     def is_whole(self, region: Region) -> bool:
-        """Whether these are all bytes of a buffer of the arena."""
+        """Whether the region covers its whole arena buffer."""
         buffer = self.buffers.get(region.owner)
         return buffer is not None and not region.dims and (region.start, region.end) == (buffer.start, buffer.end)
 
     def region(self, value: SSAValue) -> Region:
-        """The bytes that a value names."""
+        """The bytes that a value covers."""
         if value not in self.regions:
             self.regions[value] = self.find_region(value)
         return self.regions[value]
@@ -298,7 +296,7 @@ class _Checker:
         return _region(base, owner, shift, type, strides)
 
     def arena_view(self, op: memref.ViewOp) -> tuple[int, object]:
-        """The first byte of a view of the arena, and the number of the buffer that it belongs to."""
+        """The first byte of a view of the arena, and the number of its buffer."""
         constant = op.byte_shift.owner
         if op.source is not self.arena or not isinstance(constant, arith.ConstantOp):
             raise PlanError(f"{describe(op)}: not a view of the arena at a constant byte")
@@ -323,7 +321,7 @@ class _Checker:
         return shift, found[0]
 
     def check_lifetimes(self) -> None:
-        """The recorded lifetimes are those of the accesses; what is touched in a loop may live through it."""
+        """The recorded lifetimes equal those of the accesses, or extend over the loops that contain them."""
         straight = not any(op.regions for op in self.main.body.block.ops)
         loops = [self.steps_in(op) for op in self.main.body.walk() if isinstance(op, _LOOPS)]
         for buffer in self.buffers.values():
@@ -342,12 +340,12 @@ class _Checker:
                 )
 
     def steps_in(self, op: Operation) -> range:
-        """The steps of the calls inside of an op."""
+        """The steps inside an op's regions."""
         steps = [self.steps[inner] for inner in op.walk() if isinstance(inner, _Step)]
         return range(min(steps), max(steps) + 1) if steps else range(0)
 
     def check_pairs(self) -> None:
-        """All pairs: buffers that live together share no byte."""
+        """Buffers that are live at a common step share no byte, by comparing all pairs."""
         ordered = sorted(self.buffers.values(), key=lambda buffer: buffer.start)
         for index, a in enumerate(ordered):
             for b in ordered[index + 1 :]:
@@ -364,7 +362,7 @@ class _Checker:
                             )
 
     def check_certificate(self) -> None:
-        """What `kernel.plan` claims agrees with the IR."""
+        """`kernel.plan` agrees with the IR."""
         plan = self.plan
         size, alignment = _count(cast("MemRefType[Attribute]", self.arena.type)), plan["alignment"]
         if alignment < 1 or alignment & (alignment - 1):
@@ -397,7 +395,7 @@ class _Checker:
             raise PlanError(f"the arena has {size} bytes and {plan['proven_bound']} are proven: optimal is wrong")
 
     def title(self, owner: object) -> str:
-        """The name of the buffer behind an owner."""
+        """The name of the buffer with this owner number."""
         buffer = self.buffers.get(owner)
         if buffer is not None:
             return buffer.name
@@ -411,7 +409,7 @@ def _is_memref(value: SSAValue) -> bool:
 def _region(
     space: SSAValue, owner: object, start: int, type: AnyTensor | MemRefType[Attribute], strides: Sequence[int | None]
 ) -> Region:
-    """The bytes of so many elements from byte `start` on."""
+    """The bytes of elements of the given type and strides from byte `start` on."""
     size = numpy_dtype(type.element_type).itemsize
     pairs = zip(type.get_shape(), cast("Sequence[int]", strides), strict=True)
     axes = sorted(((count, stride * size) for count, stride in pairs if count != 1), key=lambda axis: -axis[1])
@@ -430,7 +428,7 @@ def _intervals(steps: list[tuple[int, int]]) -> str:
 
 
 def _name(value: SSAValue) -> str:
-    """What errors call a view or an argument."""
+    """The name of a view or an argument, for errors."""
     op = value.owner
     name = op.attributes.get("name") if isinstance(op, Operation) else None
     return name.data if isinstance(name, StringAttr) else value.name_hint or "an argument"

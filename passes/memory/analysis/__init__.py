@@ -1,1 +1,1 @@
-"""What the memory passes ask of a module: calls, buffers, lifetimes, sharing."""
+"""Analyses of the memory passes: steps, places of buffers, liveness and aliasing."""

@@ -1,14 +1,14 @@
-"""Which values may share bytes: the alias analysis behind order-kernels and mark-inplace.
+"""Alias analysis for order-kernels and mark-inplace: which values may share bytes.
 
-At the kernels level, each block of `main` is read into plain numbers once (`read_programs`): tasks (calls, loops and
-branches, and scalars read from a tensor), values and storages. Values that are one another's bytes whatever happens
-(reshapes, results that a kernel only moves) are one storage. `share` then walks the tasks in some order
-and merges storages wherever a kernel's interface lets a result overwrite an operand, and says how much is live at
-most. Nothing here touches the IR, so that an order can be tried without making it.
+At the kernels level, each block of `main` is converted to integers once (`read_programs`): tasks (calls, loops,
+branches, and scalars read from a tensor), values and storages. Values that always alias (reshapes, results that a
+kernel only moves) are one storage. `share` then visits the tasks in a given order, merges storages wherever a kernel's
+interface lets a result overwrite an operand, and returns the peak of live bytes. The IR is not touched, so an order can
+be scored without applying it.
 
-A loop or a branch is one task of the block that it stands in: it reads what it captures, and needs as scratch what is
-live at most inside of it. Inside, what it captures is never overwritten, as another turn or what follows may read it;
-what a loop carries from turn to turn may be.
+A loop or a branch is one task of the block that contains it: it reads the values it captures, and its scratch is the
+peak of live bytes inside. A captured value is never overwritten inside, as another iteration or a later task may read
+it; a loop-carried value may be.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Task:
-    """One call, loop, branch or read: value numbers of what it reads and makes, and what its kernel allows."""
+    """One call, loop, branch or scalar read: its operands and results, and the aliasing that its kernel allows."""
 
     operands: tuple[int, ...]
     results: tuple[int, ...]
     inplace: tuple[Pair, ...]  # permitted by the interface, of equal types, not disabled
-    scratch: int  # bytes, as the arena counts them
+    scratch: int  # bytes in the arena, padded to the alignment
     after: tuple[int, ...]  # the tasks that make its operands
 
 
 @dataclass
 class Program:
-    """A block of main as numbers. Lists by task: `ops`, `tasks`; by value: `storage`; by storage: the others."""
+    """A block of main as integers. By task: `ops`, `tasks`; by value: `storage`; by storage: the other lists."""
 
     ops: list[Operation] = field(default_factory=list[Operation])
     tasks: list[Task] = field(default_factory=list[Task])
     storage: list[int] = field(default_factory=list[int])
     nbytes: list[int] = field(default_factory=list[int])
-    fixed: list[bool] = field(default_factory=list[bool])  # from outside, or a weight: never written again
-    output: list[bool] = field(default_factory=list[bool])  # holds what the block hands on: memory from outside
-    maker: list[int] = field(default_factory=list[int])  # the task that first writes it, -1 where none does
+    fixed: list[bool] = field(default_factory=list[bool])  # defined outside, or a weight: never overwritten
+    output: list[bool] = field(default_factory=list[bool])  # holds what the block yields: memory from outside
+    maker: list[int] = field(default_factory=list[int])  # the task that first writes it, -1 for none
     readers: list[list[int]] = field(default_factory=list[list[int]])  # tasks, in the given order
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """What `share` decided: the pairs of each task, and the most bytes live at one step of the order."""
+    """The result of `share`: the in-place pairs of each task, and the peak of live bytes."""
 
     pairs: dict[int, list[Pair]]
     peak: int
@@ -71,7 +71,7 @@ class Sharing:
 
 
 class _Reader:
-    """Reads one block; `inner` says how much of memory those inside of it need, in bytes."""
+    """Converts one block; `inner` maps loops and branches to the peak of live bytes inside them."""
 
     def __init__(
         self,
@@ -88,10 +88,10 @@ class _Reader:
         self.inner = inner
         self.program = Program()
         self.number: dict[SSAValue, int] = {}
-        self.makers: dict[SSAValue, frozenset[int]] = {}  # the tasks that a value comes from
+        self.makers: dict[SSAValue, frozenset[int]] = {}  # the tasks that a value depends on
 
     def block(self, block: Block) -> Program:
-        """The block as numbers."""
+        """The program of a block."""
         parent = block.parent_op()
         if isinstance(parent, Loop):
             for argument in filter(is_shaped, block.args):
@@ -125,7 +125,7 @@ class _Reader:
         return self.program
 
     def value(self, value: SSAValue, of: int | None = None) -> int:
-        """A number for a new value, whose bytes are those of value `of` where that is given."""
+        """A number for a new value; it aliases value `of` where that is given."""
         number = self.number[value] = len(self.program.storage)
         if of is None:
             self.program.storage.append(len(self.program.nbytes))
@@ -139,7 +139,7 @@ class _Reader:
         return number
 
     def numbered(self, value: SSAValue) -> int:
-        """The number of a value; one that is made outside of the block is never overwritten in it."""
+        """The number of a value; one defined outside of the block is never overwritten in it."""
         if value not in self.number:
             self.fix(value)
         return self.number[value]
@@ -159,7 +159,7 @@ class _Reader:
         self.task(op, inplace, padded(now(interface.scratch_bytes(self.threads)), self.alignment), views)
 
     def regions(self, op: Operation) -> None:
-        """A loop or a branch, of which nothing is written over what it is given."""
+        """Adds a loop or a branch, which overwrites none of its operands."""
         self.task(op, (), max((self.inner[block] for block in inner_blocks(op)), default=0))
 
     def task(
@@ -186,13 +186,13 @@ class _Reader:
         return bool(self.disabled) and not self.disabled.isdisjoint(ops_of(kernel))
 
 
-# Not computed in kernels; and names of ONNX whose words differ from those of the graph op that they become.
+# Not computed in kernels; and ONNX names whose words differ from those of the corresponding graph op.
 _STRUCTURE = {"call", "kernel", "weight", "yield"}
 _ONNX_WORDS = {"normalization": "norm", "average": "avg", "gemm": "matmul"}
 
 
 def disabled_ops(pass_name: str, disabled: Collection[str]) -> frozenset[str]:
-    """The graph ops that are to be disabled, from their names (`layer_norm`) or those of ONNX (`LayerNormalization`).
+    """Resolves names of ops, ours (`layer_norm`) or ONNX's (`LayerNormalization`), to names of graph ops.
 
     Raises ConfigError for a name that no op has.
     """
@@ -218,9 +218,9 @@ def read_programs(
     disabled: frozenset[str] = frozenset(),
     alignment: int = ALIGNMENT,
 ) -> list[Program]:
-    """All blocks of main at the kernels level, outer ones first, as numbers; each is read once.
+    """The programs of all blocks of main at the kernels level, outer blocks first.
 
-    Bytes are those taken in an arena of that alignment. Kernels that hold an op named in `disabled` share nothing.
+    Sizes are bytes in an arena of the given alignment. Kernels that contain an op named in `disabled` share nothing.
     """
     programs: list[Program] = []
     peaks: dict[Block, int] = {}
@@ -232,7 +232,7 @@ def read_programs(
 
 
 class _Groups:
-    """Storages merged while an order is walked: what is known of the whole group stands at its top."""
+    """Union-find over storages merged while an order is visited; the root holds the facts of its group."""
 
     def __init__(self, program: Program, order: Sequence[int]) -> None:
         position = [0] * len(order)
@@ -245,27 +245,27 @@ class _Groups:
         self.output = list(program.output)
 
     def of(self, value: int) -> int:
-        """The group of a value."""
+        """The root of a value's group."""
         storage = self.program.storage[value]
         while self.above[storage] != storage:
             storage = self.above[storage]
         return storage
 
     def merge(self, a: int, b: int) -> None:
-        """Group b becomes part of group a, which is the older one."""
+        """Merges group b into the older group a."""
         self.above[b] = a
         self.last[a] = max(self.last[a], self.last[b])
         self.output[a] |= self.output[b]
 
     def may_overwrite(self, task: Task, pair: Pair, step: int) -> bool:
-        """Whether nobody needs what the operand's group holds once this call has read it."""
+        """Whether the operand's group is dead after this call reads it, and may be overwritten."""
         operand, result = pair
         group = self.of(task.operands[operand])
         if self.program.fixed[group] or self.output[group] or self.last[group] > step:
             return False
         if any(self.of(value) == group for value in task.results):
             return False
-        # Every other operand in these bytes must be the same value, and may be overwritten as well.
+        # All other operands in these bytes must be the same value, and may be overwritten as well.
         return all(
             value == task.operands[operand] and (position, result) in task.inplace
             for position, value in enumerate(task.operands)
@@ -274,11 +274,11 @@ class _Groups:
 
 
 def share(program: Program, order: Sequence[int]) -> Sharing:
-    """Merges what may be merged when the tasks run in this order.
+    """Merges storages greedily for one order of the tasks.
 
-    Any operand that is dead after the call would do, since the bytes live at each step come out the same. Of
-    several the youngest is taken, which leaves more short lifetimes to pack, but where the result is the
-    caller's memory the oldest, which takes the most out of the arena.
+    Any operand that is dead after the call would do: the live bytes of each step come out the same. Of several the
+    youngest is taken, which leaves more short lifetimes to pack; for a result in the caller's memory the oldest, which
+    removes the most from the arena.
     """
     groups = _Groups(program, order)
     pairs: dict[int, list[Pair]] = {}
@@ -303,7 +303,7 @@ def share(program: Program, order: Sequence[int]) -> Sharing:
 
 
 def _peak(program: Program, groups: _Groups, order: Sequence[int]) -> tuple[int, int]:
-    """The most bytes live at one step, and that step."""
+    """The peak of live bytes, and its step."""
     change = [0] * (len(order) + 1)
     for storage, above in enumerate(groups.above):
         birth = groups.birth[storage]

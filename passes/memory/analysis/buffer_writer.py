@@ -1,9 +1,9 @@
-"""What bufferize writes with: calls, buffers and views, and what each buffer holds at the point that was reached.
+"""The builder of bufferize: emits calls, allocations and views, and tracks the value that each buffer holds.
 
     writer.assign(%a, %buffer)                               # %buffer holds %a now
     writer.copy(writer.read(op, %a), %other, %a)             # kernel.call @copy_0 ins(%buffer) outs(%other)
 
-A buffer that is written over in place holds the new value; who reads the old one is refused.
+A buffer overwritten in place holds the new value; a later read of the old value raises PlanError.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ from .copy_kernels import CopyKernels
 
 
 def buffer_for(type: AnyTensor) -> AnyMemRef:
-    """The type of a buffer that holds a tensor and nothing else."""
+    """The dense memref type for a tensor type."""
     return buffer_type(type.element_type, type.get_shape())
 
 
 def memref_of(value: SSAValue) -> AnyMemRef:
-    """The type of a buffer that holds this tensor and nothing else."""
+    """The dense memref type for a tensor value."""
     return buffer_for(type_of(value))
 
 
 class BufferWriter:
-    """Writes into a block, and follows what buffers hold."""
+    """Inserts ops into a block and tracks the contents of buffers."""
 
     def __init__(self, copies: CopyKernels, block: Block) -> None:
         self.copies = copies
         self.block = block
         self.buffer: dict[SSAValue, SSAValue] = {}
-        self.holds: dict[SSAValue, SSAValue] = {}  # what each buffer holds at this point
-        self._dense: dict[tuple[SSAValue, Block], SSAValue] = {}  # copies of parts of caches, for who takes no strides
+        self.holds: dict[SSAValue, SSAValue] = {}  # the value that each buffer holds at this point
+        self._dense: dict[tuple[SSAValue, Block], SSAValue] = {}  # dense copies of strided cache parts
 
     def add(self, op: Operation, location: LocationAttr | None) -> None:
-        """Writes an op."""
+        """Inserts an op."""
         if location is not None:
             op.location = location
         self.block.add_op(op)
 
     def assign(self, value: SSAValue, buffer: SSAValue) -> None:
-        """States that a buffer holds a value from here on."""
+        """Records that the buffer holds the value from here on."""
         self.buffer[value] = buffer
         self.holds[buffer] = value
         buffer.name_hint = buffer.name_hint or value.name_hint
 
     def read(self, op: Operation, value: SSAValue) -> SSAValue:
-        """The buffer of an operand of `op`. Raises PlanError where it doesn't hold it any more."""
+        """The buffer that holds an operand of `op`. Raises PlanError if it has been overwritten."""
         buffer = self.buffer[value]
         if self.holds[buffer] is not value:
             made = self.holds[buffer].owner
@@ -64,7 +64,7 @@ class BufferWriter:
         return buffer
 
     def read_dense(self, op: Operation, value: SSAValue) -> SSAValue:
-        """The buffer of an operand, or a copy of it where it is a part of a cache."""
+        """The buffer that holds an operand, or a dense copy where it is a strided part of a cache."""
         buffer = self.read(op, value)
         if buffer.type == memref_of(value):
             return buffer
@@ -74,13 +74,13 @@ class BufferWriter:
         return self._dense[buffer, self.block]
 
     def copy(self, source: SSAValue, target: SSAValue, value: SSAValue) -> None:
-        """A call that copies a value from one buffer to another."""
+        """Emits a call that copies `value` from `source` to `target`."""
         name = self.copies.get(type_of(value), type_of(value))
         location = value.owner.location if isinstance(value.owner, Operation) else None
         self.add(BufferCallOp(name, [source], [target]), location)
 
     def alloc(self, type: AnyMemRef, op: Operation, scratch: bool, value: SSAValue | None = None) -> SSAValue:
-        """A new buffer, for `value` or as `scratch`, that is called by the node that `op` is from."""
+        """A new buffer, for `value` or as `scratch`, named after the ONNX node of `op`."""
         kernel = op.callee.string_value() if isinstance(op, CallOp) else op.name
         name = node_name(op) or (value.name_hint if value is not None else "") or kernel
         if isinstance(value, OpResult) and value.index:
@@ -94,7 +94,7 @@ class BufferWriter:
         return alloc.memref
 
     def window(self, root: SSAValue, box: Box) -> SSAValue:
-        """A box of a buffer."""
+        """A subview of a buffer."""
         if box == Box.dense(memref_type(root).get_shape()):
             return root
         view = cast_to(root, box, root.name_hint or "")

@@ -1,7 +1,7 @@
-"""What the memory passes ask of a module on buffers: its main, its kernels, and where each memref value lies.
+"""Buffers of a module: kernels' interfaces, memref types, and the place of each memref value.
 
-A value's place is a box on its root: an allocation, an argument of main, a weight. Views (reinterpret_cast,
-subview, collapse and expand_shape, cast, and memref.view at a constant offset) are seen through.
+A value's place is a box in its root: an allocation, an argument of main, or a weight. Views (reinterpret_cast, subview,
+collapse and expand_shape, cast, and memref.view at a constant offset) are resolved.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ....dialects.kernel.attributes import InterfaceAttr
 from ...geometry.boxes import Box, reshaped
 
 AnyMemRef: TypeAlias = MemRefType[Attribute]
-ALIGNMENT = 256  # bytes between places in the arena, unless plan-arena is told otherwise
+ALIGNMENT = 256  # bytes: the alignment of places in the arena, unless plan-arena is given another
 INPLACE = "inplace"
 SCRATCH = "kernel.scratch"
 PLAN = "kernel.plan"
@@ -48,7 +48,7 @@ VIEWS = (
 
 @dataclass(frozen=True)
 class Place:
-    """Where a memref value lies: `box` counts elements of `itemsize` bytes from byte `shift` of the root."""
+    """The root of a memref value and its box there, in elements of `itemsize` bytes from byte `shift` of the root."""
 
     root: SSAValue
     shift: int
@@ -57,18 +57,18 @@ class Place:
 
     @property
     def bytes(self) -> Box:
-        """The bytes of the root that the value names."""
+        """The box in bytes of the root."""
         return self.box.in_bytes(self.itemsize).moved(self.shift)
 
 
 def interface_of(kernel: KernelOp) -> InterfaceAttr:
-    """What the kernel allows with its buffers; nothing where choose-schedule has not run."""
+    """The kernel's interface; an empty one before choose-schedule."""
     return kernel.interface if isinstance(kernel.interface, InterfaceAttr) else InterfaceAttr.of()
 
 
 @lru_cache(maxsize=4096)
 def buffer_type(element_type: Attribute, shape: tuple[int, ...]) -> AnyMemRef:
-    """A dense memref type; equal ones are one object, because building them is slow."""
+    """A dense memref type, memoised since construction is slow."""
     return MemRefType(element_type, shape)
 
 
@@ -78,7 +78,7 @@ def is_memref(value: SSAValue) -> bool:
 
 
 def memref_type(value: SSAValue) -> AnyMemRef:
-    """The type of a buffer or a view of one."""
+    """The memref type of a buffer or view."""
     type: Attribute = value.type
     if not isinstance(type, MemRefType):
         raise PlanError(f"expected a buffer, got {type}")
@@ -96,25 +96,25 @@ def nbytes_of(type: AnyMemRef) -> int:
 
 
 def check_alignment(pass_name: str, alignment: int) -> None:
-    """Raises ConfigError for an alignment at which not every element type would be aligned."""
+    """Raises ConfigError for an alignment smaller than that of some element type, or no power of two."""
     if alignment < 8 or alignment & (alignment - 1):
         raise ConfigError(f"{pass_name}: alignment is {alignment}; it must be a power of two of at least 8 bytes")
 
 
 def padded(nbytes: int, alignment: int) -> int:
-    """Bytes that so many take in the arena: whole units of its alignment."""
+    """Bytes that `nbytes` occupy in the arena: rounded up to the alignment."""
     return -(-nbytes // alignment) * alignment
 
 
 def view_type(element_type: Attribute, box: Box) -> AnyMemRef:
-    """The type of a view: plain where it is dense from the start of its buffer, strided where it is not."""
+    """The type of a view: without a layout where it is dense at offset 0, else strided."""
     if box.offset == 0 and box.is_dense:
         return buffer_type(element_type, box.sizes)
     return MemRefType(element_type, box.sizes, StridedLayoutAttr(box.strides, box.offset))
 
 
 def cast_to(source: SSAValue, box: Box, name: str = "") -> memref.ReinterpretCastOp:
-    """A view of a dense buffer: `box` counts its elements."""
+    """A view of a dense buffer by reinterpret_cast; `box` counts its elements."""
     element_type = memref_type(source).element_type
     type = view_type(element_type, box)
     numbers = ints_attr([box.offset]), ints_attr(box.sizes), ints_attr(box.strides)
@@ -126,7 +126,7 @@ def cast_to(source: SSAValue, box: Box, name: str = "") -> memref.ReinterpretCas
 
 
 def label(op: Operation) -> str:
-    """How reports and errors call the buffer that an op makes."""
+    """The name by which reports and errors refer to an op's buffer."""
     name = op.attributes.get("name")
     return name.data if isinstance(name, StringAttr) else node_name(op)
 
@@ -140,7 +140,7 @@ def int_attribute(op: Operation, key: str) -> int | None:
 def add_argument(
     main: func.FuncOp, type: AnyMemRef, role: str, more: Mapping[str, Attribute] | None = None
 ) -> BlockArgument:
-    """A new last argument of main with the attribute `graph.role`, and `more` of them."""
+    """Appends an argument to main with the attribute `graph.role`, and the attributes `more`."""
     block = main.body.block
     before = attributes_of_arguments(main)
     argument = block.insert_arg(type, len(block.args))
@@ -151,7 +151,7 @@ def add_argument(
 
 
 def give_role(function: func.FuncOp, number: int, role: str) -> None:
-    """States what an argument of a function is for."""
+    """Sets the role of a function's argument."""
     before = attributes_of_arguments(function)
     given = [*before[:number], DictionaryAttr({ROLE: StringAttr(role)}), *before[number + 1 :]]
     function.arg_attrs = ArrayAttr(given)
@@ -166,7 +166,7 @@ def argument_with_role(main: func.FuncOp, role: str) -> BlockArgument | None:
 
 
 class Places:
-    """Finds the places of memref values; each value is looked at once."""
+    """Resolves memref values to places; memoised by value."""
 
     def __init__(self) -> None:
         self._known: dict[SSAValue, Place] = {}
@@ -194,7 +194,7 @@ class Places:
 
 
 def _window(op: Operation, base: Box, shape: Sequence[int]) -> Box | None:
-    """The box of a view's result, given that of its source."""
+    """The box of a view's result, from the box of its source."""
     match op:
         case memref.ReinterpretCastOp() if not (op.offsets or op.sizes or op.strides):
             offset = ints(op.static_offsets)[0]
@@ -215,7 +215,7 @@ def _window(op: Operation, base: Box, shape: Sequence[int]) -> Box | None:
 
 
 def constant_of(value: SSAValue) -> int:
-    """The number behind a constant index."""
+    """The value of a constant index."""
     op = value.owner
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return op.value.value.data
@@ -223,14 +223,14 @@ def constant_of(value: SSAValue) -> int:
 
 
 def insert_before(op: Operation, place: Operation) -> None:
-    """Puts a new op directly in front of another."""
+    """Inserts an op directly before another."""
     block = place.parent
     assert block is not None
     block.insert_op_before(op, place)
 
 
 class IndexConstants:
-    """Index constants at the top of main, each made once."""
+    """Index constants at the top of main, each created once."""
 
     def __init__(self, main: func.FuncOp) -> None:
         self.block = main.body.block

@@ -1,4 +1,4 @@
-"""Bytes for verify-arena: which ones a value names, and who wrote each of them last."""
+"""Byte-level state for verify-arena: the bytes that a value covers, and the last writer of each byte."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from xdsl.ir import SSAValue
 
 @dataclass(frozen=True)
 class Region:
-    """The bytes that a value names: rows of `run` bytes in a space (the arena, or one argument or weight)."""
+    """The bytes that a value covers: rows of `run` bytes in a space (the arena, or one argument or weight)."""
 
     space: SSAValue
-    owner: object  # the number of an arena buffer, else the space
+    owner: object  # the number of an arena buffer, else the space itself
     start: int
     dims: tuple[tuple[int, int], ...]  # (count, stride in bytes), the largest stride first
     run: int
@@ -25,7 +25,7 @@ class Region:
         return self.start + sum((count - 1) * stride for count, stride in self.dims) + self.run
 
     def meets(self, other: Region) -> bool:
-        """Whether a byte belongs to both."""
+        """Whether the regions share a byte."""
         if not (self.run and other.run) or self.space is not other.space:
             return False
         if self.start >= other.end or other.start >= self.end:
@@ -37,7 +37,7 @@ class Region:
         return bool((begun > ended).any())
 
     def rows(self) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        """The first byte of every row, in order."""
+        """The first byte of each row, ascending."""
         starts = np.array([self.start], np.int64)
         for count, stride in self.dims:
             starts = (starts[:, None] + np.arange(count, dtype=np.int64) * stride).reshape(-1)
@@ -46,14 +46,14 @@ class Region:
 
 @dataclass
 class ByteMap:
-    """Who wrote each byte of a space last: disjoint intervals in order."""
+    """The last writer of each byte of a space: disjoint intervals in order."""
 
     starts: list[int] = field(default_factory=list[int])
     ends: list[int] = field(default_factory=list[int])
     owners: list[object] = field(default_factory=list[object])
 
     def write(self, start: int, end: int, owner: object) -> None:
-        """From now on [start, end) is the owner's."""
+        """Makes `owner` the last writer of [start, end)."""
         first = bisect_right(self.ends, start)
         last = bisect_left(self.starts, end)
         kept: list[tuple[int, int, object]] = []
@@ -70,7 +70,7 @@ class ByteMap:
         self.owners[first:last] = [entry[2] for entry in kept]
 
     def strangers(self, start: int, end: int, owner: object) -> Iterator[tuple[int, object]]:
-        """The bytes of [start, end) that another wrote last, or (None) nobody."""
+        """The parts of [start, end) last written by another owner, or (None) never."""
         position = start
         for index in range(bisect_right(self.ends, start), bisect_left(self.starts, end)):
             if self.starts[index] > position:

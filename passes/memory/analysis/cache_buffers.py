@@ -1,4 +1,4 @@
-"""Where the past and the present of a cache lie in its room, and what a kernel adds to it."""
+"""The places of a key-value cache's past and present in their shared buffer, and the part a kernel appends."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .host import Move
 
 
 def part_of(cache: CacheAttr, type: AnyTensor) -> Box:
-    """Where the past or the present of a cache lies in its room."""
+    """The box of a cache's past or present in its buffer."""
     return Box(0, type.get_shape(), row_major(cache.room.get_shape()))
 
 
 class Added(NamedTuple):
-    """A box of a buffer that goes to a box of a room."""
+    """A box of an operand that is copied to a box of the cache's buffer."""
 
     root: SSAValue
     source: Box
@@ -28,7 +28,7 @@ class Added(NamedTuple):
 
 
 def added_to(room: Place, moves: Sequence[Move], operands: Sequence[Place]) -> list[Added] | None:
-    """What moves from the operands put beside a past that stays where it is; None where it doesn't, or isn't moved."""
+    """The copies that append to a cache. None where a kernel also moves the past, or computes other elements."""
     added: list[Added] = []
     for move in moves:
         place = operands[move.operand]

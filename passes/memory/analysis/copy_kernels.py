@@ -1,11 +1,11 @@
-"""Kernels that only copy, made where buffers have to agree and no kernel of the model does it.
+"""Copy kernels, created where buffers must agree and no kernel of the model copies between them.
 
     graph.kernel @copy_0(%a: tensor<2x3xf32>) -> tensor<6xf32> {
       %r = graph.reshape %a ...
       graph.yield %r
     }
 
-There is one for each pair of types; where the types are equal the body yields its argument.
+One per pair of types; for equal types the body yields its argument.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .made_kernels import add_map_kernel
 
 
 class CopyKernels:
-    """The copying kernels of a module; asks for one add it where it is missing."""
+    """The copy kernels of a module, created on demand."""
 
     def __init__(self, module: ModuleOp) -> None:
         self.module = module
@@ -29,7 +29,7 @@ class CopyKernels:
         self.names: dict[tuple[Attribute, Attribute], str] = {}
 
     def get(self, source: AnyTensor, result: AnyTensor, location: LocationAttr | None = None) -> str:
-        """The name of the kernel that copies a `source` to a `result` with as many elements."""
+        """The name of the kernel that copies a `source` to a `result` of equal element count."""
         name = self.names.get((source, result))
         if name is None:
             kernel = self._make(source, result, location)

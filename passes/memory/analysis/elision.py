@@ -1,15 +1,14 @@
-"""Buffers that may become parts of each other: the model with which elide-copies decides.
+"""The model with which elide-copies decides which buffers may become parts of others.
 
-Main's buffers are read into accesses: at which step which box of a buffer is read or written, and whether the
-kernel takes strided memory there. A move (a copy from one buffer to another) vanishes when one of the buffers
-becomes a part of the other. `Elision.merge` does that in the model, if
+Main's buffers are read as accesses: the step, the box that it reads or writes, and whether the kernel accepts strided
+memory there. A move (a copy from one buffer to another) vanishes when one of the two buffers becomes a part of the
+other. `Elision.merge` does so in the model, if
+- boxes remain boxes: once the smaller buffer is placed in the larger, each of its accesses has constant strides and
+  dense rows, with strides that its kernel accepts;
+- no live value is overwritten: nothing accesses the copy's target bytes before the copy, and after it nobody writes the
+  shared bytes through one buffer while the other is still read.
 
-- the boxes remain boxes: every access of the smaller buffer is one with constant strides, dense rows, and
-  strides that its kernel takes, once the buffer lies where it would;
-- nothing is overwritten too early: before the copy nobody touches the bytes it goes to, and after it nobody
-  writes them through one buffer and reads the old value through the other.
-
-Whether the bytes live at the worst step rise is seen from `peak` before and after; `undo` takes merges back.
+Compare `peak` before and after a merge for its effect on memory; `undo` reverts merges.
 """
 
 from __future__ import annotations
@@ -24,33 +23,33 @@ from ...geometry.boxes import Box, placed
 
 @dataclass(frozen=True)
 class BoxAccess:
-    """A step touches a box (elements of the buffer it is listed under)."""
+    """An access of one step to a box, in elements of the buffer that lists it."""
 
     step: int
     box: Box
     writes: bool
-    strided: bool  # whether the kernel takes memory with holes, or at an offset into the caller's
-    value: SSAValue | None  # the view that the call is given; None for what the caller does
+    strided: bool  # whether the kernel accepts strided memory, or an offset into the caller's
+    value: SSAValue | None  # the view that is the call's operand; None for accesses of the caller
     move: int = -1  # the number of the move that the access belongs to
 
 
 @dataclass
 class RootBuffer:
-    """A root: inputs (weights too) and outputs are the caller's memory, which takes no bytes of the arena."""
+    """A root buffer; inputs, weights and outputs are the caller's memory and take no bytes of the arena."""
 
     root: SSAValue
-    nbytes: int  # as the arena will count them
+    nbytes: int  # bytes in the arena, padded to the alignment
     element: object  # buffers of different element types never merge
     sizes: tuple[int, ...]
-    given: Box | None  # what the caller has written before
-    kept: Box | None  # what is the caller's at the end; None for a buffer of the arena
+    given: Box | None  # the box that the caller writes before the run
+    kept: Box | None  # the box that the caller reads after the run; None for a buffer of the arena
     accesses: list[BoxAccess] = field(default_factory=list[BoxAccess])
     part_of: SSAValue | None = None
-    home: Box | None = None  # where its elements lie in `part_of`
+    home: Box | None = None  # the place of its elements in `part_of`
 
     @property
     def in_arena(self) -> bool:
-        """Whether its bytes are the arena's."""
+        """Whether it lies in the arena."""
         return self.kept is None
 
 
@@ -63,9 +62,9 @@ class _Undo:
 
 
 class Elision:
-    """The buffers of a main of so many steps, with `scratch` bytes at each.
+    """The buffers and moves of a main of `steps` steps, with `scratch` bytes at each step.
 
-    What a loop does to a buffer from outside of it must be listed at the loop's first step and its last as well.
+    What a loop does to a buffer defined outside of it must be listed at the loop's first step and at its last.
     """
 
     def __init__(self, scratch: list[int]) -> None:
@@ -76,7 +75,7 @@ class Elision:
         self.journal: list[_Undo] = []
 
     def add(self, buffer: RootBuffer) -> None:
-        """A buffer with all its accesses, to which those of the caller are added."""
+        """Adds a buffer with its accesses; for the caller's memory, accesses at entry and exit are appended."""
         self.buffers[buffer.root] = buffer
         if buffer.kept is not None:
             buffer.accesses.append(BoxAccess(self.steps, buffer.kept, False, True, None))
@@ -85,18 +84,18 @@ class Elision:
         self._count(buffer, 1)
 
     def add_move(self, move: int, source: SSAValue, target: SSAValue) -> None:
-        """A move from a box of one root to a box of another, whose accesses bear its number."""
+        """Adds a move from a box of one root to a box of another; its accesses bear the move's number."""
         self.moves[move] = (source, target)
 
     @property
     def peak(self) -> int:
-        """The most bytes live at one step."""
+        """The peak of live bytes."""
         return max(self.live, default=0)
 
     def locate(self, root: SSAValue, box: Box) -> tuple[RootBuffer, Box] | None:
-        """The buffer that a root is now part of, and where in it a box of the root lies.
+        """The buffer that a root has become a part of, and the given box of the root in that buffer.
 
-        None where it is no box any more, which no access is, but more of the buffer than is accessed may be.
+        None where the image is no box. That is possible only for boxes larger than any access.
         """
         buffer = self.buffers[root]
         while buffer.part_of is not None and buffer.home is not None:
@@ -107,19 +106,19 @@ class Elision:
         return buffer, box
 
     def stretch(self, move: int) -> int:
-        """By how many steps a buffer would live longer if the two sides of the move were one."""
+        """By how many steps a lifetime grows if both sides of the move become one buffer."""
         (source, _), (target, _) = self.side(move, writes=False), self.side(move, writes=True)
         return target.accesses[-1].step - source.accesses[0].step
 
     def is_plain(self, move: int) -> bool:
-        """Whether a copy kernel that takes no strides could carry out the move where its sides now lie."""
+        """Whether a copy kernel without strides could carry out the move between the present places of its sides."""
         return all(
             _acceptable(replace(access, strided=False), access.box, buffer)
             for buffer, access in (self.side(move, writes=False), self.side(move, writes=True))
         )
 
     def merge(self, move: int) -> bool:
-        """Makes the buffers of a move's two sides one, where that is sound; says whether it did."""
+        """Merges the buffers of a move's two sides if that is sound; returns whether it did."""
         (reader, read), (writer, written) = self.side(move, writes=False), self.side(move, writes=True)
         if reader is writer:
             return read.box == written.box and self._drop(reader, move)
@@ -128,7 +127,7 @@ class Elision:
         return _is_whole(reader, read.box) and self._join(reader, writer, written.box, move, child_is_target=False)
 
     def undo(self, mark: int) -> None:
-        """Takes back all merges but the first `mark`."""
+        """Reverts all merges after the first `mark`."""
         while len(self.journal) > mark:
             last = self.journal.pop()
             self._count(last.parent, -1)
@@ -140,7 +139,7 @@ class Elision:
                 self._count(last.child, 1)
 
     def side(self, move: int, *, writes: bool) -> tuple[RootBuffer, BoxAccess]:
-        """The buffer and the access on the source or the target side of a move that has not vanished."""
+        """The buffer and the access of a move's source or target."""
         buffer = self.buffers[self.moves[move][writes]]
         while buffer.part_of is not None:
             buffer = self.buffers[buffer.part_of]
@@ -148,7 +147,7 @@ class Elision:
         return buffer, next(accesses)
 
     def _drop(self, buffer: RootBuffer, move: int) -> bool:
-        """A copy of a box onto itself is no access any more."""
+        """Removes the accesses of a move that became a copy of a box onto itself."""
         self.journal.append(_Undo(buffer, buffer, buffer.accesses, buffer.accesses))
         self._count(buffer, -1)
         buffer.accesses = [access for access in buffer.accesses if access.move != move]
@@ -180,7 +179,7 @@ class Elision:
         return True
 
     def _count(self, buffer: RootBuffer, sign: int) -> None:
-        """Adds the buffer's bytes to the steps of its life, or takes them away."""
+        """Adds (sign 1) or removes (-1) the buffer's bytes at the steps of its lifetime."""
         steps = [access.step for access in buffer.accesses if 0 <= access.step < self.steps]
         if buffer.in_arena and steps:
             amount = sign * buffer.nbytes
@@ -197,13 +196,13 @@ def _is_whole(buffer: RootBuffer, box: Box) -> bool:
 
 
 def _acceptable(access: BoxAccess, box: Box, parent: RootBuffer) -> bool:
-    """Whether the call takes this box. What is dense in the arena will be a buffer like any other there."""
+    """Whether the call accepts this box; a dense box of the arena is a plain buffer to any kernel."""
     plain = box.is_dense and (box.offset == 0 or parent.in_arena)
     return plain or (access.strided and box.rows_are_dense)
 
 
 def _undisturbed(source: list[BoxAccess], target: list[BoxAccess], step: int, home: Box) -> bool:
-    """Whether two buffers can be the same bytes, the source being copied to the target at this step."""
+    """Whether two buffers may be the same bytes, given that the source is copied to the target at this step."""
 
     def touching(side: list[BoxAccess], which: Callable[[BoxAccess], bool]) -> list[BoxAccess]:
         return [access for access in side if which(access) and access.box.overlaps(home)]

@@ -1,8 +1,8 @@
-"""Main as its memory passes see it: which steps there are, what each touches or only moves, and the loops around it.
+"""Steps of main for the memory passes: what each step reads, writes or only moves, and the loops around it.
 
-A step is what touches buffers: a call of a kernel, or a memref.load of a scalar that decides about a loop or a branch.
-Steps are counted in the order of the text, nested regions included: step number i of every pass and report is the i-th
-of `steps_of(main)`. What holds of `main` at every level is in dialects/graph/host.py.
+A step accesses buffers: a kernel call, or a memref.load of a scalar that controls a loop or a branch. Steps are
+numbered in textual order, nested regions included: step i of every pass and report is the i-th of `steps_of(main)`.
+What holds of `main` at every level is in dialects/graph/host.py.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _NO_ACCESS = (
 
 
 def calls_of(op: Operation) -> Iterator[CallOp]:
-    """The calls in main, or in a loop or a branch of it, in order."""
+    """The kernel calls in an op's regions, in textual order."""
     return (each for each in op.walk() if isinstance(each, CallOp))
 
 
 def steps_of(op: Operation) -> Iterator[Step]:
-    """The steps of main, or of a loop or a branch in it, in order."""
+    """The steps in an op's regions, in textual order."""
     return (each for each in op.walk() if isinstance(each, CallOp | memref.LoadOp))
 
 
@@ -55,24 +55,26 @@ def read_by(step: Step) -> tuple[SSAValue, ...]:
 
 
 def written_by(step: Step) -> tuple[SSAValue, ...]:
-    """The buffers that a step writes results to."""
+    """The buffers that a step writes as results."""
     return tuple(step.outs) if isinstance(step, CallOp) else ()
 
 
 def scratch_of(step: Step) -> tuple[SSAValue, ...]:
-    """The buffers that a step spoils."""
+    """The buffers that a step uses as scratch."""
     return tuple(step.scratch) if isinstance(step, CallOp) else ()
 
 
 def touches_nothing(op: Operation) -> bool:
-    """Whether an op of main without regions reads and writes no buffer: it makes one, looks at one, or is a scalar."""
+    """Whether an op without regions accesses no memory: an allocation, a view, or scalar arithmetic."""
     return isinstance(op, _NO_ACCESS) or is_scalar(op)
 
 
 @dataclass(frozen=True)
 class Move:
-    """Element i of `source`, a window of operand number `operand`, goes to element i of `target`, a window of
-    result number `result`; windows count elements of dense tensors."""
+    """A copy inside a kernel: element i of an operand's window `source` goes to element i of a result's `target`.
+
+    `operand` and `result` are their numbers; windows are in elements of the dense tensors.
+    """
 
     operand: int
     source: Box
@@ -81,12 +83,12 @@ class Move:
 
     @property
     def is_view(self) -> bool:
-        """Whether the elements keep their order, from the first one on."""
+        """Whether the whole result is the operand's elements in their order, from the first one on."""
         return all(box.is_dense and box.offset == 0 for box in (self.source, self.target))
 
 
 def moves_of(interface: InterfaceAttr) -> list[Move]:
-    """What a kernel only moves, as its interface says."""
+    """The moves that a kernel's interface lists."""
 
     def box(move: MoveAttr, offset: IntAttr, strides: ArrayAttr[IntAttr]) -> Box:
         return Box(offset.data, tuple(size.data for size in move.sizes), tuple(each.data for each in strides))
@@ -103,7 +105,7 @@ def moves_of(interface: InterfaceAttr) -> list[Move]:
 
 
 def views_of(interface: InterfaceAttr, operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> dict[int, int]:
-    """Result number -> number of the operand that it is, perhaps under another shape."""
+    """Result number -> number of the operand that it equals, possibly under another shape."""
     return {
         move.result: move.operand
         for move in moves_of(interface)
@@ -113,7 +115,7 @@ def views_of(interface: InterfaceAttr, operands: Sequence[SSAValue], results: Se
 
 
 def loops_around(op: Operation, block: Block) -> Iterator[Loop]:
-    """The loops between an op and a block that it lies in, inner ones first."""
+    """The loops between an op and a block that encloses it, innermost first."""
     while op.parent is not block:
         parent = op.parent_op()
         assert parent is not None, "the op lies in the block"
@@ -123,7 +125,7 @@ def loops_around(op: Operation, block: Block) -> Iterator[Loop]:
 
 
 def loop_ranges(main: func.FuncOp) -> dict[Loop, range]:
-    """The numbers of the steps in each loop that has any."""
+    """The step numbers of each loop that contains steps."""
     ranges: dict[Loop, range] = {}
     for number, step in enumerate(steps_of(main)):
         for loop in loops_around(step, main.body.block):
@@ -132,7 +134,7 @@ def loop_ranges(main: func.FuncOp) -> dict[Loop, range]:
 
 
 def home_block(root: SSAValue, main: func.FuncOp) -> Block:
-    """The block for whose every run there is a buffer of its own: where it is allocated, else that of main."""
+    """The block whose every execution has a buffer of its own for this root: that of the allocation, else main's."""
     op = root.owner
     block = op.parent if isinstance(op, memref.AllocOp) else None
     return main.body.block if block is None else block

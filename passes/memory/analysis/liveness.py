@@ -1,14 +1,13 @@
-"""When the bytes of each buffer are in use: half-open lifetimes on the steps of main.
+"""Liveness of buffers: half-open lifetimes in steps of main.
 
-Steps are those of host.py: calls, and loads of the scalars that decide about loops and branches. A buffer is
-born at its first access and dead one step after its last; a step that takes a view accesses what it views.
-Inside its lifetime it has a gap from its last read to a call that overwrites all of it without reading it.
-
-- A buffer from outside of a loop that the loop touches lives through the whole loop.
-- The branches of an scf.if exclude each other: their steps follow each other, so that what lives only in one
-  of them may share bytes with what lives only in the other.
-- A memref that a branch or a loop hands on (yield, iter_args) may be any of the buffers that were handed to
-  it: these form one alias group and live together.
+Steps are those of host.py: calls, and loads of scalars that control loops and branches. A buffer is born at its first
+access and dead one step after its last; an access to a view is an access to its root. Inside its lifetime it has a gap
+from its last read to a call that overwrites all of it without reading it.
+- A buffer from outside of a loop that the loop accesses is live throughout the loop.
+- The branches of an scf.if exclude each other. Their steps are numbered one after the other, so buffers that are live
+  only in one may share bytes with buffers that are live only in the other.
+- A memref yielded by a branch or carried by a loop (yield, iter_args) may be any of its incoming buffers: these form
+  one alias group and are live together.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from .host import Step, read_by, scratch_of, touches_nothing, written_by
 
 @dataclass(frozen=True)
 class Lifetime:
-    """Steps [birth, death) at which a buffer holds bytes that count, but for the gaps [from, to)."""
+    """Steps [birth, death) in which a buffer's bytes are live, except for the gaps [from, to)."""
 
     birth: int
     death: int
@@ -43,11 +42,11 @@ class Liveness:
 
 @dataclass
 class _Uses:
-    """What the walk has seen of one root."""
+    """Accesses to one root, as found by the walk."""
 
     first: int
     last: int
-    depth: int  # how many loops the root was made in
+    depth: int  # number of loops around the root's definition
     gaps: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
 
@@ -92,7 +91,7 @@ class _Walk:
         self.step += 1
 
     def covers(self, value: SSAValue) -> bool:
-        """Whether the value names all of its root, so that writing it leaves nothing of what was there."""
+        """Whether the value covers its whole root, so that writing it overwrites everything there."""
         place = self.places[value]
         return place.box.is_dense and place.box.count == self.places[place.root].box.count
 
@@ -103,7 +102,7 @@ class _Walk:
             start = self.step
             self.block(region.block)
             self.hand_on(op.results, _yielded(region.block))
-            # What a branch overwrites is still needed where the other branch is taken.
+            # What one branch overwrites is still live if the other branch is taken.
             for uses in self.uses.values():
                 uses.gaps = [gap for gap in uses.gaps if gap[1] < start or gap[0] > start]
 
@@ -140,9 +139,9 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
 
 
 def liveness(main: func.FuncOp, places: Places | None = None) -> Liveness:
-    """The lifetimes of all roots that main's calls touch.
+    """The lifetimes of all roots that main's calls access.
 
-    Raises PlanError for an op that touches buffers in a way that isn't known.
+    Raises PlanError for an op whose effect on buffers is unknown.
     """
     walk = _Walk(places or Places())
     walk.block(main.body.block)

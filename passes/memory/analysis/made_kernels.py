@@ -1,4 +1,4 @@
-"""Kernels that memory passes make: the one place where these passes ask the kernel passes for a schedule."""
+"""Kernels created by memory passes, scheduled by the kernel passes' rules (the one such dependency)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...kernels.choose_schedule import schedule_kernel
 
 
 def add_map_kernel(module: ModuleOp, kernel: KernelOp) -> None:
-    """Puts a kernel that computes every element on its own into a module, scheduled for the module's target."""
+    """Inserts an elementwise kernel into a module, scheduled for the module's target."""
     kernel.form = FormAttr.of("map")
     schedule_kernel(kernel, target_of(module))
     module.body.block.add_op(kernel)

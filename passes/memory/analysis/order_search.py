@@ -1,19 +1,19 @@
-"""A search for an order of tasks with a lower peak: beam search over topological orders, part by part.
+"""Beam search over topological orders of tasks for a lower memory peak, one part of the program at a time.
 
-The state of a schedule is the set of tasks that have run: it decides which storages are live and, since a
-result may overwrite an operand that nobody else needs, also what the next task costs. So two ways to reach
-one set differ only in their peak, and a beam over sets, wide enough, is exhaustive.
+The search state is the set of tasks that have run: it determines which storages are live and, since a result may
+overwrite an operand that nobody else needs, the cost of the next task. Two ways to reach one set differ only in their
+peak, so a beam over sets is exhaustive if wide enough.
 
-Parts. Between two cuts the order is searched alone, with all that is live across counted. A cut is a task
-that every other one must come before or after, which loses nothing. Where these lie far apart, the given
-order is also cut where at most one storage is handed on and all later tasks need something from before.
-Parts that can't lower the peak are left alone.
+Parts. Between two cuts the order is searched separately, counting all that is live across. A cut is a task that every
+other task must precede or follow, which loses nothing. Where such cuts are far apart, the given order is also cut where
+at most one storage is live across and all later tasks depend on earlier ones. Parts that can't lower the peak are
+skipped.
 
-Forced moves. A ready task that leaves no more live than before, and whose own step stays within the peak
-that is reached anyhow, runs at once: moving it to the front of any order only makes its operands die
-earlier. So chains cost nothing to search.
+Forced moves. A ready task that leaves no more live bytes than before, and whose own step stays within the peak reached
+already, runs at once: moving it to the front of any order only shortens the lifetimes of its operands. Chains therefore
+cost no search.
 
-Deterministic: ties go to the given order, and the budget counts tasks tried, not time.
+Deterministic: ties follow the given order, and the budget counts tasks tried, not time.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from dataclasses import dataclass
 
 from .aliasing import Program
 
-WIDTHS = (1, 8, 64, 512)  # states kept per number of tasks run; wider is tried while the budget lasts
-BUDGET = 50_000  # tasks tried, about 8 us each
-FORCED = 20  # ready tasks looked at for forced moves, per task tried: only very wide graphs need more
-LONG = 64  # tasks: longer parts are cut where only one storage is handed on
+WIDTHS = (1, 8, 64, 512)  # states kept per set size; a wider beam is tried while the budget lasts
+BUDGET = 50_000  # tasks tried, each about 8 us
+FORCED = 20  # ready tasks examined for forced moves, per task tried; limits very wide graphs only
+LONG = 64  # tasks: longer parts are also cut where only one storage is live across
 
 
 @dataclass(frozen=True)
 class _Cost:
-    """What running a task does to a part: bytes, and bit sets of the part's tasks."""
+    """The effect of a task on its part: bytes, and bit sets of the part's tasks."""
 
     scratch: int
     made: int  # bytes of its results
-    unread: int  # bytes of those that nobody reads
-    reads: tuple[tuple[int, int], ...]  # bytes of each operand that dies in this part, and all its readers
-    inplace: tuple[tuple[int, int], ...]  # (index into reads, result) that may be the same bytes
-    before: int  # the tasks of the part that must have run
+    unread: int  # bytes of results without readers
+    reads: tuple[tuple[int, int], ...]  # for each operand that dies in this part: its bytes, and all its readers
+    inplace: tuple[tuple[int, int], ...]  # (index into reads, result) pairs that may share bytes
+    before: int  # predecessors within the part
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Part:
-    """The steps [start, end) of the given order: bytes live before them, and the most at one of them."""
+    """Steps [start, end) of the given order, with the bytes live before them and the peak among them."""
 
     start: int
     end: int
@@ -69,7 +69,7 @@ class _Part:
 @dataclass
 class _Budget:
     left: int  # tasks that may still be tried
-    forced: int = 0  # ready tasks that may still be looked at for forced moves
+    forced: int = 0  # ready tasks that may still be examined
 
 
 class _Search:
@@ -86,7 +86,7 @@ class _Search:
                 self.after[other].append(task)
 
     def run(self, limit: int, width: int) -> tuple[list[int] | None, int, bool]:
-        """An order with a peak below `limit`, its peak, and whether nothing was left out on the way."""
+        """An order with a peak below `limit`, its peak, and whether the search was exhaustive."""
         ready = tuple(task for task, cost in enumerate(self.costs) if not cost.before)
         first = self.force(_State(0, self.live, self.floor, ready, None))
         levels: list[dict[int, _State]] = [{} for _ in range(len(self.costs) + 1)]
@@ -117,7 +117,7 @@ class _Search:
         return _path(found.ran), found.peak, complete
 
     def cost(self, task: int, state: _State) -> tuple[int, int]:
-        """Bytes live while the task runs and after it."""
+        """Bytes live while the task runs, and after it."""
         cost = self.costs[task]
         done = state.done | 1 << task
         most = after = state.live + cost.made
@@ -136,14 +136,14 @@ class _Search:
         return most + cost.scratch, after
 
     def next(self, state: _State, task: int, step: int, live: int) -> _State:
-        """The state after the task."""
+        """The state after the task has run."""
         done = state.done | 1 << task
         ready = [other for other in state.ready if other != task]
         ready += [other for other in self.after[task] if not self.costs[other].before & ~done]
         return _State(done, live, max(state.peak, step), tuple(sorted(ready)), _Ran(task, state.ran))
 
     def force(self, state: _State) -> _State:
-        """Runs whatever costs nothing."""
+        """Runs all forced moves."""
         moved = True
         while moved and self.budget.forced > 0:
             self.budget.forced -= len(state.ready)
@@ -175,7 +175,7 @@ def _path(ran: _Ran | None) -> list[int]:
 
 
 def _costs(program: Program, part: Sequence[int], handed_on: Sequence[bool]) -> list[_Cost]:
-    """The tasks of a part, numbered from 0 in the given order. `handed_on`: storages read by later parts."""
+    """The costs of a part's tasks, numbered from 0 in the given order. `handed_on`: storages read by later parts."""
     index = {task: number for number, task in enumerate(part)}
     readers: dict[int, int] = {}
     for number, task in enumerate(part):
@@ -208,12 +208,12 @@ def _costs(program: Program, part: Sequence[int], handed_on: Sequence[bool]) -> 
 
 
 def _bytes(program: Program, storage: int) -> int:
-    """Bytes of the arena: what is the caller's takes none."""
+    """Bytes in the arena; 0 for the caller's memory."""
     return 0 if program.fixed[storage] or program.output[storage] else program.nbytes[storage]
 
 
 def _profile(program: Program) -> list[tuple[int, int]]:
-    """Bytes live before each step of the given order, and while it runs."""
+    """Bytes live before each step of the given order, and during it."""
     costs = _costs(program, range(len(program.tasks)), [False] * len(program.nbytes))
     search = _Search(costs, 0, 0, _Budget(0))
     state = _State(0, 0, 0, (), None)
@@ -233,12 +233,12 @@ def _cuts(program: Program) -> list[int]:
         for other in program.tasks[task].after:
             before[task] |= before[other] | 1 << other
     common = [-1] * (count + 1)  # the tasks that all tasks from here on depend on
-    roots = [-1] * (count + 1)  # how late the first task may be that a task from here on depends on, or is
+    roots = [-1] * (count + 1)  # how late the first task may be that some task from here on depends on, or is
     for task in range(count - 1, -1, -1):
         common[task] = common[task + 1] & before[task]
         first = (before[task] & -before[task]).bit_length() - 1 if before[task] else task
         roots[task] = max(roots[task + 1], first)
-    change = [0] * (count + 1)  # in the number of storages handed on to a later step
+    change = [0] * (count + 1)  # change in the number of storages live across a later step
     for storage, readers in enumerate(program.readers):
         if readers and program.maker[storage] >= 0 and _bytes(program, storage):
             change[program.maker[storage]] += 1
@@ -260,7 +260,7 @@ def _cuts(program: Program) -> list[int]:
 
 
 def _parts(program: Program) -> list[_Part]:
-    """The parts of the given order."""
+    """The program split at its cuts."""
     profile = _profile(program)
     parts: list[_Part] = []
     start = 0
@@ -272,7 +272,7 @@ def _parts(program: Program) -> list[_Part]:
 
 
 def _needed(program: Program) -> int:
-    """Bytes that some task needs whatever the order: its operands and results."""
+    """The lower bound of the peak of any order: the operands and results of the largest task."""
     count = len(program.tasks)
     costs = _costs(program, range(count), [False] * len(program.nbytes))
     search = _Search(costs, 0, 0, _Budget(0))
@@ -284,10 +284,10 @@ def _needed(program: Program) -> int:
 
 
 def better_order(program: Program, budget: int = BUDGET) -> list[int] | None:
-    """An order of the program's tasks with a lower peak than the given one (0, 1, 2, ...), or None.
+    """An order of the program's tasks with a lower peak than the given order (0, 1, 2, ...), else None.
 
-    Peaks are those of the model here, in which a storage that is merged with the caller's memory still takes
-    bytes; `aliasing.share` has the last word.
+    Peaks are those of this model, in which a storage merged with the caller's memory still counts; `aliasing.share`
+    makes the final decision.
     """
     if not program.tasks:
         return None

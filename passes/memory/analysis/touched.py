@@ -1,4 +1,4 @@
-"""The bytes that calls touch, and which calls get in each other's way."""
+"""Read and write sets of calls in bytes, and conflicts between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .host import Step, read_by, scratch_of, written_by
 
 
 class Touched:
-    """Bytes that are read and written, by space (the arena, an argument, a weight)."""
+    """Bytes read and written, by space (the arena, an argument, a weight)."""
 
     def __init__(self) -> None:
         self.reads: dict[SSAValue, list[Box]] = {}
@@ -22,7 +22,7 @@ class Touched:
 
     @classmethod
     def by(cls, step: Step, places: Places) -> Touched:
-        """The bytes that a call reads and writes, or a load reads."""
+        """The read and write sets of a call or load."""
         touched = cls()
         for into, values in ((touched.reads, read_by(step)), (touched.writes, (*written_by(step), *scratch_of(step)))):
             for value in values:
@@ -31,11 +31,11 @@ class Touched:
         return touched
 
     def conflicts(self, other: Touched) -> bool:
-        """Whether one writes what the other touches."""
+        """Whether one set writes bytes that the other reads or writes."""
         return _meet(self.writes, other.writes) or _meet(self.writes, other.reads) or _meet(self.reads, other.writes)
 
     def add(self, other: Touched) -> None:
-        """What the other touches, too."""
+        """Adds another call's sets to these."""
         for mine, theirs in ((self.reads, other.reads), (self.writes, other.writes)):
             for space, boxes in theirs.items():
                 mine.setdefault(space, []).extend(boxes)
@@ -46,7 +46,7 @@ def _meet(a: Mapping[SSAValue, Sequence[Box]], b: Mapping[SSAValue, Sequence[Box
 
 
 def _overlap(a: Box, b: Box) -> bool:
-    """Whether two boxes may share a byte, at any shape where they hang on those."""
+    """Whether two boxes may share a byte, at any shape if they are symbolic."""
     if all(is_fixed(box.offset, *box.sizes, *box.strides) for box in (a, b)):
         return a.overlaps(b)
     (first, *_), (second, *_) = ([*_offsets(box), None] for box in (a, b))

@@ -1,4 +1,4 @@
-"""The memory plan as plain records: for reports, tools and the runtime. Knows no IR.
+"""The memory plan as plain records, for reports, tools and the runtime. No IR here.
 
 Steps are calls of main, in order; lifetimes are half-open; sizes and offsets are bytes.
 """
@@ -14,42 +14,42 @@ Role = Literal["input", "output", "weight", "intermediate", "scratch", "view"]
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """Where one tensor lies, and when. A `view` is a copy that vanished: it is bytes of others."""
+    """The place and lifetime of one tensor. A `view` is a removed copy: it aliases other tensors' bytes."""
 
     name: str
     bytes: int
     birth: int
     death: int
-    persistent: bool  # in the caller's memory or among the weights, outside of the arena
+    persistent: bool  # in the caller's memory or the weights' segment, not in the arena
     role: Role
     offset: int | None  # in the arena; None where persistent
     pool: int | None = None
     overlapping: tuple[str, ...] = field(
         default=(), repr=False
-    )  # tensors of the same buffer with bytes in common, this one included
-    inplace: bool = False  # written over an operand of the call that makes it
+    )  # tensors of the same buffer that share bytes with it, itself included
+    inplace: bool = False  # whether it overwrites an operand of the call that computes it
     node: str = ""  # the ONNX node
     kernel: str = ""
-    buffer: int | None = None  # the BufferRecord that it lies in
-    extent: int = 0  # from its first byte to one past its last: more than `bytes` where others lie in between
+    buffer: int | None = None  # the number of its BufferRecord
+    extent: int = 0  # from its first byte to one past its last: more than `bytes` if it is strided
     shape: tuple[int, ...] = ()
     strides: tuple[int, ...] = ()  # bytes
     dtype: str = "uint8"  # numpy's name of the element type
 
     @property
     def shared_with(self) -> tuple[str, ...]:
-        """The other tensors of the same buffer whose bytes it overlaps."""
+        """The other tensors of the same buffer with which it shares bytes."""
         return tuple(name for name in self.overlapping if name != self.name)
 
     @property
     def end(self) -> int | None:
-        """One past its last byte in the arena."""
+        """One past its last byte in the arena; None outside of it."""
         return None if self.offset is None else self.offset + (self.extent or self.bytes)
 
 
 @dataclass(frozen=True)
 class BufferRecord:
-    """What the planner placed: one or several tensors that share bytes."""
+    """A buffer that the planner placed: one or several tensors that share bytes."""
 
     number: int
     name: str
@@ -69,13 +69,13 @@ class BufferRecord:
         return self.offset + self.bytes
 
     def live_at(self, step: int) -> bool:
-        """Whether its bytes are taken at a step."""
+        """Whether its bytes are occupied at a step."""
         return self.birth <= step < self.death and not any(low <= step < high for low, high in self.gaps)
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The arena of a model, with its certificate."""
+    """The arena of a model with its certificate, tensors and buffers."""
 
     arena_bytes: int
     lower_bound_bytes: int
@@ -87,19 +87,19 @@ class MemoryPlan:
     method: str = ""
     alignment: int = 256
     total_bytes: int = 0
-    """All tensors and all scratch of the arena one after the other: without in-place results, views or reuse."""
+    """Tensors and scratch of the arena laid out one after the other: without in-place results, views or reuse."""
     original_bytes: int = 0
-    """The buffers one after the other: in-place results and views as decided, but no byte used twice."""
+    """Buffers laid out one after the other: with in-place results and views, but no byte used twice."""
     proven_bound_bytes: int = 0
-    """No plan of these buffers is lower: the lower bound, or more where a search proved it."""
+    """A lower bound of any plan of these buffers: `lower_bound`, or more where a search proved it."""
     exhausted: str = ""
-    """What ended the planner's search before an answer: "budget", "time limit", or nothing."""
+    """What ended the planner's search before a definite answer: "budget", "time limit", or ""."""
     pools: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     """(offset, bytes) of each pool, for the pool strategies."""
     steps: tuple[str, ...] = field(default=(), repr=False)
     """The kernel called at each step."""
     buffers: tuple[BufferRecord, ...] = field(default=(), repr=False)
-    """What the arena holds, by number."""
+    """The buffers in the arena, by number."""
 
     @property
     def ratio(self) -> float:
@@ -108,16 +108,16 @@ class MemoryPlan:
 
     @property
     def saved_bytes(self) -> int:
-        """What sharing bytes saves: the arena is so much smaller than its tensors."""
+        """Bytes saved by sharing: the sum over all tensors minus the arena."""
         return self.total_bytes - self.arena_bytes
 
     @property
     def saving(self) -> float:
-        """What sharing bytes saves, as a part of all tensors: 0.75 where a quarter of their bytes does."""
+        """Bytes saved by sharing as a fraction of all tensors' bytes, in [0, 1)."""
         return self.saved_bytes / self.total_bytes if self.total_bytes else 0.0
 
     def bytes_of(self, role: Role) -> int:
-        """All tensors of a role together."""
+        """Total bytes of all tensors with a role."""
         return sum(tensor.bytes for tensor in self.tensors if tensor.role == role)
 
     def live_at(self, step: int) -> tuple[TensorRecord, ...]:
@@ -125,7 +125,7 @@ class MemoryPlan:
         return tuple(each for each in self.tensors if not each.persistent and each.birth <= step < each.death)
 
     def live_bytes(self) -> list[int]:
-        """Bytes of the arena that are taken at each step, whole units of the alignment as the planner counts."""
+        """Bytes of the arena occupied at each step, padded to the alignment as the planner counts them."""
         changes = [0] * (len(self.steps) + 1)
         for buffer in self.buffers:
             taken = -(-buffer.bytes // self.alignment) * self.alignment
@@ -135,7 +135,7 @@ class MemoryPlan:
         return list(accumulate(changes))[: len(self.steps)]
 
     def reused_by(self, tensor: TensorRecord) -> tuple[str, ...]:
-        """Tensors of other buffers that lie in the same bytes at another time."""
+        """Tensors of other buffers that occupy the same bytes at another time."""
         if tensor.offset is None or tensor.end is None:
             return ()
         return tuple(

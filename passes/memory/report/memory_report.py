@@ -1,8 +1,8 @@
-"""The memory plan of a module: its tensors, read from the IR at the arena level.
+"""Reads the memory plan of a module at the arena level: its tensors, buffers and certificate.
 
-What each call writes is one tensor, from that call to its last read before anything is written over it. A
-name that is read, but that no call writes, is a view: a copy that vanished. Inputs and weights are there from
-the first step to the last; an output is what was last written to its bytes. memory_plan.py holds the records.
+Each call's result is one tensor, from that call to its last read before its bytes are overwritten. A name that is read
+but written by no call is a view: a removed copy. Inputs and weights live from the first step to the last; an output is
+the value last written to its bytes. memory_plan.py defines the records.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TEXTS = ("strategy", "method")
 
 @dataclass
 class _Tensor:
-    """A tensor while its life is being followed."""
+    """A tensor during the walk over the steps."""
 
     name: str
     value: SSAValue
@@ -72,7 +72,7 @@ class _BufferUse:
     named: dict[Box, tuple[str, ...]] = field(default_factory=dict[Box, tuple[str, ...]])
 
     def overlapping(self, box: Box) -> tuple[str, ...]:
-        """The tensors with bytes in the box: once for all that lie in the same one, as chains in place are long."""
+        """The tensors with bytes in the box; memoised by box, as in-place chains are long."""
         if box not in self.named:
             self.named[box] = tuple(
                 tensor.name
@@ -98,7 +98,7 @@ def memory_plan(module: ModuleOp) -> MemoryPlan:
 
 
 def plan_summary(main: Operation) -> MemoryPlan:
-    """What `main` says of its plan from the arena level on; the tensors are not in it. Raises PlanError without one."""
+    """The certificate of `main` at the arena level or below, without its tensors. Raises PlanError without one."""
     summary = main.attributes.get(PLAN)
     if not isinstance(summary, DictionaryAttr):
         raise PlanError("memory plan: the module is not at the arena level")
@@ -124,7 +124,7 @@ def plan_summary(main: Operation) -> MemoryPlan:
 
 
 def _title(step: Step) -> str:
-    """What a step runs: a kernel, by its name, or a load."""
+    """The name of a step: its kernel, or a load."""
     return step.callee.string_value() if isinstance(step, CallOp) else step.name
 
 
@@ -140,7 +140,7 @@ def _pools(summary: DictionaryAttr) -> Iterator[tuple[int, int]]:
 
 
 def _buffers(main: func.FuncOp, places: Places) -> Iterator[BufferRecord]:
-    """What plan-arena placed: each reaches as far as the views of the arena that carry its number."""
+    """The buffers that plan-arena placed, each extending over all views with its number."""
     views: dict[int, list[Operation]] = {}
     for op in main.body.walk():
         number = int_attribute(op, "buffer")
@@ -165,7 +165,7 @@ def _buffers(main: func.FuncOp, places: Places) -> Iterator[BufferRecord]:
 
 
 class _Reader:
-    """Follows the tensors of main through its steps."""
+    """Walks the steps of main and collects tensors."""
 
     def __init__(self, main: func.FuncOp, steps: list[Step], places: Places) -> None:
         self.main = main
@@ -176,7 +176,7 @@ class _Reader:
         self.made: set[tuple[object, str]] = set()  # (buffer, name as in the IR) of what calls write
 
     def read(self) -> None:
-        """Finds the tensors that calls write, and the views that they read instead of a copy."""
+        """Records the tensors that calls write, and the views that replace removed copies."""
         for step, op in enumerate(self.steps):
             for writes, values in ((False, read_by(op)), (True, (*written_by(op), *scratch_of(op)))):
                 for value in values:
@@ -184,7 +184,7 @@ class _Reader:
                     self.buffers.setdefault(self.key(value), _BufferUse()).accesses.append(access)
             for value in (*written_by(op), *scratch_of(op)):
                 inplace = value in read_by(op)
-                own = inplace or value in self.main.args  # what lies in an output need not be the output
+                own = inplace or value in self.main.args  # a tensor in an output's memory is not necessarily the output
                 name = (own and node_name(op)) or self.label(value)
                 tensor = self.tensor(value, step, "scratch" if value in scratch_of(op) else "intermediate", name)
                 tensor.inplace = inplace
@@ -201,7 +201,7 @@ class _Reader:
                 tensor.death = _death(tensor, buffer)
 
     def key(self, value: SSAValue) -> object:
-        """The buffer that a value lies in: of the arena by its number, else its root."""
+        """Identifies the buffer of a value: its number in the arena, else its root."""
         op = value.owner
         number = int_attribute(op, "buffer") if isinstance(op, Operation) else None
         return self.places[value].root if number is None else number
@@ -211,19 +211,19 @@ class _Reader:
         return (label(op) if isinstance(op, Operation) else value.name_hint) or "tensor"
 
     def unique(self, name: str) -> str:
-        """The name, numbered where another tensor has it."""
+        """The name, with a number appended if another tensor has it."""
         self.used[name] += 1
         return f"{name}#{self.used[name]}" if self.used[name] > 1 else name
 
     def tensor(self, value: SSAValue, birth: int, role: Role, name: str) -> _Tensor:
-        """A new tensor, under a name of its own."""
+        """A new tensor with a unique name."""
         name = self.unique(f"{name} scratch" if role == "scratch" else name)
         tensor = _Tensor(name, value, self.places[value].bytes, birth, birth + 1, role)
         self.buffers[self.key(value)].tensors.append(tensor)
         return tensor
 
     def output(self, argument: SSAValue, name: str) -> TensorRecord:
-        """An output: what was last written to all of it, or its parts together."""
+        """The record of an output: the tensor last written to all of it, or several parts together."""
         buffer, box = self.buffers.setdefault(argument, _BufferUse()), self.places[argument].bytes
         birth = min((tensor.birth for tensor in buffer.tensors), default=0)
         made = _Tensor(name, argument, box, birth, len(self.steps), "output")
@@ -236,12 +236,12 @@ class _Reader:
         return self.record(made, buffer)
 
     def outside(self, value: SSAValue, name: str, role: Role) -> TensorRecord:
-        """An input or a weight: there all the time."""
+        """The record of an input or a weight, which is live throughout."""
         size = nbytes_of(memref_type(value))
         return TensorRecord(name, size, 0, len(self.steps), True, role, None, **_layout(self.places, value))
 
     def record(self, tensor: _Tensor, buffer: _BufferUse) -> TensorRecord:
-        """The record of a tensor whose life is known."""
+        """The record of a tensor whose lifetime is known."""
         op = tensor.value.owner
         key = self.key(tensor.value)
         inside = isinstance(key, int)
@@ -271,7 +271,7 @@ class _Layout(TypedDict):
 
 
 def _layout(places: Places, value: SSAValue) -> _Layout:
-    """How the elements of a memref lie, as a record tells it."""
+    """The strides and extent of a memref, for its record."""
     place = places[value]
     strides = tuple(stride * place.itemsize for stride in place.box.strides)
     dtype = numpy_dtype(memref_type(value).element_type)
@@ -279,7 +279,7 @@ def _layout(places: Places, value: SSAValue) -> _Layout:
 
 
 def _death(tensor: _Tensor, buffer: _BufferUse) -> int:
-    """One past the last step that reads the tensor before anything is written over it."""
+    """One past the last step that reads the tensor before its bytes are overwritten."""
     death = tensor.birth + 1
     overwritten = None
     first = tensor.birth if tensor.role == "view" else tensor.birth + 1
@@ -296,7 +296,7 @@ def _death(tensor: _Tensor, buffer: _BufferUse) -> int:
 
 
 def _records(main: func.FuncOp, steps: list[Step], places: Places) -> list[TensorRecord]:
-    """Inputs and outputs, weights, then what the calls write, in the order of the calls."""
+    """Records of inputs and outputs, weights, then results of calls, in order of the calls."""
     reader = _Reader(main, steps, places)
     reader.read()
     records: list[TensorRecord] = []
