@@ -1,10 +1,10 @@
-"""The arena solver: buffers with sizes and lifetimes in, offsets and a certificate out. It knows no IR.
+"""The arena solver: from buffers with sizes and lifetimes to offsets and a certificate. It knows no IR.
 
     plan = solve(Problem(buffers, alignment=256), "auto")
     check(problem, plan)
 
 `solve.py` names the strategies; the planners are in `greedy.py`, `pools.py`, `beam.py`, `improve.py` and `exact.py`;
-`checker.py` judges their plans and shares nothing with them.
+`checker.py` validates their plans and shares nothing with them.
 """
 
 from .bound import live_at, lower_bound

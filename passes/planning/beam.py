@@ -1,10 +1,11 @@
-"""Beam search over placements: the buffers in the order of birth, the best `width` partial plans kept.
+"""Beam search over placements: buffers in order of birth, keeping the best `width` partial plans.
 
-A partial plan is ranked by its peak, then by the rank of the plan it extends, then by how low the new buffer lies.
-Width 1 therefore is first fit. A buffer may be put on the floor, on any buffer already placed, or as much higher as
-some of the buffers still to come are tall together, so that these fit below it. In a plan pushed down as far as it
-goes every buffer lies on such a height: a width beyond all states is exhaustive (for buffers without pinned ones or
-alignments of their own). Narrow beams seldom gain on first fit: what costs height later has not raised the peak yet.
+A partial plan is ranked by its peak, then by the rank of the plan it extends, then by the offset of the new buffer.
+Width 1 therefore is first fit. A buffer may be placed at the bottom, on any buffer already placed, or higher by the sum
+of the sizes of some buffers still to come, so that these fit below it. In a plan whose buffers are all pushed down,
+every buffer lies at such an offset: a width beyond the number of states is exhaustive (for buffers that are not pinned
+and have the problem's alignment). Narrow beams seldom improve on first fit, since a placement that costs height later
+has not raised the peak yet.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ Units = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class State:
-    """A partial plan: the pinned buffers and the first of the order, with their offsets."""
+    """A partial plan: the offsets of the pinned buffers and of the first buffers of the order."""
 
     peak: int  # units
     offsets: Units
 
 
 def beam(instance: Instance, width: int) -> tuple[list[int], int]:
-    """Offsets in units, and how many placements were tried."""
+    """Offsets in units, and the number of placements tried."""
     pinned, free = instance.pinned_indices(), instance.free_by_birth()
     order = [*pinned, *free]
     sizes: Units = np.array([instance.sizes[index] for index in order], dtype=np.int64)
@@ -57,7 +58,7 @@ def beam(instance: Instance, width: int) -> tuple[list[int], int]:
 
 
 def _sums_to_come(instance: Instance, order: Sequence[int], width: int) -> list[Units]:
-    """For each position of the order, the least `width` sums of the sizes of any buffers after it."""
+    """For each position of the order, the `width` smallest subset sums of the sizes of later buffers."""
     sums: Units = np.zeros(1, dtype=np.int64)
     result: list[Units] = []
     for index in reversed(order):
@@ -75,7 +76,7 @@ def _positions(
     raises: Units,
     width: int,
 ) -> list[int]:
-    """The lowest `width` offsets at which the buffer may stand, given what is placed and which of that it meets."""
+    """The lowest `width` candidate offsets of the buffer, given the placed buffers and which of them it meets."""
     ends = offsets + sizes
     bases = np.unique(np.append(ends, 0))
     unit = instance.aligns[index]

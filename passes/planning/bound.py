@@ -1,4 +1,4 @@
-"""What no plan can beat, and the buffers to blame when that is already too much."""
+"""Lower bounds on the arena, and the buffers to name when a bound exceeds the capacity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .problem import Bound, Buffer, Problem
 
 
 def lower_bound(problem: Problem) -> Bound:
-    """The most bytes live at one step, or the end of the highest pinned buffer if that is more."""
+    """The peak of live bytes, or the end of the highest pinned buffer if that is larger."""
     changes: dict[int, int] = {}
     for buffer in problem.buffers:
         size = problem.padded(buffer)
@@ -36,9 +36,9 @@ def live_at(buffers: Sequence[Buffer], step: int) -> list[Buffer]:
 
 
 def refuse_hopeless(problem: Problem) -> None:
-    """Raise PlanError when pinned buffers collide, or buffers exceed the capacity at one step, or 64-bit addresses.
+    """Raises PlanError where pinned buffers collide, or live bytes exceed the capacity or 64-bit addresses.
 
-    The error names the fewest buffers that can't be met together.
+    The error names a smallest set of buffers that can't be placed together.
     """
     end = sum(map(problem.padded, problem.buffers)) + max((b.offset or 0 for b in problem.buffers), default=0)
     if end > MOST_BYTES:
@@ -93,7 +93,7 @@ def _meet(a: Buffer, b: Buffer) -> bool:
 
 
 def _overfull_steps(problem: Problem, capacity: int) -> Iterator[tuple[int, list[Buffer]]]:
-    """The steps whose live bytes exceed the capacity; only those at which something was just born."""
+    """The steps whose live bytes exceed the capacity, limited to steps at which a buffer is born."""
     events: dict[int, tuple[list[Buffer], list[Buffer]]] = {}
     for buffer in problem.buffers:
         for low, high in buffer.live:
@@ -114,7 +114,7 @@ def _overfull_steps(problem: Problem, capacity: int) -> Iterator[tuple[int, list
 
 
 def _fewest_above(problem: Problem, live: Sequence[Buffer], capacity: int) -> list[Buffer]:
-    """The largest buffers, until they exceed the capacity: no smaller set does."""
+    """The largest buffers until they exceed the capacity: a smallest such set."""
     chosen: list[Buffer] = []
     total = 0
     for buffer in sorted(live, key=lambda b: (-b.size, b.birth, str(b.id))):

@@ -1,4 +1,4 @@
-"""How much a search may do. Steps decide, so that equal calls give equal plans; the clock only guards."""
+"""Search budgets, counted in steps so that equal calls give equal plans; a time limit is only a safeguard."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Goal:
-    """When a search may end."""
+    """The heights at which a search may end."""
 
-    enough: int  # units: nothing is gained by a plan lower than this
-    limit: int | None = None  # units: a plan higher than this is of no use
+    enough: int  # units: a plan no higher than this is as good as any
+    limit: int | None = None  # units: a plan higher than this is useless
 
 
 class Budget:
-    """Steps left, and a time limit that ends a search early and is then reported."""
+    """Steps left, and a time limit that ends a search early, which the plan then reports."""
 
     def __init__(self, steps: int, seconds: float | None = None) -> None:
         self.limit = steps
@@ -28,16 +28,16 @@ class Budget:
         return max(0, self.limit - self.used)
 
     def spend(self, steps: int) -> None:
-        """Count steps that were taken."""
+        """Subtracts steps taken."""
         self.used += steps
 
     def seconds_left(self) -> float | None:
-        """None where there is no time limit."""
+        """Seconds until the time limit; None without one."""
         return None if self._deadline is None else self._deadline - time.monotonic()
 
     @property
     def exhausted(self) -> str:
-        """Why the search must stop: "budget", "time limit", or nothing."""
+        """Why the search must stop: "budget", "time limit", or ""."""
         seconds = self.seconds_left()
         self._late = self._late or (seconds is not None and seconds <= 0)
         if self._late:

@@ -1,6 +1,6 @@
-"""The judge of a plan: every pair of buffers is compared. Shares no code with the planners, on purpose.
+"""Validates a plan by comparing every pair of buffers. Shares no code with the planners, on purpose.
 
-It recomputes everything that a plan claims from the problem alone: liveness, bytes taken, the lower bound.
+It recomputes everything that a plan claims from the problem alone: liveness, bytes occupied, the lower bound.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .problem import Buffer, Plan, Problem
 
 
 def check(problem: Problem, plan: Plan) -> None:
-    """Raise PlanError at the first thing that is wrong with the plan: O(n^2) in the number of buffers.
+    """Raises PlanError at the first error of the plan; O(n^2) in the number of buffers.
 
-    Checked: each buffer has one offset, not negative, aligned, as pinned; buffers live together share no byte;
-    the height is that of the highest end and within the capacity; the lower bound is the most that is live at a
-    step, and `optimal` is claimed exactly where what is proven meets the height.
+    Checked: each buffer has one offset, which is not negative, aligned and, where pinned, the pinned one; buffers that
+    are live together share no byte; the height is that of the highest end and within the capacity; the lower bound is
+    the peak of live bytes; and `optimal` is claimed exactly where the proven bound equals the height.
     """
     _check_placement(problem, plan)
     _check_height(problem, plan)
@@ -58,7 +58,7 @@ def _check_height(problem: Problem, plan: Plan) -> None:
 
 
 def _check_bound(problem: Problem, plan: Plan) -> None:
-    """The certificate: the bytes live at the binding step are the most there are, and the height is no less."""
+    """Checks the certificate: the binding step has the most live bytes, and the height is no less."""
     times: list[int] = []
     changes: list[int] = []
     pinned_end = 0
@@ -71,7 +71,7 @@ def _check_bound(problem: Problem, plan: Plan) -> None:
             changes += [-taken, taken]
         if buffer.offset is not None and taken:
             pinned_end = max(pinned_end, buffer.offset + taken)
-    order = np.lexsort((changes, times))  # at one step the dead leave before the born come
+    order = np.lexsort((changes, times))  # at one step, deaths come before births
     level = np.cumsum(np.array(changes, dtype=np.int64)[order])
     most = max(int(level.max(initial=0)), pinned_end)
     if plan.lower_bound != most:
@@ -83,9 +83,9 @@ def _check_bound(problem: Problem, plan: Plan) -> None:
 
 
 def _check_pairs(problem: Problem, plan: Plan) -> None:
-    """One row per live interval, by birth; each row is compared with all later rows born before it dies.
+    """Compares each live interval, in order of birth, with all later ones born before it ends.
 
-    A buffer's own intervals lie apart in time, so these are others' rows.
+    A buffer's own intervals are disjoint in time, so every conflict is between two buffers.
     """
     owners: list[Buffer] = []
     rows: list[tuple[int, int, int, int]] = []  # birth, death, start, end

@@ -1,8 +1,8 @@
-"""The least height there is: the search for a plan of a given height, asked again and again.
+"""Exact minimisation of the arena: bisection over heights, with a complete search for a plan of each height.
 
-A search ends soon or never, and which of the two hangs on the order of the buffers. So it is run many times with other
-orders and few steps, and now and then with more (Luby, Sinclair and Zuckerman, "Optimal Speedup of Las Vegas
-Algorithms", 1993). Orders are drawn from seeds that are the numbers of the runs: equal calls do equal things.
+The run time of a complete search is heavy-tailed in the order of the buffers. So it is restarted with other orders and
+small step limits, occasionally larger ones (Luby, Sinclair and Zuckerman, "Optimal Speedup of Las Vegas Algorithms",
+1993). Orders are drawn from seeds that are the numbers of the runs: equal calls do equal work.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from .budget import Budget, Goal
 from .instance import Instance, part
 from .tables import Ints, Tables, make_state, make_tables
 
-RUN = 1000  # steps of the shortest run: searches that succeed mostly take a few times the number of buffers
-NOISE = 0.02  # spread of the ranks, as a part of their number; of those from 0.01 to 0.1 the quickest on hard problems
-TRAIL = 64  # changes per buffer that a search may record before it is run again with more room
-QUESTION = 50_000  # steps for a question in the first round; each round allows four times as many
-LOWEST = 4  # the question about the lowest height of interest may take so many times the steps of another
+RUN = 1000  # steps of the shortest run: successful searches mostly take a few times the number of buffers
+NOISE = 0.02  # spread of the noise on ranks, as a fraction of their number; the fastest of 0.01 to 0.1 on hard problems
+TRAIL = 64  # changes per buffer that the trail of a search holds before the search is rerun with a longer one
+QUESTION = 50_000  # steps per height in the first round; each round allows four times as many
+LOWEST = 4  # the lowest height of interest may take this many times the steps of another
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether there is a plan of some height: its offsets in units, a proof that there is none, or neither."""
+    """The answer for one height: offsets in units, a proof that none exist, or unknown."""
 
     offsets: list[int] | None
     refuted: bool = False
 
 
 def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, budget: Budget) -> tuple[list[int], int]:
-    """Better offsets than those given, down to the goal or until they are proven to be the best.
+    """Offsets better than the given ones, until the goal is reached or they are proven optimal.
 
-    `proven` is a height in units that any plan needs; the second result is that, or more if the search proved more.
-    The lowest height of interest is asked first; then what is open above it is halved until nothing is. Questions that
-    stay unanswered are asked again in the next round, with more steps, while the budget lasts.
+    `proven` is a height in units that any plan needs; the second result is that, or more if the search proved more. The
+    lowest height of interest is asked first, then the open interval above it is bisected until it is empty. Heights
+    that stay undecided are asked again in the next round, with more steps, while the budget lasts.
     """
     searcher = Searcher(instance)
     grid = searcher.grid
@@ -67,7 +67,7 @@ def minimise(instance: Instance, offsets: list[int], goal: Goal, proven: int, bu
 
 
 class Searcher:
-    """Answers questions about one instance."""
+    """Decides heights for one instance."""
 
     def __init__(self, instance: Instance) -> None:
         self._instance = instance
@@ -82,7 +82,7 @@ class Searcher:
         self._trail = TRAIL * len(instance) + 1
 
     def ask(self, height: int, budget: Budget, steps: int) -> Verdict:
-        """Is there a plan of at most `height` units? Takes about the given number of steps at most."""
+        """Whether a plan of at most `height` units exists; takes about `steps` steps at most."""
         if self._top > height:
             return Verdict(None, refuted=True)
         last = budget.used + steps
@@ -101,7 +101,7 @@ class Searcher:
                     return Verdict(None)
 
     def _run(self, height: int, run: int, steps: int, stop: Ints) -> tuple[int, list[int], int]:
-        """One search in one order, within a trail that is made longer when it overflows."""
+        """One search in one order, restarted with a longer trail when that overflows."""
         offsets = [max(0, pinned) for pinned in self._instance.pinned]
         if self._tables is None:
             return search.FEASIBLE, offsets, 0
@@ -118,7 +118,7 @@ class Searcher:
         return answer, offsets, taken
 
     def _rank(self, run: int) -> Ints:
-        """Of every buffer its place in the order of this run: one of four orders, from run 8 on with noise."""
+        """The rank of each buffer in the order of this run: one of four orders, with noise from run 8 on."""
         order = self._orders[run % 4]
         if run >= 8:
             rng = random.Random(run)
@@ -132,7 +132,7 @@ class Searcher:
 
 @contextmanager
 def _guard(budget: Budget) -> Generator[Ints]:
-    """A number that becomes 1 when the time limit is over."""
+    """A one-element array that a timer sets to 1 when the time limit has passed."""
     stop = np.zeros(1, dtype=np.int64)
     seconds = budget.seconds_left()
     if seconds is None:
@@ -148,7 +148,7 @@ def _guard(budget: Budget) -> Generator[Ints]:
 
 
 def _grid(instance: Instance, members: list[int]) -> int:
-    """Every offset of a plan pushed down is a multiple of this many units."""
+    """A unit of all pushed-down offsets: a common divisor of sizes and pinned offsets, compatible with alignments."""
     grid = gcd(*(instance.sizes[i] for i in members), *(max(0, instance.pinned[i]) for i in members)) or 1
     while awkward := [instance.aligns[i] for i in members if grid % instance.aligns[i] and instance.aligns[i] % grid]:
         grid = gcd(grid, *awkward)
@@ -166,7 +166,7 @@ def _scaled(instance: Instance, grid: int) -> Instance:
 
 
 def _orders(instance: Instance, tables: Tables) -> list[list[int]]:
-    """Four orders of the free buffers: by fullest section, length and area, each most important once or twice."""
+    """Four orders of the free buffers by fullest section, length and area, with different priorities."""
     count = len(tables.size)
     totals = np.add.reduceat(tables.size[tables.members], tables.member_start[:-1])
     fullest = np.maximum.reduceat(totals[tables.sections], tables.section_start[:-1])
@@ -178,7 +178,7 @@ def _orders(instance: Instance, tables: Tables) -> list[list[int]]:
 
 
 def luby(number: int) -> int:
-    """1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ..."""
+    """The Luby sequence: 1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8, ..."""
     while True:
         bits = number.bit_length()
         if number + 1 == 1 << bits:

@@ -1,10 +1,11 @@
-"""Planners that place one buffer after another and never look back.
+"""Greedy planners: they place one buffer after another, without backtracking.
 
-Each is an order and a fit. The order says which buffer comes next; the fit says into which hole between the buffers
-already placed it goes. In the order of birth the holes are those of an allocator's free list that coalesces what is
-released. Pinned buffers are placed before all others.
+Each is an order and a fit: which buffer comes next, and into which hole between the buffers already placed it goes. In
+order of birth the holes are those of an allocator's free list that coalesces released blocks. Pinned buffers are placed
+before all others.
 
 by birth: the allocators of textbooks (first, best and worst fit);
+
 by size, by breadth: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.
 """
 
@@ -69,7 +70,7 @@ def _fit_by_slack(instance: Instance, index: int, taken: Sequence[Range], height
 
 
 def naive(instance: Instance) -> list[int]:
-    """Bytes of its own for every buffer, above the pinned ones."""
+    """Disjoint bytes for every buffer, above the pinned ones."""
     offsets = list(instance.pinned)
     top = max((offsets[i] + instance.sizes[i] for i in instance.pinned_indices()), default=0)
     for index in range(len(instance)):
@@ -98,7 +99,7 @@ def by_length(instance: Instance) -> list[int]:
 
 
 def by_breadth(instance: Instance) -> list[int]:
-    """Steps by the units live there, most first; of each step the buffers not yet listed, largest first."""
+    """Steps by live units, most first; of each step the buffers not yet listed, largest first."""
     breadth: dict[int, int] = {}
     for index in range(len(instance)):
         for birth, death in instance.live[index]:
@@ -113,7 +114,7 @@ def by_breadth(instance: Instance) -> list[int]:
 
 
 def _by_rank(instance: Instance, ranked_steps: Sequence[int]) -> list[int]:
-    """Each free buffer stands with the best ranked of the steps at which it is live."""
+    """The free buffers, each at the best rank of the steps at which it is live."""
     rank = [0] * (max(ranked_steps, default=0) + 1)
     for position, step in enumerate(ranked_steps):
         rank[step] = position
@@ -124,7 +125,7 @@ def _by_rank(instance: Instance, ranked_steps: Sequence[int]) -> list[int]:
 
 
 class RangeMinimum:
-    """The least of any stretch of a list, from the minima of stretches whose length is a power of two."""
+    """A sparse table for range minimum queries: minima of ranges whose length is a power of two."""
 
     def __init__(self, values: Sequence[int]) -> None:
         self._rows = [list(values)]
@@ -135,7 +136,7 @@ class RangeMinimum:
             width *= 2
 
     def query(self, low: int, high: int) -> int:
-        """The least of values[low:high], which may not be empty."""
+        """The minimum of values[low:high], which must not be empty."""
         level = (high - low).bit_length() - 1
         row = self._rows[level]
         return min(row[low], row[high - (1 << level)])

@@ -1,7 +1,7 @@
-"""Greedy placement repeated, each time with what ended up too high moved ahead in the order.
+"""Repeated greedy placement: buffers that end above the goal move ahead in the next order.
 
-Joslin and Clements, "Squeaky Wheel Optimization", 1999. It finds in milliseconds what plans of real networks
-need beyond the greedy planners, mostly; it proves nothing.
+Joslin and Clements, "Squeaky Wheel Optimization", 1999. In milliseconds it closes most of the gap that greedy planners
+leave on real networks; it proves nothing.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from .budget import Budget
 from .greedy import by_size, first_fit, place_in_order
 from .instance import Instance
 
-PASSES = 50  # most that are made: networks that get to the goal at all get there in about 10
-PUSH = 0.1  # how far a buffer above the goal moves ahead, as a part of the number of buffers
+PASSES = 50  # rounds at most: networks that reach the goal at all do so in about 10
+PUSH = 0.1  # how far a buffer above the goal moves ahead, as a fraction of the number of buffers
 
 
 def improve(instance: Instance, offsets: list[int], goal: int, budget: Budget, steps: int) -> list[int]:
-    """The best offsets met within about the given number of steps, or those given."""
+    """The best offsets found within about `steps` steps, or the given ones."""
     best, best_height = offsets, instance.height(offsets)
     order = by_size(instance)
     priority = {index: float(rank) for rank, index in enumerate(order)}

@@ -1,4 +1,4 @@
-"""A problem as the planners want it: indices for buffers, units for bytes, dense numbers for steps."""
+"""The planning problem in the planners' form: buffers by index, bytes in units, steps renumbered densely."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .problem import Interval, Problem
 
 @dataclass(frozen=True)
 class Instance:
-    """Buffer i is row i of every list. A unit is the problem's alignment in bytes.
+    """A planning problem; buffer i is row i of every list, and a unit is the problem's alignment in bytes.
 
-    Steps at which nothing is born or dies are left out; what remains is numbered 0, 1, ... Lifetimes keep their
-    intersections.
+    Steps without births or deaths are left out; the rest are numbered 0, 1, ... This preserves which lifetimes
+    intersect.
     """
 
     unit: int  # bytes
@@ -32,16 +32,16 @@ class Instance:
         return self.live[index][-1][1]
 
     def align(self, index: int, offset: int) -> int:
-        """The lowest offset the buffer may have at or above the one given."""
+        """The lowest valid offset of the buffer at or above the given one."""
         unit = self.aligns[index]
         return -(-offset // unit) * unit
 
     def height(self, offsets: Sequence[int]) -> int:
-        """Units: the highest end."""
+        """The highest end, in units."""
         return max((o + s for o, s in zip(offsets, self.sizes, strict=True) if s), default=0)
 
     def free_by_birth(self) -> list[int]:
-        """The buffers that are not pinned, by birth; the larger first among those born together."""
+        """The buffers that are not pinned, by birth; the larger first among those of equal birth."""
         free = [i for i in range(len(self)) if self.pinned[i] < 0]
         return sorted(free, key=lambda i: (self.birth(i), -self.sizes[i], i))
 
@@ -64,7 +64,7 @@ def instance_of(problem: Problem) -> Instance:
 
 
 def components(instance: Instance) -> list[list[int]]:
-    """The buffers in groups that share no step with each other: each can be planned by itself."""
+    """Groups of buffers with no step in common, which can be planned separately."""
     groups: list[list[int]] = []
     end = -1
     for index in sorted(range(len(instance)), key=lambda i: (instance.birth(i), i)):
@@ -76,7 +76,7 @@ def components(instance: Instance) -> list[list[int]]:
 
 
 def part(instance: Instance, members: Sequence[int]) -> Instance:
-    """The instance of some of the buffers; its buffer k is `members[k]`."""
+    """The sub-instance of some buffers; its buffer k is `members[k]`."""
     return Instance(
         unit=instance.unit,
         sizes=[instance.sizes[i] for i in members],
@@ -87,7 +87,7 @@ def part(instance: Instance, members: Sequence[int]) -> Instance:
 
 
 def most_live(instance: Instance) -> int:
-    """Units that any plan needs: the most live at one step, or the end of the highest pinned buffer."""
+    """A lower bound in units: the peak of live units, or the end of the highest pinned buffer."""
     changes: dict[int, int] = {}
     highest = 0
     for index, size in enumerate(instance.sizes):

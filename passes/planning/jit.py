@@ -1,4 +1,4 @@
-"""Compiling the inner loops of a search with numba."""
+"""Compilation of the search's inner loops by numba."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _njit = cast(Callable[..., Callable[[Any], Any]], numba.njit)
 
 
 def compiled(function: Function) -> Function:
-    """A function for other compiled functions to call, and for them only.
+    """Compiles a function that only other compiled functions call.
 
-    It becomes a part of them, as passing many arrays costs more.
+    It is inlined, since passing many arrays is slow.
     """
     return _njit(nogil=True, forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
 def compiled_entry(function: Function) -> Function:
-    """A function for Python to call, without the interpreter's lock; compiled at its first call and kept on disk.
+    """Compiles a function that Python calls; it runs without the GIL and is cached on disk after its first call.
 
-    What it calls must stand in the same file: numba looks at no other to see whether what it kept is still good.
-    Where neither the folder of the source nor the user's cache folder can be written, each process compiles anew.
+    Its callees must be in the same file: numba invalidates its cache by that file alone. Where neither the source's
+    folder nor the user's cache folder is writable, each process compiles it again.
     """
     try:
         return _njit(nogil=True, cache=True, no_cfunc_wrapper=True)(function)

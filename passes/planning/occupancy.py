@@ -1,7 +1,7 @@
-"""What is placed where, asked by lifetime: the index that keeps the greedy planners far from quadratic.
+"""An index of placed buffers by lifetime, which keeps the greedy planners far from quadratic.
 
-A live interval of length in [2^k, 2^(k+1)) is filed at level k under its birth divided by 2^k. Whatever meets a given
-interval is then found in a few cells of each level, and what does not meet it is hardly ever looked at.
+A live interval of length in [2^k, 2^(k+1)) is filed at level k under its birth divided by 2^k. The intervals that meet
+a given one are then found in a few cells of each level, with hardly any false candidates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Occupancy:
         self._levels: dict[int, dict[int, list[tuple[int, int, int, int]]]] = {}
 
     def place(self, index: int, offset: int) -> None:
-        """Record that buffer `index` occupies its size from `offset` while it is live."""
+        """Records that buffer `index` occupies its size from `offset` while it is live."""
         size = self._sizes[index]
         if not size:
             return
@@ -36,7 +36,7 @@ class Occupancy:
                 cell.append(entry)
 
     def taken(self, index: int) -> list[Range]:
-        """The ranges that the buffer may not touch: sorted, merged where they meet."""
+        """The ranges that the buffer must avoid: sorted, merged where they touch."""
         found: list[Range] = []
         for interval in self._live[index]:
             self._collect(interval, found)
@@ -58,7 +58,7 @@ class Occupancy:
 
 
 def merged(ranges: list[Range]) -> list[Range]:
-    """The union of the ranges, as disjoint ranges in order. Sorts the argument."""
+    """The union of the ranges as disjoint ranges in order. Sorts the argument."""
     ranges.sort()
     result: list[Range] = []
     start, end = -1, -1

@@ -1,6 +1,6 @@
-"""Planners that share memory by whole pools: a pool serves one buffer after another, from its first byte.
+"""Planners that share memory by whole pools: a pool holds one buffer at a time, at its first byte.
 
-Simple to read and to report, and never better than offsets: a pool is as large as its largest member all the time.
+Simple to read and to report, and never better than offsets, since a pool has the size of its largest member throughout.
 Pinned buffers stay outside; the pools lie above them.
 """
 
@@ -16,7 +16,7 @@ from .problem import Interval
 
 @dataclass
 class Colour:
-    """A pool in the making."""
+    """A pool (a colour of the interference graph) and its members so far."""
 
     size: int = 0  # units
     align: int = 1  # units
@@ -24,7 +24,7 @@ class Colour:
     _busy: list[Interval] = field(default_factory=list[Interval])  # disjoint, sorted
 
     def admits(self, instance: Instance, index: int) -> bool:
-        """No member is live together with the buffer: no edge of the interference graph."""
+        """Whether the buffer interferes with no member of the pool."""
         for birth, death in instance.live[index]:
             position = bisect_left(self._busy, (birth, birth))
             if position < len(self._busy) and self._busy[position][0] < death:
@@ -51,7 +51,7 @@ def colour_by_size(instance: Instance) -> list[Colour]:
 
 
 def first_free_pool(instance: Instance) -> list[Colour]:
-    """By birth: into the first pool that is free and already large enough, else into a new one."""
+    """In order of birth, into the first pool that is free and large enough, else into a new one."""
     pools: list[Colour] = []
     for index in instance.free_by_birth():
         _add_to_first(instance, pools, index, must_be_large_enough=True)
@@ -69,7 +69,7 @@ def _add_to_first(instance: Instance, pools: list[Colour], index: int, *, must_b
 
 
 def stack(instance: Instance, pools: list[Colour]) -> tuple[list[int], list[int]]:
-    """One pool above the other: the offset in units of every buffer, and of every pool."""
+    """Stacks the pools: offsets in units of every buffer, and of every pool."""
     offsets = list(instance.pinned)
     top = max((offsets[i] + instance.sizes[i] for i in instance.pinned_indices()), default=0)
     starts: list[int] = []

@@ -1,6 +1,7 @@
-"""What `auto` does: quick planners first, search only for what they leave above the bound.
+"""The strategies `auto` and `exact`: greedy planners first, search only where they leave a gap to the bound.
 
-Buffers that share no step are planned apart, and a part is done as soon as it fits below the highest bound of all.
+Components (groups of buffers with no step in common) are planned separately, and one is done as soon as it fits below
+the highest bound of all.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from .instance import Instance, components, most_live, part
 
 @dataclass(frozen=True)
 class Outcome:
-    """A planner's answer for one instance."""
+    """A planner's result for one instance."""
 
     offsets: list[int]  # units
     method: str
-    proven: int = 0  # units: a search proved that nothing lower exists; 0 where none did
+    proven: int = 0  # units: a lower bound that search has proven; 0 for none
 
 
 Planner = Callable[[Instance, Goal, Budget], Outcome]
 
-LARGEST = 5000  # buffers of a part that `auto` searches: a search step looks at all of them
-IMPROVING = 4  # the part of the steps left that repeated greedy placement may take in `auto`
+LARGEST = 5000  # buffers of a component that `auto` still searches: each search step looks at all of them
+IMPROVING = 4  # fraction of the remaining steps that repeated greedy placement may take in `auto`
 
-# Each of them alone is the best for some problems: none is here for its name.
+# Each of them is the only best one for some problems.
 QUICK: tuple[tuple[str, Callable[[Instance], list[int]], greedy.Fit], ...] = (
     ("greedy-by-size", greedy.by_size, greedy.best_fit),
     ("greedy-by-breadth", greedy.by_breadth, greedy.best_fit),
@@ -40,7 +41,7 @@ QUICK: tuple[tuple[str, Callable[[Instance], list[int]], greedy.Fit], ...] = (
 
 
 def plan_parts(instance: Instance, goal: Goal, budget: Budget, planner: Planner) -> Outcome:
-    """Plan each component by itself. The method named is that of the highest, and there of the one that cost most."""
+    """Plans each component separately and reports the planner of the highest, the most expensive one among equals."""
     offsets = [0] * len(instance)
     method, most, proven = "", (-1, -1), 0
     for members in components(instance):
@@ -58,7 +59,7 @@ def plan_parts(instance: Instance, goal: Goal, budget: Budget, planner: Planner)
 
 
 def quick(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
-    """The best of the greedy planners; stops at the first that reaches the goal."""
+    """The best result of the greedy planners; stops at the first that reaches the goal."""
     best: Outcome | None = None
     for name, order, fit in QUICK:
         offsets = greedy.place_in_order(instance, order(instance), fit)
@@ -84,14 +85,14 @@ def auto(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
 
 
 def exact(instance: Instance, goal: Goal, budget: Budget) -> Outcome:
-    """Exact search, from the best that the greedy planners find."""
+    """Exact search from the best result of the greedy planners."""
     return _searched(instance, goal, budget, quick(instance, goal, budget))
 
 
 def _searched(instance: Instance, goal: Goal, budget: Budget, best: Outcome) -> Outcome:
     if instance.height(best.offsets) <= goal.enough or budget.exhausted:
         return best
-    from .exact import minimise  # here, because it takes numba to load: most problems are solved without
+    from .exact import minimise  # imported here because it loads numba, which most problems don't need
 
     offsets, proven = minimise(instance, best.offsets, goal, most_live(instance), budget)
     return Outcome(offsets, best.method if offsets is best.offsets else "exact", proven)

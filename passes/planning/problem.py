@@ -1,7 +1,7 @@
-"""The planning problem and its answer: buffers with lifetimes in, offsets and a certificate out.
+"""The planning problem and its answer: buffers with lifetimes, and a plan with offsets and a certificate.
 
-Conventions. Times are steps, lifetimes half-open `[birth, death)`. Sizes, offsets and heights are bytes.
-A buffer occupies whole units of the problem's alignment, so every offset and every height is a multiple of it.
+Conventions. Times are steps, lifetimes half-open `[birth, death)`. Sizes, offsets and heights are bytes. A buffer
+occupies whole units of the problem's alignment, so every offset and every height is a multiple of it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Interval = tuple[int, int]
 
 @dataclass(frozen=True)
 class Buffer:
-    """A piece of memory that must keep its bytes while it is live."""
+    """A range of memory whose contents must be kept while it is live."""
 
     id: Id
     size: int  # bytes
     birth: int  # the first step at which it is live
-    death: int  # the first step at which it is dead again
-    alignment: int = 1  # bytes, a power of two: where it is more than the problem's
-    offset: int | None = None  # bytes: pinned there
-    gaps: tuple[Interval, ...] = ()  # half-open steps inside the lifetime at which its bytes are free for others
-    name: str = ""  # for messages and reports; the id where empty
+    death: int  # the step from which it is dead
+    alignment: int = 1  # bytes, a power of two; overrides the problem's where larger
+    offset: int | None = None  # bytes: a fixed offset
+    gaps: tuple[Interval, ...] = ()  # half-open step intervals in which its bytes are free for others
+    name: str = ""  # for messages and reports; "" for the id
     role: Role = "intermediate"
 
     def __post_init__(self) -> None:
@@ -86,8 +86,8 @@ class Problem:
     """Buffers to be placed in one arena."""
 
     buffers: tuple[Buffer, ...] = field(repr=False)
-    capacity: int | None = None  # bytes: the arena may not be higher
-    alignment: int = 256  # bytes, a power of two, of every offset; sizes count as rounded up to it
+    capacity: int | None = None  # bytes: the largest height allowed
+    alignment: int = 256  # bytes, a power of two: alignment of all offsets; sizes are rounded up to it
 
     def __post_init__(self) -> None:
         if not is_integer(self.alignment):
@@ -111,7 +111,7 @@ class Problem:
                 )
 
     def padded(self, buffer: Buffer) -> int:
-        """Bytes that the buffer takes in the arena."""
+        """Bytes that the buffer occupies in the arena."""
         return -(-buffer.size // self.alignment) * self.alignment
 
 
@@ -121,7 +121,7 @@ def _is_power_of_two(number: int) -> bool:
 
 @dataclass(frozen=True)
 class Bound:
-    """No plan can be lower than `height`: at `step` the buffers `live` need that much at once."""
+    """A lower bound: at `step` the buffers `live` need `height` bytes at once."""
 
     height: int  # bytes
     step: int
@@ -134,31 +134,31 @@ class Pool:
 
     id: int
     offset: int  # bytes
-    size: int  # bytes: that of its largest member
-    members: tuple[Id, ...] = field(repr=False)  # in the order of their placement
+    size: int  # bytes: the size of its largest member
+    members: tuple[Id, ...] = field(repr=False)  # in order of placement
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Offsets for a problem's buffers and how good they are."""
+    """Offsets for a problem's buffers, with the certificate of their quality."""
 
     offsets: Mapping[Id, int] = field(repr=False)  # bytes
-    height: int  # bytes: what the arena must hold
+    height: int  # bytes: the size of the arena
     bound: Bound
     optimal: bool  # proven: no plan of this problem is lower
-    strategy: str  # the strategy that was asked for
-    method: str  # the planner whose offsets these are: with `auto` the one of its portfolio that won
-    steps: int  # placements tried, in search and planners together; equal from run to run
-    proven_bound: int  # bytes: `bound.height`, or more where a search proved that nothing lower exists
-    exhausted: str = ""  # what ended the search before an answer: "budget", "time limit", or nothing
+    strategy: str  # the requested strategy
+    method: str  # the planner that computed the offsets: for `auto`, the winner of its portfolio
+    steps: int  # placements tried by search and planners together; deterministic
+    proven_bound: int  # bytes: `bound.height`, or more where search proved a higher bound
+    exhausted: str = ""  # what ended the search before a definite answer: "budget", "time limit", or ""
     pools: tuple[Pool, ...] = field(default=(), repr=False)
 
     @property
     def lower_bound(self) -> int:
-        """Bytes: the most that is live at one step."""
+        """Bytes: the peak of live bytes."""
         return self.bound.height
 
     @property
     def ratio(self) -> float:
-        """Height as a multiple of the lower bound; 1.0 is the best there can be."""
+        """Height as a multiple of the lower bound; 1.0 is optimal."""
         return self.height / self.lower_bound if self.lower_bound else 1.0

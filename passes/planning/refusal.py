@@ -1,4 +1,4 @@
-"""Why a problem does not fit although no step has more bytes live than the capacity: the fewest buffers to blame."""
+"""The error for a problem that fits no plan although live bytes stay within the capacity: a minimal conflict set."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .budget import Budget
 from .instance import Instance, components, instance_of, part
 from .problem import Plan, Problem
 
-STEPS = 2_000  # for one question while buffers are left out one by one
-LARGEST = 500  # buffers of a problem for which that is done
+STEPS = 2_000  # search steps for each set while buffers are left out one by one
+LARGEST = 500  # number of buffers up to which that is done
 
 
 def does_not_fit(problem: Problem, capacity: int, plan: Plan) -> PlanError:
-    """The error for a plan higher than the capacity, with a proof where there is one."""
+    """The error for a plan that exceeds the capacity, with a proof of infeasibility where there is one."""
     if plan.proven_bound <= capacity:
         by_name = {b.id: b.name for b in problem.buffers}
         names = [by_name[i] for i in plan.bound.live]
@@ -34,7 +34,7 @@ def does_not_fit(problem: Problem, capacity: int, plan: Plan) -> PlanError:
 
 
 def _irreducible(instance: Instance, height: int, steps: int) -> list[int]:
-    """Buffers that don't fit together, but do (as far as the search can tell) when any one is left out."""
+    """A minimal infeasible set of buffers: it fits, as far as search can tell, if any one is left out."""
     parts = components(instance)
     members = next((m for m in parts if _refuted(instance, m, height, steps)), list(range(len(instance))))
     if len(members) > LARGEST:
@@ -47,7 +47,7 @@ def _irreducible(instance: Instance, height: int, steps: int) -> list[int]:
 
 
 def _refuted(instance: Instance, members: Sequence[int], height: int, steps: int) -> bool:
-    """Whether the search proves that the members have no plan of that height."""
-    from .exact import Searcher  # here, because it takes numba to load: few problems are refused by search
+    """Whether search proves that the members have no plan of that height."""
+    from .exact import Searcher  # imported here because it loads numba, which few refusals need
 
     return Searcher(part(instance, members)).ask(height, Budget(steps), steps).refuted

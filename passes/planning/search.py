@@ -1,17 +1,17 @@
-"""Does it fit? A complete search for a plan of at most a given height, compiled by numba.
+"""A complete search for a plan of at most a given height, compiled by numba.
 
-The idea is that of canonical solutions (Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated
-Machine Learning", ASPLOS 2023): in a plan pushed down as far as it goes, every buffer stands on the ground or on
-another buffer. So the search builds plans from the bottom up and only asks, of one buffer after another, whether it
-takes the lowest place that is left to it:
+It enumerates canonical solutions (Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine
+Learning", ASPLOS 2023): in a plan whose buffers are all pushed down, every buffer stands on the bottom or on another
+buffer. The search builds plans from the bottom up and branches on one buffer at a time, whether it takes the lowest
+place that is left to it:
+- yes: its neighbours (buffers live at a common step) now stand above it. The remaining buffers may fall into components
+  without a common step, which are solved separately; a component without a solution refutes the branch.
+- no: in a pushed-down plan some neighbour, not yet placed, must start below the place's upper end. The buffer starts
+  above the lowest such neighbour, or the branch has no plan.
 
-- yes: its neighbours in time now stand above it. What remains may fall apart into groups that share no step; each is
-  then solved by itself, and a group without a solution refutes all of them at once.
-- no: in a plan pushed down something else must keep it from that place, a neighbour not yet placed that starts below
-  the place's upper end. The buffer starts above the lowest such neighbour, or there is no plan.
-
-Asked is a buffer whose place is the lowest of all, so that nothing will go below it. A section refutes a branch when
-the least bound of its buffers to come, their sizes and the pinned ranges above exceed the height.
+The branching buffer is one whose place is the lowest of all, so that nothing will go below it. A section (a maximal set
+of buffers live together) refutes a branch if the smallest lower bound of its unplaced buffers, plus their sizes and the
+pinned ranges above, exceeds the height.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from .jit import compiled, compiled_entry
 from .tables import CLEAN, LOWEST, REST, Ints, State, Tables
 
 INFEASIBLE, FEASIBLE, OUT_OF_STEPS, OUT_OF_TRAIL, STOPPED = 0, 1, 2, 3, 4
-BY_RANK, TIGHTEST = 0, 1  # which of the buffers at one height is asked first: by rank, or that in the fullest section
+BY_RANK, TIGHTEST = 0, 1  # tie-breaking between buffers of equal lowest place: by rank, or by fullest section
 
-_OFFSET, _PLACE, _BOUND, _REFUSED, _LIFTER, _LIFT, _REST = 0, 1, 2, 3, 4, 5, 6  # the windows of `cells`, in order
+_OFFSET, _PLACE, _BOUND, _REFUSED, _LIFTER, _LIFT, _REST = 0, 1, 2, 3, 4, 5, 6  # the views of `cells`, in order
 _NONE = 1 << 62
 
-# The columns of a frame; the first four are those of a group: its buffers from, to, its sections from, to.
+# The columns of a frame; the first four are those of a component: its buffers from, to, its sections from, to.
 FROM, TO, FIRST, LAST, ASKED, MARK, TOP, NEXT, END = range(9)
 
 
 @compiled_entry
 def search(tables: Tables, state: State, height: int, steps: int, choice: int, stop: Ints) -> tuple[int, int]:
-    """Place all buffers below `height`, with at most `steps` placements tried. Returns the verdict and steps taken.
+    """Places all buffers below `height`, trying at most `steps` placements; returns the verdict and the steps taken.
 
-    The state must be fresh; on FEASIBLE its offsets are the plan. A `stop` other than 0 ends the search.
-
-    A frame is a group of buffers, `buffers[frame[FROM]:frame[TO]]` (those already placed are skipped), in which `ASKED`
-    was placed; the groups that this left are rows NEXT to END of `groups`, those to be solved yet.
+    The state must be fresh; on FEASIBLE its offsets are the plan. A `stop` other than 0 ends the search. A frame is a
+    component of buffers, `buffers[frame[FROM]:frame[TO]]` (those already placed are skipped), in which `ASKED` was
+    placed; the components that remain are rows NEXT to END of `groups`, of which those from NEXT on are still to be
+    solved.
     """
     count = len(tables.size)
     frames = np.zeros((count + 2, 9), np.int64)
@@ -51,7 +51,7 @@ def search(tables: Tables, state: State, height: int, steps: int, choice: int, s
         return INFEASIBLE, 0
     frames[0, END] = _split(tables, state, buffers, 0, count, groups, 0)
     depth, taken = 0, 0
-    solved = True  # nothing contradicts what the frame placed
+    solved = True  # whether what the frame placed is free of contradictions so far
     while True:
         if 2 * state.trail_length[0] >= len(state.trail):
             return OUT_OF_TRAIL, taken
@@ -93,7 +93,7 @@ def search(tables: Tables, state: State, height: int, steps: int, choice: int, s
 
 @compiled
 def _regroup(tables: Tables, state: State, buffers: Ints, groups: Ints, parent: Ints, frame: Ints) -> None:
-    """Write the groups of what is left in the frame; copy the buffers where half of them are placed."""
+    """Writes the components of the frame's unplaced buffers; copies the buffers where half of them are placed."""
     start, end = frame[FROM], frame[TO]
     frame[TOP] = parent[TOP]
     left = 0
@@ -114,7 +114,7 @@ def _regroup(tables: Tables, state: State, buffers: Ints, groups: Ints, parent: 
 
 @compiled
 def _begin(tables: Tables, state: State, buffers: Ints) -> None:
-    """The lowest places of all, and the buffers by first section (insertion sort: numba's is slow to compile)."""
+    """Initialises the lowest places; sorts buffers by first section (insertion sort: numba's is slow to compile)."""
     for buffer in range(len(tables.size)):
         state.place[buffer] = state.bound[buffer] = _fit(tables, buffer, 0)
         position = buffer
@@ -126,7 +126,7 @@ def _begin(tables: Tables, state: State, buffers: Ints) -> None:
 
 @compiled
 def _split(tables: Tables, state: State, buffers: Ints, start: int, end: int, groups: Ints, group: int) -> int:
-    """Write the groups that share no section, from row `group` on; returns the row after them."""
+    """Writes the components (without a common section) from row `group` on; returns the row after them."""
     reach = -1
     for position in range(start, end):
         buffer = buffers[position]
@@ -167,7 +167,7 @@ def _undo(state: State, mark: int) -> None:
 
 @compiled
 def _fit(tables: Tables, buffer: int, offset: int) -> int:
-    """The lowest offset from the given one on that is aligned and clear of the pinned ranges the buffer meets."""
+    """The lowest aligned offset from the given one on that is clear of the pinned ranges the buffer meets."""
     offset = _aligned(tables, buffer, offset)
     for block in range(tables.block_start[buffer], tables.block_start[buffer + 1], 2):
         if offset + tables.size[buffer] > tables.blocks[block] and offset < tables.blocks[block + 1]:
@@ -183,7 +183,7 @@ def _aligned(tables: Tables, buffer: int, offset: int) -> int:
 
 @compiled
 def _put_down(tables: Tables, state: State, buffer: int) -> None:
-    """Place the buffer where it may stand; its neighbours then start above it."""
+    """Places the buffer at its lowest place; its neighbours then start above it."""
     _set_buffer(state, _OFFSET, buffer, state.place[buffer])
     end = state.place[buffer] + tables.size[buffer]
     for k in range(tables.section_start[buffer], tables.section_start[buffer + 1]):
@@ -204,7 +204,7 @@ def _put_down(tables: Tables, state: State, buffer: int) -> None:
 
 @compiled
 def _refuse(tables: Tables, state: State, buffer: int) -> None:
-    """The buffer may not take its place; nor may its twins, which would be the same plan with names exchanged."""
+    """Forbids the buffer its lowest place, and its twins the same one: their plans differ only in names."""
     place = state.place[buffer]
     while buffer >= 0:
         if state.offset[buffer] < 0 and state.place[buffer] == place:
@@ -223,13 +223,13 @@ def _raise_bound(tables: Tables, state: State, buffer: int, bound: int) -> None:
 
 @compiled
 def _lowest_end(tables: Tables, state: State, lifter: int, place: int) -> int:
-    """Where the lifter ends at the lowest if it reaches above the place."""
+    """The lowest end of the lifter at which it reaches above the place."""
     return max(place + 1, state.bound[lifter] + tables.size[lifter])
 
 
 @compiled
 def _lifted(tables: Tables, state: State, buffer: int) -> int:
-    """Where a refused buffer starts at the lowest: on a neighbour that reaches into its place; -1 if none can."""
+    """The lowest start of a refused buffer: on a neighbour that reaches into its place; -1 if none can."""
     place = state.place[buffer]
     lifter = state.lifter[buffer]
     best = state.lift[buffer]
@@ -250,7 +250,7 @@ def _lifted(tables: Tables, state: State, buffer: int) -> int:
 
 @compiled
 def _propagate(tables: Tables, state: State, buffers: Ints, frame: Ints, height: int) -> bool:
-    """Raise the bounds of refused buffers and check the sections until nothing changes; False on a contradiction."""
+    """Raises bounds of refused buffers and checks sections up to a fixed point; False on a contradiction."""
     changed = True
     while changed:
         changed = False
@@ -273,14 +273,14 @@ def _propagate(tables: Tables, state: State, buffers: Ints, frame: Ints, height:
 
 @compiled
 def _forget_changes(state: State, frame: Ints) -> None:
-    """They are about to be undone."""
+    """Clears the change marks of a frame whose changes are about to be undone."""
     for section in range(frame[FIRST], frame[LAST]):
         state.dirty[section] = CLEAN
 
 
 @compiled
 def _check_section(tables: Tables, state: State, section: int, height: int) -> bool:
-    """Whether what is to come in the section fits between the least bound of it and the height."""
+    """Whether the section's unplaced buffers fit between their smallest lower bound and the height."""
     search_lowest = state.dirty[section] == LOWEST
     state.dirty[section] = CLEAN
     if state.rest[section] == 0:
@@ -302,7 +302,7 @@ def _check_section(tables: Tables, state: State, section: int, height: int) -> b
 
 @compiled
 def _choose(tables: Tables, state: State, buffers: Ints, frame: Ints, height: int, choice: int) -> int:
-    """The buffer to ask: lowest place, then (if so chosen) fullest section, then rank; -1 if none has a place."""
+    """The branching buffer: lowest place, then (by `choice`) fullest section, then rank; -1 if none has a place."""
     best, best_place, best_slack, best_rank = -1, 0, 0, 0
     for position in range(frame[FROM], frame[TO]):
         buffer = buffers[position]

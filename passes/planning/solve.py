@@ -1,4 +1,4 @@
-"""From a problem to a plan: the strategies by name, and the certificate on every answer."""
+"""Solves planning problems: the table of strategies, and the certificate of each answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Strategy = Literal[
     "auto",
 ]
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
-"""Names of the ways to place buffers: for `allocate`, and for EngineConfig's `planner`."""
+"""Names of the planning strategies: for `allocate`, and for EngineConfig's `planner`."""
 
 BEAM_WIDTH = 8
 BUDGETS = {"auto": 2_000_000, "exact": 50_000_000}  # steps; hard searches take 20,000 to 100,000 in a second
@@ -58,16 +58,20 @@ def solve(
     time_limit: float | None = None,
     target: int | None = None,
 ) -> Plan:
-    """Place every buffer of the problem.
+    """Places every buffer of the problem.
 
     alignment: bytes, in place of the problem's.
+
     width: partial plans that `beam` keeps.
-    budget: search steps that `auto` and `exact` may take, in place of their own.
-    time_limit: seconds after which these two stop early. A guard: a plan that it cut short depends on the machine,
-    and says so in `exhausted`.
+
+    budget: search steps that `auto` and `exact` may take, in place of their default.
+
+    time_limit: seconds after which these two stop early. Only a safeguard: a plan cut short depends on the machine, and
+    says so in `exhausted`.
+
     target: bytes; a plan of this height is good enough, so that their search ends there.
 
-    Raises PlanError for a problem that has no plan, or for which none was found within its capacity.
+    Raises PlanError for a problem without a plan, or if none was found within its capacity.
     """
     if strategy not in STRATEGIES:
         raise PlanError(f"unknown strategy {strategy!r}; there are {', '.join(STRATEGIES)}")

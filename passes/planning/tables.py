@@ -1,4 +1,4 @@
-"""The arrays that the exact search reads and writes, made from an instance."""
+"""Arrays of the exact search, built from an instance."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CLEAN, REST, LOWEST = 0, 1, 2
 
 
 class Tables(NamedTuple):
-    """What stays as it is. Lists of lists are flat: those of i are `flat[start[i]:start[i + 1]]`.
+    """The constant tables. Lists of lists are flattened: list i is `flat[start[i]:start[i + 1]]`.
 
-    A section is a largest set of buffers that are live together: buffers meet if they share a section.
+    A section is a maximal set of buffers that are live together: two buffers meet exactly if they share a section.
     """
 
     size: Ints
     align: Ints
-    rank: Ints  # who goes first among equals
+    rank: Ints  # order among equals
     first: Ints  # the first section of each buffer
     last: Ints  # one past its last section
     section_start: Ints  # sections of a buffer
@@ -32,32 +32,32 @@ class Tables(NamedTuple):
     members: Ints
     neighbour_start: Ints  # buffers that share a section with a buffer
     neighbours: Ints
-    block_start: Ints  # ranges taken by the pinned buffers that a buffer meets, sorted: low, high, low, high, ...
+    block_start: Ints  # ranges of the pinned buffers that a buffer meets, sorted: low, high, low, high, ...
     blocks: Ints
-    wall_start: Ints  # ranges taken by the pinned buffers of a section, the same way
+    wall_start: Ints  # ranges of the pinned buffers of a section, in the same form
     walls: Ints
     twin: Ints  # the next buffer of equal size, alignment and lifetime; -1 at the end of the chain
 
 
 class State(NamedTuple):
-    """What the search changes. The arrays before `cells` are windows on it, so that one trail undoes them all."""
+    """The mutable state. The arrays before `cells` are views of it, so that one trail undoes changes to all of them."""
 
-    offset: Ints  # of a buffer: where it was placed, -1 while it isn't
-    place: Ints  # of a buffer: the lowest offset above the placed buffers that it meets
-    bound: Ints  # of a buffer: it can't start lower than this
-    refused: Ints  # of a buffer: equal to `place` where it may not take that place and must be lifted by a neighbour
-    lifter: Ints  # of a refused buffer: the neighbour that may lift it least; -1 where that must be looked for
-    lift: Ints  # of a refused buffer: the lowest end of that neighbour
-    rest: Ints  # of a section: the sizes of its buffers that aren't placed
-    lowest: Ints  # of a section: the one among these with the least bound
+    offset: Ints  # by buffer: its offset, -1 while it isn't placed
+    place: Ints  # by buffer: the lowest offset above the placed buffers that it meets
+    bound: Ints  # by buffer: a lower bound of its offset
+    refused: Ints  # by buffer: equals `place` where that place is refused and a neighbour must lift it
+    lifter: Ints  # by refused buffer: the neighbour that may lift it least; -1 if it must be searched for
+    lift: Ints  # by refused buffer: the lowest end of that neighbour
+    rest: Ints  # by section: total size of its unplaced buffers
+    lowest: Ints  # by section: the one among these with the smallest lower bound
     cells: Ints
     trail: Ints  # cell, old value, cell, old value, ...
     trail_length: Ints  # one number
-    dirty: npt.NDArray[np.int8]  # of a section: what changed since it was last checked, CLEAN, REST or LOWEST
+    dirty: npt.NDArray[np.int8]  # by section: what changed since its last check, CLEAN, REST or LOWEST
 
 
 def make_tables(instance: Instance) -> Tables:
-    """The tables of the free buffers of an instance, of which none may have size 0. Every rank is 0."""
+    """The tables of an instance's free buffers, none of which may have size 0. Every rank is 0."""
     free = [i for i in range(len(instance)) if instance.pinned[i] < 0]
     number = {index: position for position, index in enumerate(free)}
     everyone = _sections(instance)
@@ -100,7 +100,7 @@ def make_tables(instance: Instance) -> Tables:
 
 
 def make_state(tables: Tables, trail_length: int) -> State:
-    """Nothing placed yet."""
+    """The initial state: nothing placed."""
     buffers, sections = len(tables.size), len(tables.member_start) - 1
     cells = np.zeros(6 * buffers + 2 * sections, dtype=np.int64)
     offset, place, bound, refused, lifter, lift = (cells[k * buffers : (k + 1) * buffers] for k in range(6))
@@ -124,7 +124,7 @@ def make_state(tables: Tables, trail_length: int) -> State:
 
 
 def _sections(instance: Instance) -> list[list[int]]:
-    """The live sets just before something dies, where something was born since the last: no others are largest."""
+    """The maximal live sets: those just before a death with a birth since the previous death."""
     events: dict[int, tuple[list[int], list[int]]] = {}
     for index in range(len(instance)):
         for birth, death in instance.live[index]:
@@ -145,7 +145,7 @@ def _sections(instance: Instance) -> list[list[int]]:
 
 
 def _ranges(instance: Instance, pinned: set[int] | list[int]) -> list[int]:
-    """The ranges of pinned buffers, merged and sorted, flattened to their ends."""
+    """The ranges of pinned buffers, merged and sorted, flattened to low, high, low, high, ..."""
     result: list[int] = []
     for low, high in sorted((instance.pinned[i], instance.pinned[i] + instance.sizes[i]) for i in pinned):
         if result and low <= result[-1]:
