@@ -1,8 +1,20 @@
 """bufferize: main on tensors becomes main on buffers, each value in a buffer of its own.
 
 before:  func.func @main(%x: tensor<8xf32>) -> (tensor<8xf32> {graph.name = "y"}) {
-
+           %w = graph.weight #graph.blob<...> : tensor<8x8xf32>
+           %a = graph.call @matmul_0(%x, %w)
+           %b = graph.call @relu_0(%a) {inplace = [[0, 0]]}
+           %c = graph.call @softmax_0(%b)
+           func.return %c }
 after:   func.func @main(%x: memref<8xf32> {graph.role = "input"},
+                         %y: memref<8xf32> {graph.name = "y", graph.role = "output"}) {
+           %w = kernel.weight #graph.blob<...> : memref<8x8xf32>
+           %a = memref.alloc() {name = "matmul"} : memref<8xf32>
+           kernel.call @matmul_0 ins(%x, %w) outs(%a)
+           kernel.call @relu_0 ins(%a) outs(%a)
+           %s = memref.alloc() {kernel.scratch, name = "softmax"} : memref<4096xi8>
+           kernel.call @softmax_0 ins(%a) outs(%y) scratch(%s)
+           func.return }
 
 - A result marked in place (mark-inplace) takes its operand's buffer; `bufferize{inplace=false}` ignores the marks.
 - Scratch has the size that the kernel's interface states, for the target's number of threads.

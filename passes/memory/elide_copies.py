@@ -1,8 +1,12 @@
 """elide-copies: removes copies between buffers where one buffer can be a part of the other.
 
 before:  kernel.call @relu_0 ins(%x) outs(%a)
-
+         kernel.call @relu_1 ins(%x) outs(%b)
+         kernel.call @concat_0 ins(%a, %b) outs(%c)          // along axis 0: two parts of %c
 after:   %a = memref.reinterpret_cast %c to offset: [0], sizes: [4], strides: [1]
+         kernel.call @relu_0 ins(%x) outs(%a)
+         %b = memref.reinterpret_cast %c to offset: [4], sizes: [4], strides: [1]
+         kernel.call @relu_1 ins(%x) outs(%b)
 
 A call is a copy if its kernel's interface lists moves that cover all results. A copy is removed if every kernel that
 accesses the smaller buffer accepts the strides it would get (interfaces state which operands and results may be

@@ -1,8 +1,12 @@
 """insert-barriers: a barrier between calls with conflicting accesses, at least one of them a write.
 
 before:  kernel.call @conv_0 ins(%x) outs(%a)
-
+         kernel.call @conv_1 ins(%x) outs(%b)     // disjoint from the call above: no barrier
+         kernel.call @add_0 ins(%a, %b) outs(%c)
 after:   kernel.call @conv_0 ins(%x) outs(%a)
+         kernel.call @conv_1 ins(%x) outs(%b)
+         kernel.barrier
+         kernel.call @add_0 ins(%a, %b) outs(%c)
 
 Every thread runs all calls and does its share of each, so without a barrier a fast thread may be calls ahead of a slow
 one. Conflicts are between bytes: read after write and, since the arena's bytes are reused, write after read and write

@@ -1,8 +1,11 @@
 """insert-checks: kernels record run-time errors, such as an index out of range, in a status buffer of main.
 
 before:  func.func @main(%x: ..., %i: ..., %y: ..., %arena: ...) {
-
+           kernel.call @gather_0 ins(%x, %i : ...) outs(%y : ...)
 after:   func.func @main(%x: ..., %i: ..., %y: ..., %arena: ..., %status: memref<8xi8>
+             {graph.role = "status", graph.checks = [["the_node (graph.gather)", 3]]}) {
+           %s = memref.view %status[%c0][] : memref<8xi8> to memref<1xi64>
+           kernel.call @gather_0 ins(%x, %i : ...) outs(%y : ...) status(%s : memref<1xi64>)
 
 There is an 8-byte slot for each dimension that a gather or scatter indexes. It is unchanged if all indices are in
 range, else it holds one that is not (never 0, which is in range of every non-empty dimension). `graph.checks` gives the

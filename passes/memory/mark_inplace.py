@@ -1,7 +1,6 @@
 """mark-inplace: marks results that may overwrite an operand.
 
 before:  %r = graph.call @relu(%a) : (tensor<8xf32>) -> tensor<8xf32>
-
 after:   %r = graph.call @relu(%a) {inplace = [[0, 0]]} : (tensor<8xf32>) -> tensor<8xf32>
 
 A pair [operand, result] is marked where the kernel's interface permits it, the types are equal, and the operand's bytes

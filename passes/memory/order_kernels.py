@@ -1,8 +1,13 @@
 """order-kernels: reorders the calls of main for a lower peak of live bytes.
 
 before:  %a = graph.call @wide_a(%x)      // both wide values are live at once
-
+         %b = graph.call @wide_b(%x)
+         %c = graph.call @narrow_a(%a)
+         %d = graph.call @narrow_b(%b)
 after:   %a = graph.call @wide_a(%x)
+         %c = graph.call @narrow_a(%a)    // %a is dead before %b is made
+         %b = graph.call @wide_b(%x)
+         %d = graph.call @narrow_b(%b)
 
 Orders are scored with the in-place results, views and scratch that mark-inplace would choose for them, in bytes as
 plan-arena counts them: `disable` and `alignment` are those of these passes. A new order is taken only where its peak is

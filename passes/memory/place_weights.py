@@ -1,8 +1,12 @@
 """place-weights: lays out all weights in one segment of memory.
 
 before:  func.func @main(%x: ..., %y: ..., %arena: ...) {
-
+           %w = kernel.weight #graph.blob<"m.onnx", 4096, 1000, "d1"> : memref<250xf32>
+           %v = kernel.weight #graph.blob<"m.onnx", 8192, 40, "d2"> : memref<10xf32>
 after:   builtin.module attributes {kernel.weights = [[#graph.blob<...>, 0], [#graph.blob<...>, 1024]]}
+         func.func @main(%x: ..., %y: ..., %arena: ..., %weights: memref<1064xi8> {graph.role = "weights"}) {
+           %w = memref.view %weights[%0][] : memref<1064xi8> to memref<250xf32>
+           %v = memref.view %weights[%1][] : memref<1064xi8> to memref<10xf32>
 
 The module's `kernel.weights` gives each blob's offset. Weights with equal bytes (one digest) share an offset; offsets
 are multiples of 64 bytes. A model without weights gets an empty segment. Needs plan-arena.

@@ -1,8 +1,14 @@
 """plan-arena: assigns every allocation an offset in one arena.
 
 before:  func.func @main(%x: ..., %y: ...) {
-
+           %a = memref.alloc() {name = "conv1"} : memref<16x8xf32>
+           %p = memref.reinterpret_cast %a to offset: [64], sizes: [8, 8], ... : memref<8x8xf32, strided<...>>
 after:   func.func @main(%x: ..., %y: ..., %arena: memref<1024xi8> {graph.role = "arena"})
+             attributes {kernel.plan = {strategy = "auto", arena_bytes = 1024, lower_bound = 1024, ...}} {
+           %0 = arith.constant 512 : index
+           %a = memref.view %arena[%0][] {buffer = 0, name = "conv1", birth = 0, death = 3} : ...
+           %1 = arith.constant 768 : index
+           %p = memref.view %arena[%1][] {buffer = 0, ...} : ... to memref<8x8xf32>
 
 Lifetimes come from liveness.py, offsets from planning/. Views of an allocation become views of the arena, too, so that
 calls of a kernel on equal parts of different buffers have equal types: dense views without a layout, others with

@@ -1,8 +1,11 @@
 """poison-dead: overwrites bytes of the arena with 0xFF after their last planned use.
 
 before:  kernel.call @relu_0 ins(%a : ...) outs(%b : ...)             %a dies here
-
 after:   kernel.call @relu_0 ins(%a : ...) outs(%b : ...)
+         kernel.barrier
+         %d = memref.view %arena[%at][] : memref<8192xi8> to memref<1024xi8>
+         kernel.call @poison_1024 outs(%d : memref<1024xi8>)
+         kernel.barrier
 
 For checking memory: a kernel that reads a buffer after its planned death finds 0xFF, which is NaN in every float type;
 a kernel that writes dead bytes leaves a trace there. Gaps in a lifetime are deaths, too. A buffer whose lifetime ends

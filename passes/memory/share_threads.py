@@ -1,8 +1,14 @@
 """share-threads: outlines the calls between two barriers as a stage, whose shares are distributed over threads.
 
 before:  func.func @main(%x: ..., %y: ..., %arena: ...) {
-
+           kernel.call @conv_0 ins(%x : ...) outs(%a : ...)
+           kernel.barrier
+           kernel.call @add_0 ins(%a : ...) outs(%y : ...)
 after:   func.func @main(%x: ..., %y: ..., %arena: ..., %team: memref<2xi64> {graph.role = "team"}) {
+           func.call @share_stage_0(%team, %c8, %c2)                   // 8 shares, 2 threads; returns when all are done
+           kernel.call @add_0 ins(%a : ...) outs(%y : ...)             // little work: by the caller alone
+         func.func @stage_0(%x: ..., %y: ..., %arena: ..., %share: index, %shares: index, %seat: index) {
+           kernel.call @conv_0 ins(%x : ...) outs(%a : ...)
 
 One thread runs `main`. The shares of a stage are scheduled dynamically: whichever thread is free takes the next, so a
 thread without a processor delays nobody unless it has started a share. A stage uses one thread for each `grain`

@@ -2,11 +2,8 @@
 
 Each is an order and a fit: which buffer comes next, and into which hole between the buffers already placed it goes. In
 order of birth the holes are those of an allocator's free list that coalesces released blocks. Pinned buffers are placed
-before all others.
-
-by birth: the allocators of textbooks (first, best and worst fit);
-
-by size, by breadth: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.
+before all others. Orders by birth: the allocators of textbooks (first, best and worst fit). By size and by breadth:
+Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020.
 """
 
 from __future__ import annotations
