@@ -1,1 +1,1 @@
-"""From kernels on an arena to launches of GPU functions: the launches level."""
+"""Lowering of kernels to GPU functions and their launches."""

@@ -1,4 +1,4 @@
-"""ThreadBuilder: writes what one thread of a grid does; see dialects/gpu for the operations."""
+"""ThreadBuilder: builds the code of one thread of a grid; see dialects/gpu for the operations."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from ...dialects.graph.values import numpy_dtype
 from ..kernel_code.builder import Index, LoopBuilder
 
 UNROLL = "unroll"
-"""On a loop: its iterations are written out by the compiler, so that private arrays become registers."""
+"""On a loop: the CUDA compiler is to unroll it, so that private arrays become registers."""
 
-WARP = 32  # threads that run in step and can hand each other values
-ACCESS = 16  # bytes that a thread reads or writes at once, at most; where shared arrays start
+WARP = 32  # lanes of a warp, which run in lockstep and can exchange values
+ACCESS = 16  # bytes of a thread's widest access; alignment of shared arrays
 
 _DIMENSIONS = tuple(DimensionAttr(each) for each in (DimensionEnum.X, DimensionEnum.Y, DimensionEnum.Z))
 
 
 class ThreadBuilder(LoopBuilder):
-    """A LoopBuilder with a block's shared memory, a thread's own arrays, and what threads do together.
+    """A LoopBuilder with shared memory, private arrays and cooperative operations of warps and blocks.
 
-    `shared_bytes` is how much shared memory has been taken so far.
+    `shared_bytes` is the amount of shared memory allocated so far.
     """
 
     def __init__(self, block: Block) -> None:
@@ -50,21 +50,21 @@ class ThreadBuilder(LoopBuilder):
         self._shared: SSAValue | None = None
 
     def do(self, op: Operation) -> None:
-        """Append an op without results."""
+        """Appends an op without results."""
         self._at.add_op(op)
 
     # who this is
 
     def thread_id(self, dimension: int = 0) -> SSAValue:
-        """The thread's number in its block along x, y or z."""
+        """The thread's index in its block along x, y or z."""
         return self.insert(ThreadIdOp(_DIMENSIONS[dimension]))
 
     def block_id(self, dimension: int = 0) -> SSAValue:
-        """The block's number in the grid along x, y or z."""
+        """The block's index in the grid along x, y or z."""
         return self.insert(BlockIdOp(_DIMENSIONS[dimension]))
 
     def named(self, value: Index, name: str) -> Index:
-        """The same value, which the text calls by that name."""
+        """The same value with a name hint."""
         if isinstance(value, SSAValue) and value.name_hint is None:
             value.name_hint = name
         return value
@@ -72,7 +72,7 @@ class ThreadBuilder(LoopBuilder):
     # memory
 
     def shared(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
-        """A dense array in the block's shared memory, from a multiple of 16 bytes on; undefined at first."""
+        """A dense array in the block's shared memory, aligned to 16 bytes; undefined at first."""
         if self._shared is None:
             self._shared = self.insert(DynamicSharedMemoryOp())
         start = -(-self.shared_bytes // ACCESS) * ACCESS
@@ -81,16 +81,16 @@ class ThreadBuilder(LoopBuilder):
         return self.insert(memref.ViewOp(self._shared, self.index(start), [], type))
 
     def private(self, element: Attribute, shape: Sequence[int]) -> SSAValue:
-        """An array of the thread's own, of numbers or vectors; undefined at first.
+        """A thread-local array of scalars or vectors; undefined at first.
 
-        It lies in registers where every index is a number once loops are unrolled.
+        It lies in registers if every index is constant after unrolling.
         """
         return self.insert(memref.AllocaOp.get(element, shape=shape, memory_space=PRIVATE))
 
     # control flow
 
     def unrolled(self, count: int, body: Callable[[Index], None]) -> None:
-        """body(i) for i in [0, count): a loop that is written out by the compiler."""
+        """body(i) for i in [0, count), with full unrolling by the CUDA compiler."""
 
         def run(i: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
             body(i)
@@ -104,7 +104,7 @@ class ThreadBuilder(LoopBuilder):
         body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
         carried: Sequence[SSAValue],
     ) -> Sequence[SSAValue]:
-        """The same with values carried along: carried = body(i, carried), in the end the last ones."""
+        """The same with loop-carried values: carried = body(i, carried); returns the final ones."""
         results = self.loop(0, count, body, carried=carried)
         if count > 1:
             loop = self._at.last_op
@@ -118,7 +118,7 @@ class ThreadBuilder(LoopBuilder):
         start: Sequence[SSAValue],
         body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
     ) -> Sequence[SSAValue]:
-        """carried = body(i, carried) for i in [0, count), written out by the compiler; the last ones."""
+        """carried = body(i, carried) for i in [0, count), unrolled by the CUDA compiler; returns the final ones."""
         results = self.loop(0, count, body, carried=start)
         if count > 1:
             loop = results[0].owner
@@ -127,15 +127,15 @@ class ThreadBuilder(LoopBuilder):
         return results
 
     def extract(self, value: SSAValue, lane: int) -> SSAValue:
-        """A number of a vector."""
+        """One lane of a vector."""
         return self.make(_extract, value, extra=(lane,))
 
     def inserted(self, number: SSAValue, into: SSAValue, lane: int) -> SSAValue:
-        """A vector with another number in one lane."""
+        """A vector with one lane replaced."""
         return self.make(_insert, number, into, extra=(lane,))
 
     def barrier(self) -> None:
-        """No thread of the block goes on before all have come here; then all see what any has written."""
+        """Waits for all threads of the block and makes their writes visible to each other."""
         self.do(BarrierOp())
 
     # warps
@@ -152,11 +152,11 @@ class ThreadBuilder(LoopBuilder):
         return self.insert(arith.BitcastOp(self.insert(arith.OrIOp(high, self.insert(ExtUIOp(low, i64)))), f64))
 
     def mma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        """a b + c of small matrices that a warp holds; see MmaOp."""
+        """a b + c of warp-level matrix fragments; see MmaOp."""
         return self.insert(MmaOp(a, b, c))
 
     def to_tf32(self, value: SSAValue) -> SSAValue:
-        """Rounded to what a tensor unit reads of 32 bits."""
+        """Rounds f32 to tf32, the part of it that tensor cores read."""
         return self.insert(RoundToTf32Op(value))
 
     # asynchronous copies
@@ -170,17 +170,17 @@ class ThreadBuilder(LoopBuilder):
         elements: int,
         valid: Index | None = None,
     ) -> None:
-        """Begin to copy neighbours from global to shared memory; those from `valid` on become zeros."""
+        """Starts copying adjacent elements from global to shared memory; those from `valid` on become zeros."""
         only = None if valid is None or valid == elements else self.index(valid)
         places = [self.index(i) for i in at], [self.index(i) for i in to]
         self.do(AsyncCopyOp(source, places[0], destination, places[1], elements, only))
 
     def close_group(self) -> None:
-        """The copies begun since the last group are one."""
+        """Closes the group of copies started since the last one."""
         self.do(AsyncGroupOp())
 
     def wait_groups(self, pending: int) -> None:
-        """Wait until at most so many of this thread's groups are under way."""
+        """Waits until at most `pending` of this thread's groups are in flight."""
         self.do(AsyncWaitOp(pending))
 
 

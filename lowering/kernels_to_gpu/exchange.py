@@ -1,4 +1,4 @@
-"""Numbers of many threads as one: over the lanes of a vector, of a warp, and over the warps of a block."""
+"""Reductions over the lanes of a vector, of a warp, and over the warps of a block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .builder import WARP, ThreadBuilder
 
 
 def from_lane(b: ThreadBuilder, value: SSAValue, offset: int, mode: str = "xor", width: int = WARP) -> SSAValue:
-    """ThreadBuilder.from_lane for numbers of any width: 64 bits in two halves, narrow ones as 32."""
+    """ThreadBuilder.from_lane for any width: 64 bits as two halves, narrow values as 32 bits."""
     type = value.type
     if type in (f32, i32):
         return b.from_lane(value, offset, mode, width)
@@ -33,7 +33,7 @@ def from_lane(b: ThreadBuilder, value: SSAValue, offset: int, mode: str = "xor",
 
 
 def over_vector(b: ThreadBuilder, reduction: Reduction, value: SSAValue) -> SSAValue:
-    """The lanes of a thread's vector as one number."""
+    """Reduces the lanes of a thread's vector to a scalar."""
     if not isinstance(value.type, VectorType):
         return value
     left = [b.insert(ExtractOp(value, [lane], reduction.element)) for lane in range(lanes_of(value))]
@@ -43,7 +43,7 @@ def over_vector(b: ThreadBuilder, reduction: Reduction, value: SSAValue) -> SSAV
 
 
 def over_lanes(b: ThreadBuilder, reduction: Reduction, value: SSAValue, width: int) -> SSAValue:
-    """The numbers of `width` neighbouring lanes as one, which all of them have."""
+    """Reduces over `width` adjacent lanes of a warp; all of them get the result."""
     while width > 1:
         width //= 2
         value = reduction.combine(value, from_lane(b, value, width))
@@ -51,7 +51,7 @@ def over_lanes(b: ThreadBuilder, reduction: Reduction, value: SSAValue, width: i
 
 
 def over_block(b: ThreadBuilder, reduction: Reduction, value: SSAValue, lane: Index, block: int) -> SSAValue:
-    """The numbers of all threads of a block of several warps as one, which all of them have."""
+    """Reduces over all threads of a block of several warps; all of them get the result."""
     warps = block // WARP
     value = over_lanes(b, reduction, value, WARP)
     partial = b.shared(reduction.element, [warps])

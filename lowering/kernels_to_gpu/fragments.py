@@ -1,4 +1,4 @@
-"""TensorUnits: what a warp's lanes hold of small matrices, and products of these at the target's precision.
+"""TensorUnits: matrix fragments of a warp's lanes, and their products at the target's precision.
 
 With g = lane / 4 and t = lane % 4, a lane holds of a product [16, step] x [step, 8] -> [16, 8]:
 
@@ -6,8 +6,8 @@ With g = lane / 4 and t = lane % 4, a lane holds of a product [16, step] x [step
     right  rows t and t + 4, column g                     for 16 bits: 2 t, 2 t + 1, and these + 8
     sums   rows g and g + 8, columns 2 t and 2 t + 1
 
-Numbers of 32 bits are rounded when a fragment is made. For 3xtf32 fragments keep 32 bits and each product is three: of
-both numbers rounded, and of either with what the other's rounding has cut off.
+32-bit numbers are rounded when a fragment is made. For 3xtf32, fragments keep 32 bits and each product becomes three:
+of both rounded numbers, and of either with the other's rounding error.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _ELEMENTS: dict[str, Attribute] = {"fp16": f16, "bf16": bf16}
 
 @dataclass(frozen=True)
 class TensorUnits:
-    """Products of fragments by tensor units."""
+    """Products of fragments on tensor cores."""
 
     b: ThreadBuilder
     precision: str
 
     @property
     def is_short(self) -> bool:
-        """Whether numbers of 16 bits are multiplied, twice as many at once."""
+        """Whether numbers have 16 bits, which doubles the step."""
         return self.precision in _ELEMENTS
 
     @property
@@ -43,12 +43,12 @@ class TensorUnits:
 
     @property
     def left(self) -> VectorType[Attribute]:
-        """The type of a left-hand side's fragment."""
+        """The type of a left-hand fragment."""
         return self._type(8 if self.is_short else 4)
 
     @property
     def right(self) -> VectorType[Attribute]:
-        """The type of a right-hand side's fragment."""
+        """The type of a right-hand fragment."""
         return self._type(4 if self.is_short else 2)
 
     def _type(self, count: int) -> VectorType[Attribute]:
@@ -56,14 +56,14 @@ class TensorUnits:
 
     @property
     def left_places(self) -> list[tuple[int, int]]:
-        """(row, column) of a left-hand side's numbers in order, of lane 0."""
+        """(row, column) of the numbers of a left-hand fragment in order, for lane 0."""
         if not self.is_short:
             return [(8 * (i % 2), 4 * (i // 2)) for i in range(4)]
         return [(8 * (i % 2), j + 8 * (i // 2)) for i in range(4) for j in range(2)]
 
     @property
     def right_rows(self) -> list[int]:
-        """The rows of a right-hand side's numbers in order, of lane 0."""
+        """The rows of the numbers of a right-hand fragment in order, for lane 0."""
         return [0, 1, 8, 9] if self.is_short else [0, 4]
 
     def fragment(self, numbers: Sequence[SSAValue]) -> SSAValue:
@@ -88,7 +88,7 @@ class TensorUnits:
         return self.b.mma(large, wide, sums)
 
     def _parts(self, fragment: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """A fragment of 32 bits, rounded, and what that has cut off."""
+        """A 32-bit fragment, rounded, and its rounding error."""
         m, count = Arithmetic(self.b, f32), lanes_of(fragment)
         large = small = self.b.constant(0.0, self._type(count))
         for lane in range(count):

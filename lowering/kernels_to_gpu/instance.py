@@ -1,4 +1,4 @@
-"""GpuKernel: one kernel being written as launches; Grid: one of these launches, as its threads see it."""
+"""GpuKernel: one kernel being lowered to launches; Grid: one of these launches, from the view of a thread."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ Sizes = tuple[int, int, int]
 
 @dataclass
 class Grid(Instance[ThreadBuilder]):
-    """A launch being written: what every thread of `blocks` x `block` threads does.
+    """A launch being built: the code of every thread of `blocks` x `block` threads.
 
-    `thread` of `threads` counts the threads of the whole grid, `lane` those of a block, `number` blocks, along x.
+    `thread` of `threads` is the thread's index in the grid, `lane` that in its block, `number` that of its block, all
+    along x.
     """
 
     target: GpuAttr
@@ -38,7 +39,7 @@ class Grid(Instance[ThreadBuilder]):
     lane: SSAValue
     number: SSAValue
     windows: Sequence[SSAValue] = ()
-    """What the launch is given besides the kernel's buffers; see Window."""
+    """The launch's arguments besides the kernel's buffers; see Window."""
 
     @override
     def part(self, total: Index) -> tuple[Index, Index]:
@@ -58,9 +59,9 @@ class Grid(Instance[ThreadBuilder]):
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a buffer that one launch of several is given: `sizes` elements, from `offset` elements on, row-major.
+    """A dense part of a buffer that is passed to one launch of several: `sizes` elements from element `offset` on.
 
-    The buffer is one of the kernel's distinct ones; of scratch, `offset` is in bytes.
+    The buffer is one of the kernel's distinct ones; for scratch, `offset` is in bytes.
     """
 
     buffer: int
@@ -70,14 +71,14 @@ class Window:
 
     @property
     def type(self) -> MemRefType[Attribute]:
-        """As the function sees it, wherever it lies."""
+        """Its type in the function, independent of the offset."""
         strides = [prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes))]
         return MemRefType(self.element, self.sizes, StridedLayoutAttr(strides, NoneAttr()))
 
 
 @dataclass(frozen=True)
 class Written:
-    """A launch: a function, its grid, and which of the kernel's buffers, and behind them windows, are its arguments."""
+    """A launch: function, grid, and the kernel's buffers and windows that are its arguments, in this order."""
 
     function: FuncOp
     grid: Sizes
@@ -89,10 +90,10 @@ class Written:
 
 @dataclass
 class GpuKernel:
-    """What a code family needs to write one kernel.
+    """A kernel being lowered, as its code family sees it.
 
-    `types` are those of its distinct buffers; `operands`, `results`, `scratch` and `status` say which of them each is.
-    `aligned` says of each buffer how many bytes its address is a multiple of, up to 16.
+    `types` are those of its distinct buffers; `operands`, `results`, `scratch` and `status` are indices into them.
+    `aligned` is the known alignment of each buffer's address in bytes, up to 16.
     """
 
     kernel: KernelOp
@@ -109,12 +110,12 @@ class GpuKernel:
     launches: list[Written] = field(default_factory=list[Written])
 
     def schedule_as(self, kind: type[S]) -> S:
-        """The schedule, which is of the kind that the code is for."""
+        """The schedule as an instance of the dataclass of its kind."""
         assert isinstance(self.schedule, kind)
         return self.schedule
 
     def scratch_window(self, name: str, index: int) -> Window:
-        """Entry `index` of a part of scratch that all threads share, along its first axis."""
+        """Entry `index`, along the first axis, of a scratch part that all threads share."""
         assert self.scratch is not None
         part = next(each for each in self.schedule.scratch(self.kernel).shared if each.name == name)
         sizes = part.shape[1:]
@@ -122,7 +123,7 @@ class GpuKernel:
         return Window(self.scratch, part.offset + index * step, part.element, sizes)
 
     def repeat(self, launch: Written, windows: Sequence[Window]) -> None:
-        """The same launch once more, on other windows of the same types."""
+        """Launches the same function again, on other windows of the same types."""
         assert [each.type for each in windows] == [each.type for each in launch.windows]
         self.launches.append(replace(launch, windows=tuple(windows)))
 
@@ -135,10 +136,10 @@ class GpuKernel:
         part: str = "",
         windows: Sequence[Window] = (),
     ) -> Written:
-        """One more launch: `write` says what its threads do; `part` names it where a kernel is several.
+        """Appends a launch: `write` builds its thread's code; `part` names it where a kernel has several.
 
-        What a launch reads of another one's it finds written: launches run one after the other. What differs from
-        launch to launch of one function is given by `windows`.
+        Launches run one after the other, so each sees what earlier ones wrote. `windows` are what differs between
+        launches of one function.
         """
         sizes = (blocks, 1, 1) if isinstance(blocks, int) else blocks
         entry = Block(arg_types=[*self.types, *(each.type for each in windows)])

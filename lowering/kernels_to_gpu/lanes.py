@@ -1,6 +1,7 @@
-"""How many neighbours a thread can read and write at once: those that lie together in 16 bytes, aligned to their size.
+"""Vectorisation of GPU kernels: how many adjacent elements a thread can load and store at once.
 
-A kernel's elements are written for trial with lanes along one axis; every place that was asked for has its say.
+The limit is 16 aligned bytes. A kernel's elements are built for trial with lanes along one axis, and every access is
+checked.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from ..kernel_code.lane_access import Line, NotVectorisable
 from .builder import ACCESS
 from .instance import GpuKernel, Grid
 
-MOST_LANES = 8  # numbers of a thread's vector, whose registers are those of the wider type they are computed in
+MOST_LANES = 8  # the most lanes of a thread: registers hold them in the wider type of computation
 
 
 def trial_of(k: GpuKernel, results: Sequence[int] | None = None) -> Trial:
-    """For writing elements of the kernel for trial, which store the results of those numbers (None: all)."""
+    """A trial build of elements that stores the results of those numbers (None: all)."""
     stored = range(len(k.results)) if results is None else results
     results_of = [k.types[k.results[number]] for number in stored]
     return Trial(k.kernel, [k.types[i] for i in k.operands], results_of, whole_vectors=True)
 
 
 def values_of(grid: Grid) -> Values:
-    """The values of a kernel's body in a launch, for vectors that `lanes_along` has found."""
+    """The values of a kernel's body in a launch, for vectors that `lanes_along` has admitted."""
     values = element_values(grid.b, grid.kernel, grid.operands)
     values.whole_vectors = True
     return values
@@ -45,9 +46,9 @@ def lanes_along(
     results: Sequence[int] | None = None,
     scatters: bool = False,
 ) -> int:
-    """The most lanes along an axis of the domain such that all that is read and written is whole aligned vectors.
+    """The most lanes along an axis of the domain such that all loads and stores are aligned vectors.
 
-    With `scatters` what is written may lie apart. `results` says which the trial's results are, as in `trial_of`.
+    With `scatters`, stores may be strided. `results` selects the results, as in `trial_of`.
     """
     stored = k.results if results is None else [k.results[number] for number in results]
     aligned = [k.aligned[i] for i in (*k.operands, *stored)]
@@ -85,7 +86,7 @@ def _fits(values: Values, along: Var, lanes: int, aligned: Sequence[int], scatte
 
 
 def _position(buffer: Line) -> int:
-    """Which argument of the trial's block a line was made of."""
+    """The argument of the trial's block that a line views."""
     owner = buffer.line.owner
     assert isinstance(owner, Operation)
     source = owner.operands[0]

@@ -1,17 +1,17 @@
-"""lower-kernels-to-gpu: every kernel becomes functions for a GPU, and `main` a list of launches.
+"""lower-kernels-to-gpu: kernels become GPU functions, and `main` a list of launches.
 
 before:  func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
            kernel.call @conv_0 ins(%x, %w : ...) outs(%b : ...)
 after:   func.func @main(%x: ..., %y: ..., %arena: ..., %weights: ...) {
            gpu.launch_func @kernels::@conv_0 on a grid of blocks, args(%x, %w, %b : ...)
-         gpu.module @kernels { gpu.func @conv_0(...) kernel { what one thread does } }
+         gpu.module @kernels { gpu.func @conv_0(...) kernel { the code of one thread } }
 
-A kernel whose schedule needs all of its grid to have finished is several launches; they run one after the other. Those
-of one function differ in the windows on buffers that they are given. Calls of one kernel on buffers of the same types,
-sharing and alignment are launches of the same functions. A buffer that a call both reads and writes is one argument.
-How a kernel is written is decided by its schedule alone: the file of that name in families/ carries it out. Needs
-choose-schedule, bufferize and plan-arena to have run. Loops and branches of main have no code here: raises CompileError
-that names the first.
+A kernel whose schedule needs grid-wide synchronisation becomes several launches, which run one after the other; those
+of one function differ in their window arguments. Calls of one kernel on buffers of the same types, sharing and
+alignment launch the same functions. A buffer that a call both reads and writes is one argument.
+
+The schedule alone selects the code: the file of its name in families/. Needs choose-schedule, bufferize and plan-arena.
+Raises CompileError for loops and branches of main, naming the first.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ from .builder import ACCESS
 from .instance import GpuKernel, Window, Written
 
 MODULE = "kernels"
-CHECK_BLOCK = 128  # threads of a block that looks at indices
+CHECK_BLOCK = 128  # threads of a block that checks indices
 
 Key = tuple[str, tuple[Attribute, ...], tuple[int, ...], tuple[int, ...]]
 
 
 def code_of(schedule: str) -> Callable[[GpuKernel], None]:
-    """What writes the code of a schedule: `lower` of the file that has its name."""
+    """The function `lower` of the file in families/ that is named like the schedule."""
     return cast("Callable[[GpuKernel], None]", family_of(f"{__package__}.families", schedule).lower)
 
 
 def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Callable[[str], str]) -> list[Written]:
-    """The launches of a kernel for this call's buffer types."""
+    """Builds the launches of a kernel for this call's buffer types."""
     _, types, sharing, aligned = key
     distinct = [i for i, first in enumerate(sharing) if first == i]
     position = {first: number for number, first in enumerate(distinct)}
@@ -87,7 +87,7 @@ def _build(kernel: KernelOp, call: CallOp, key: Key, target: GpuAttr, fresh: Cal
 
 
 def _insert_checks(k: GpuKernel, status: int) -> None:
-    """A launch in front of the kernel's own that notes what is wrong: indices which are out of range, above all."""
+    """A launch before the kernel's own that records run-time errors, such as indices out of range."""
     positions = positions_checked(k.kernel)
     if positions:
         blocks = -(-positions // CHECK_BLOCK)
@@ -95,13 +95,13 @@ def _insert_checks(k: GpuKernel, status: int) -> None:
 
 
 def _alignment(offset: int) -> int:
-    """How many bytes a place is a multiple of, up to what a thread accesses at once."""
+    """The alignment in bytes of an offset, up to a thread's widest access."""
     return ACCESS if offset == 0 else min(ACCESS, offset & -offset)
 
 
 @dataclass(frozen=True)
 class LowerKernelsToGpu(ModulePass):
-    """Every kernel becomes functions for a GPU, and `main` a list of launches."""
+    """Kernels become GPU functions, and `main` a list of launches."""
 
     name = "lower-kernels-to-gpu"
 
@@ -138,7 +138,7 @@ class LowerKernelsToGpu(ModulePass):
 
 
 def _steps(main: HostFuncOp) -> list[CallOp]:
-    """The calls in main; raises CompileError for what a list of launches can't do."""
+    """The calls in main. Raises CompileError for an op that a list of launches can't express."""
     calls: list[CallOp] = []
     for op in list(main.body.block.ops):
         if op.regions:
@@ -160,13 +160,13 @@ def _fresh(stem: str, taken: set[str]) -> str:
 
 
 def _all_sharing(call: CallOp) -> tuple[int, ...]:
-    """For each buffer of a call the first one that is the same."""
+    """For each buffer of a call, the position of its first occurrence."""
     own = sharing_of(call)
     return (*own, *range(len(own), len(own) + len(call.scratch) + len(call.status)))
 
 
 def _window(buffer: SSAValue, window: Window, call: CallOp, constants: IndexConstants, places: Places) -> SSAValue:
-    """A part of a buffer of main, under the type that the launched function has for it."""
+    """A window of a buffer of main, with the type of the launched function's parameter."""
     type = window.type
     if memref_type(buffer).element_type == i8:
         dense = MemRefType(window.element, window.sizes)
@@ -184,7 +184,7 @@ def _window(buffer: SSAValue, window: Window, call: CallOp, constants: IndexCons
 def _insert_launch(
     call: CallOp, written: Written, passed: Sequence[SSAValue], constants: IndexConstants, number: int
 ) -> None:
-    """A launch in front of the call that it belongs to."""
+    """Inserts a launch before its kernel call."""
     shared: Operation | None = None
     if written.shared:
         shared = arith.ConstantOp.from_int_and_width(written.shared, i32)

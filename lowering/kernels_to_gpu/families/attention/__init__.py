@@ -1,1 +1,1 @@
-"""What the ways to write attention for a GPU have in common."""
+"""GPU code of attention, one file for each schedule."""

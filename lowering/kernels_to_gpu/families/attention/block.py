@@ -1,4 +1,4 @@
-"""AttentionBlock: which queries a block has, how it walks over the keys, and what its masks leave of a score."""
+"""AttentionBlock: the queries of a thread block, its loop over tiles of keys, and the masking of scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .shared_rows import SharedRows, is_aligned
 
 @dataclass(frozen=True)
 class Row:
-    """A query: its batch element and head, and its number in it."""
+    """A query: its batch element, its head, and its position."""
 
     batch: Index
     head: Index
@@ -31,12 +31,12 @@ class Row:
 
     @property
     def place(self) -> list[Index]:
-        """Where it lies in queries, mask and result."""
+        """Its index in queries, mask and result."""
         return [self.batch, self.head, self.query]
 
 
 class AttentionBlock:
-    """A block with `tile_rows` queries of the heads that read one head of keys, and tiles of `tile_keys` keys.
+    """A block with `tile_rows` queries of the heads that share one head of keys, and tiles of `tile_keys` keys.
 
     `splits` blocks share the keys of the same queries; this one is number `split`.
     """
@@ -57,20 +57,20 @@ class AttentionBlock:
         number.name_hint = "block"
         item, self.split = b.delinearize(number, [tiles * s.batch * s.key_heads, splits])
         self.batch, self.key_head, tile = b.delinearize(item, [s.batch, s.key_heads, tiles])
-        self.first = b.mul(b.sub(tiles - 1, tile), tile_rows)  # causal: queries with most keys first
+        self.first = b.mul(b.sub(tiles - 1, tile), tile_rows)  # causal: queries with most keys first, for load balance
         for value, name in ((self.batch, "batch"), (self.key_head, "key_head"), (self.first, "first_row")):
             if not isinstance(value, int):
                 value.name_hint = name
 
     def row(self, number: Index) -> Row:
-        """The row of that number in the block; behind the last one that one again."""
+        """The block's row of that number, clamped to the last one."""
         b, s = self.b, self.sizes
         position = b.min(b.add(self.first, number), s.group * s.queries - 1)
         head, query = b.delinearize(position, [s.group, s.queries])
         return Row(self.batch, b.add(b.mul(self.key_head, s.group), head), query)
 
     def where_row_exists(self, number: Index, body: Callable[[], None]) -> None:
-        """Run `body` where the block has a row of that number."""
+        """Runs `body` if the block has a row of that number."""
         b, s = self.b, self.sizes
         if s.group * s.queries % self.tile_rows:
             b.when(b.compare("slt", b.add(self.first, number), s.group * s.queries), body)
@@ -82,9 +82,9 @@ class AttentionBlock:
     def walk(
         self, keys: tuple[SSAValue, int], values: tuple[SSAValue, int], tile: Callable[[Index, Index], None]
     ) -> None:
-        """`tile(first key, its row in shared memory)` for the block's tiles of keys, copied one ahead.
+        """Calls `tile(first key, its row in shared memory)` for each tile of keys, prefetching one tile ahead.
 
-        `keys` and `values` are arrays in shared memory for STAGES tiles, and how many columns of each are written.
+        `keys` and `values` are (shared array for STAGES tiles, number of columns filled in each).
         """
         b = self.b
         tiles = -(-self.sizes.keys // self.tile_keys)
@@ -123,7 +123,7 @@ class AttentionBlock:
         b.loop(first, last, step)
 
     def _end(self, tiles: int) -> Index:
-        """How many tiles of keys the block's queries look at."""
+        """The number of key tiles that the block's queries attend to."""
         b, s = self.b, self.sizes
         if self.root.causal is None:
             return tiles
@@ -149,7 +149,7 @@ class AttentionBlock:
         )
 
     def load_queries(self, array: SSAValue, columns: int) -> None:
-        """The block's queries, scaled, to shared memory; zeros behind their last element up to `columns`."""
+        """Copies the block's queries, scaled, to shared memory, zero-padded to `columns`."""
         b, s, m = self.b, self.sizes, self.m
 
         def element(item: Index, _: Sequence[SSAValue]) -> None:
@@ -167,19 +167,19 @@ class AttentionBlock:
 
     @property
     def is_masked(self) -> bool:
-        """Whether there are scores that don't count as they are."""
+        """Whether any score is masked or capped."""
         masked = self.mask is not None or self.root.causal is not None or self.sizes.keys % self.tile_keys != 0
         return masked or self.root.softcap is not None
 
     def mask_of(self, row: Row) -> SSAValue | None:
-        """A row's mask, by key."""
+        """The mask values of a row, indexed by key."""
         if self.mask is None:
             return None
         at = self.b.linear(row.place, self.mask.strides[:3], self.mask.offset)
         return self.b.view(self.mask.buffer, at, [self.sizes.keys], self.mask.strides[3:])
 
     def masked(self, score: SSAValue, row: Row, mask: SSAValue | None, key: Index) -> SSAValue:
-        """A score, capped and with the mask, and minus infinity for a key that the row doesn't have."""
+        """A score with softcap and mask applied; minus infinity for a key that the row doesn't attend to."""
         b, m, keys = self.b, self.m, self.sizes.keys
         if self.root.softcap is not None:
             cap = self.root.softcap.value.data
@@ -196,7 +196,7 @@ class AttentionBlock:
         return b.select(b.compare("slt", key, keys), score, nothing) if ragged else score
 
     def over_lanes(self, value: SSAValue, lanes: int, combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:
-        """The values of some neighbouring lanes, combined in all of them."""
+        """Combines the values of adjacent lanes; all of them get the result."""
         offset = lanes // 2
         while offset:
             value = combine(value, self.b.from_lane(value, offset, width=lanes))
@@ -204,17 +204,17 @@ class AttentionBlock:
         return value
 
     def shift(self, peak: SSAValue) -> SSAValue:
-        """What is taken from scores: their largest so far, or 0 where all of them are minus infinity."""
+        """The number subtracted from scores: their running maximum, or 0 if all are minus infinity."""
         m = self.m
         return m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(0.0), peak)
 
     def divisor(self, total: SSAValue, peak: SSAValue) -> SSAValue:
-        """What a row's results are divided by: a row that keeps no key is to become zeros unless NaN is asked for."""
+        """The number a row's results are divided by; a row without keys becomes zeros unless NaN is asked for."""
         return divisor(self.m, self.root, total, peak)
 
 
 def divisor(m: Arithmetic, root: AttentionOp, total: SSAValue, peak: SSAValue) -> SSAValue:
-    """The same where there is no block."""
+    """The divisor of a row, for code outside of an AttentionBlock."""
     if root.nan_rows is not None:
         return total
     return m.select(m.compare("eq", peak, m.constant(-inf)), m.constant(1.0), total)

@@ -1,16 +1,16 @@
-"""Attention without scores in memory: a block has some queries, and goes over the keys tile by tile.
+"""Flash attention: a block processes some queries, tile by tile of keys, with scores in registers only.
 
     queries of the block, scaled, into shared memory
     for each tile of keys (causal: up to the last query's):
-        begin to copy the next tile; wait for this one
+        start copying the next tile; wait for this one
         scores[rows, keys] = q k^T                  in registers; a row of scores lies across 16 lanes
         peak' = max(peak, scores); weights = exp(scores - peak')      weights into shared memory
         results, total = results, total * exp(peak - peak') + weights (v, 1)
     result = results / total
 
-Heads of queries that read one head of keys are rows of the same block. Where several blocks share the keys of a row,
-each leaves its results, peak and total in scratch, and a second launch puts them together. Sums are in the element's
-type. Keys behind a causal block are not read.
+Query heads that share a key head are rows of the same block. Where several blocks share the keys of a row, each leaves
+its results, peak and total in scratch, and a second launch combines them. Sums have the element type. Keys after the
+last query of a causal block are not read.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from ...instance import GpuKernel, Grid
 from .block import AttentionBlock, divisor
 from .shared_rows import is_aligned
 
-COMBINE_BLOCK = 128  # threads of a block that puts sums together
+COMBINE_BLOCK = 128  # threads of a block of the combining launch
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launches."""
+    """Builds the kernel's launches."""
     root = the_root(k.kernel, AttentionOp)
     options, sizes = k.schedule_as(Flash), attention_sizes(root)
     elements = sizes.batch * sizes.heads * sizes.queries * sizes.width
@@ -52,7 +52,7 @@ def lower(k: GpuKernel) -> None:
 
 
 class _Block(AttentionBlock):
-    """What a block does; `lane` and `group` say which of its threads this one is."""
+    """The code of a block; `lane` and `group` are this thread's position in it."""
 
     def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp) -> None:
         self.options = o = k.schedule_as(Flash)
@@ -144,7 +144,7 @@ class _Block(AttentionBlock):
         b.loop(0, self.depth, depth, step=self.lanes)
 
     def _softmax(self, i: Index, first: Index) -> None:
-        """Scores of row i, the first of which is of key `first`, become weights; results and total are corrected."""
+        """Converts the scores of row i, which start at key `first`, to weights; rescales results and total."""
         b, o, m = self.b, self.options, self.m
         row = self.row(self._own(i))
         mask = self.mask_of(row)
@@ -206,7 +206,7 @@ class _Block(AttentionBlock):
     # what comes out
 
     def _finish(self, i: Index) -> None:
-        """Store row i, where there is one: the result, or this block's part of it."""
+        """Stores row i if it exists: the result, or this block's partial one."""
         b, m, s, o = self.b, self.m, self.sizes, self.options
         number, row = self._own(i), self.row(self._own(i))
         total = self.over_lanes(b.load(self.totals, [i]), LANES, m.add)
@@ -236,7 +236,7 @@ class _Block(AttentionBlock):
         self.where_row_exists(number, store)
 
     def _store(self, i: Index, target: SSAValue, factor: SSAValue | None, aligned: bool) -> None:
-        """Columns of row i, in vectors where these are aligned."""
+        """Stores the columns of row i, as vectors where they are aligned."""
         b, s = self.b, self.sizes
         wide = Arithmetic(b, VectorType(self.element, [self.lanes]))
 
@@ -258,7 +258,7 @@ class _Block(AttentionBlock):
         b.unrolled(self.columns, column)
 
     def _inside(self, column: Index, store: Callable[[], None], most: int) -> None:
-        """Run `store` where the column exists; there may be `most`."""
+        """Runs `store` if the column is in range; columns are below `most`."""
         if most == self.sizes.width:
             store()
         else:
@@ -266,7 +266,7 @@ class _Block(AttentionBlock):
 
 
 def _put_together(grid: Grid, root: AttentionOp, options: Flash, sizes: AttentionSizes) -> None:
-    """Each element of the result from the parts that several blocks have left in scratch."""
+    """Combines the partial results that several blocks have left in scratch."""
     b, s = grid.b, sizes
     m = Arithmetic(b, element_type_of_value(root.result))
     results, peaks, totals = (grid.scratch_part(name) for name in ("results", "peaks", "totals"))

@@ -1,15 +1,15 @@
-"""Attention without scores in memory, by tensor units: each warp has 16 queries, and all it computes in registers.
+"""Flash attention on tensor cores: each warp processes 16 queries, with scores and results in registers.
 
     fragments of the warp's queries, scaled
     for each tile of keys, this warp's part of it:
         scores[16, keys] = q k^T                     a row lies across four lanes
         peak' = max(peak, scores); weights = exp(scores - peak')
         results, total = results, total * exp(peak - peak') + weights (v, 1)
-    results / total; warps that share queries first add their results up in shared memory
+    results / total; warps that share queries first add up their results in shared memory
 
-The sums of one product are the left-hand side of the next one as they lie: a column of weights may stand for any key,
-as long as the row of values is that of the same key. Weights are rounded like all that is multiplied; their total is of
-those before.
+The accumulators of the first product serve as the left-hand fragments of the second without data movement: a column of
+weights may stand for any key, as long as the row of values belongs to the same key. Weights are rounded like all
+multiplied numbers; their total is that of the unrounded ones.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from ...fragments import TensorUnits
 from ...instance import GpuKernel, Grid
 from .block import AttentionBlock
 
-SHARING = 4  # lanes that a row lies across
-SUMS = VectorType(f32, [4])  # of a product's 16 x 8: rows g and g + 8, columns 2 t and 2 t + 1 of each
+SHARING = 4  # lanes across which a row lies
+SUMS = VectorType(f32, [4])  # of a 16 x 8 product: rows g and g + 8, columns 2 t and 2 t + 1 of each
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     root = the_root(k.kernel, AttentionOp)
     options, sizes = k.schedule_as(FlashTensor), attention_sizes(root)
     if sizes.batch * sizes.heads * sizes.queries * sizes.width:
@@ -50,7 +50,7 @@ def lower(k: GpuKernel) -> None:
 
 
 class _Block(AttentionBlock):
-    """What a warp does: `g` and `t` say which of its lanes this one is."""
+    """The code of a warp; `g` and `t` are this lane's coordinates in fragments."""
 
     def __init__(self, k: GpuKernel, grid: Grid, root: AttentionOp) -> None:
         self.options = o = k.schedule_as(FlashTensor)
@@ -103,7 +103,7 @@ class _Block(AttentionBlock):
                 self._store_row(row)
 
     def _take_queries(self, step: Index) -> None:
-        """This lane's numbers of the warp's queries, for one step of the depth."""
+        """This lane's elements of the warp's queries, for one step of the depth."""
         b = self.b
 
         def number(row: int, column: int) -> SSAValue:
@@ -113,7 +113,7 @@ class _Block(AttentionBlock):
         b.store(self.units.fragment([number(*at) for at in self.units.left_places]), self.near, [step])
 
     def _along(self, column: int) -> Index:
-        """Where a number of lane t is that is at this column, or row, for lane 0."""
+        """The column (or row) for lane t, given that for lane 0."""
         return self.b.add(self.b.mul(self.t, 2 if self.units.is_short else 1), column)
 
     # a tile of keys
@@ -147,7 +147,7 @@ class _Block(AttentionBlock):
         b.unrolled(self.depth // units.step, step)
 
     def _softmax(self, half: int, first: Index) -> SSAValue:
-        """Scores of row g + 8 * half become weights; by what results and total so far are to be multiplied."""
+        """Converts the scores of row g + 8 * half to weights; returns the factor for results and total so far."""
         b, m = self.b, self.m
         row = self.row(b.add(b.add(self.warp_row, self.g), 8 * half))
         mask = self.mask_of(row)
@@ -184,7 +184,7 @@ class _Block(AttentionBlock):
         return factor
 
     def _correct(self, factors: Sequence[SSAValue]) -> None:
-        """Results of either row times its factor."""
+        """Multiplies the results of either row by its factor."""
         b, m = self.b, self.m
 
         def column(n: Index) -> None:
@@ -198,7 +198,7 @@ class _Block(AttentionBlock):
     def _sum_values(self, slot: Index) -> None:
         """results += weights v"""
         b, units = self.b, self.units
-        tiles = units.step // WARP_COLUMNS  # of scores in one left-hand side
+        tiles = units.step // WARP_COLUMNS  # number of score columns in one left-hand fragment
 
         def some_keys(j: Index) -> None:
             scores = [b.load(self.scores, [b.add(b.mul(j, tiles), i)]) for i in range(tiles)]
@@ -219,7 +219,7 @@ class _Block(AttentionBlock):
     # what comes out
 
     def _store_row(self, half: int) -> None:
-        """The result of row g + 8 * half."""
+        """Stores the result of row g + 8 * half."""
         b, m, s = self.b, self.m, self.sizes
         number = b.add(b.add(self.warp_row, self.g), 8 * half)
         row = self.row(number)
@@ -237,7 +237,7 @@ class _Block(AttentionBlock):
         self.where_row_exists(number, store)
 
     def _each_column(self, body: Callable[[Index, int, Index], None]) -> None:
-        """`body(n, e, column)` for the columns that this lane has: number e of fragment n."""
+        """Calls `body(n, e, column)` for this lane's columns: element e of fragment n."""
         b, s = self.b, self.sizes
 
         def some(n: Index) -> None:
@@ -251,7 +251,7 @@ class _Block(AttentionBlock):
         b.unrolled(self.columns, some)
 
     def _add_up(self) -> None:
-        """The results of the warps that share queries, weighed by their peaks."""
+        """Combines the results of warps that share queries, weighted by their peaks."""
         b, m, o, s = self.b, self.m, self.options, self.sizes
         rows = o.key_warps * o.tile_rows
         parts = b.shared(f32, [rows, value_row(s.width)])

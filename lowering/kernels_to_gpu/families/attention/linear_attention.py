@@ -1,6 +1,7 @@
-"""Linear attention: each thread has one column of the state, in scratch, for all steps.
+"""Linear attention: each thread computes one column of the state, kept in scratch, for all steps.
 
-Neighbours have neighbouring columns of one head, so that they read a row of the state and the same queries and keys.
+Adjacent threads have adjacent columns of one head, so that they read a row of the state and the same queries and keys
+together.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ...instance import GpuKernel, Grid
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     op, block = the_root(k.kernel, LinearAttentionOp), k.schedule_as(LinearAttention).block
     batch, groups, _, width = shape_of(op.last)
     total = batch * groups * width

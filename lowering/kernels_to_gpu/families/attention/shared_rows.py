@@ -1,4 +1,4 @@
-"""Rows of a matrix in global memory, copied tile by tile into shared memory by all threads of a block."""
+"""Copies rows of a matrix in global memory to shared memory tile by tile, by all threads of a block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...instance import GpuKernel, Grid
 
 
 def is_aligned(k: GpuKernel, grid: Grid, window: OperandWindow) -> bool:
-    """Whether every row of a window is neighbours that begin at a multiple of 16 bytes."""
+    """Whether every row of a window is contiguous and aligned to 16 bytes."""
     type = memref_type(window.buffer)
     assert isinstance(type, MemRefType)
     itemsize = numpy_dtype(type.element_type).itemsize
@@ -29,10 +29,10 @@ def is_aligned(k: GpuKernel, grid: Grid, window: OperandWindow) -> bool:
 
 @dataclass(frozen=True)
 class SharedRows:
-    """`rows` rows of `size` elements, `tile` of them at a time.
+    """Tiles of `tile` rows out of `rows` rows of `size` elements.
 
-    In shared memory are `columns` of each, whole vectors of `lanes`: behind a row's last element are zeros, and so are
-    rows behind the last. Rows that are `aligned` are copied asynchronously.
+    Shared memory holds `columns` elements of each row, a multiple of `lanes`: zero-padded after a row's last element
+    and after the last row. `aligned` rows are copied asynchronously.
     """
 
     grid: Grid
@@ -46,7 +46,7 @@ class SharedRows:
     aligned: bool
 
     def copy(self, first: Index, to: Index) -> None:
-        """Rows from `first` on to those of shared memory from `to` on."""
+        """Copies rows from `first` on to rows of shared memory from `to` on."""
         b = self.grid.b
         step = self.lanes if self.aligned else 1
         count = self.columns // step

@@ -1,1 +1,1 @@
-"""Convolutions in ways of their own: depthwise."""
+"""GPU code of convolutions that are not products of matrices: depthwise."""

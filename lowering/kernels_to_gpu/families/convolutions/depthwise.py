@@ -1,12 +1,12 @@
-"""Depthwise convolution, channels-last: a thread has a vector of channels of some pixels in a row.
+"""Depthwise convolution, channels-last: a thread computes a vector of channels of several pixels in a row.
 
     (image, y, tile of pixels, vector of channels) = thread of the grid
     for each row of the filter:
-        its taps, and the pixels below them, are read: zeros where they lie outside of the picture
-        sums[pixel] += pixel below the tap * tap
-    result[y][x] = what follows from sums[x], for each pixel of the tile
+        load its taps, and the pixels under them: zeros where they lie outside of the image
+        sums[pixel] += pixel under the tap * tap
+    result[y][x] = epilogue(sums[x]), for each pixel of the tile
 
-The filter is laid out tap by tap, so that threads read it as they read pixels.
+The filter is laid out tap by tap, so that its loads are vectors of channels like those of pixels.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from ....kernel_code.reductions import Reduction
 from ...instance import GpuKernel, Grid
 from ...lanes import lanes_along, trial_of, values_of
 
-_WRITTEN_OUT = 7  # rows of a filter; with more of them code would grow beyond that of small filters
+_WRITTEN_OUT = 7  # rows of a filter that are unrolled; taller filters would make the code too large
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     found = code_for(k.kernel)
     assert found is not None
     form, root = found
@@ -55,7 +55,7 @@ def lower(k: GpuKernel) -> None:
 
 
 def _lanes(k: GpuKernel, form: ContractionForm, root: ConvOp) -> int:
-    """How many channels a thread has: as many as are read and written at once."""
+    """The number of channels per thread: the width of its loads and stores."""
     *pixels, channels = shape_of(root.results[0])
 
     def element(canvas: Canvas, index: list[Expr]) -> None:
@@ -78,7 +78,7 @@ def _tap(form: ContractionForm, tap: Expr, channel: Expr) -> list[Expr]:
 
 
 def _finish(canvas: Canvas, root: ConvOp, at: Sequence[Expr], value: SSAValue) -> None:
-    """Store what follows from an element of the root."""
+    """Applies the epilogue to an element of the root and stores it."""
     v, at = canvas.values, aligned(at, shape_of(root.results[0]))
     v.seed(root.results[0], at, value)
     computed = [v.at(result, at) for result in v.kernel.terminator.operands]
@@ -87,7 +87,7 @@ def _finish(canvas: Canvas, root: ConvOp, at: Sequence[Expr], value: SSAValue) -
 
 
 class _Tile:
-    """The pixels of one thread being written."""
+    """The code of one thread, for a tile of pixels."""
 
     def __init__(self, grid: Grid, form: ContractionForm, root: ConvOp, pixels: int, lanes: int) -> None:
         self.b, self.form, self.root, self.pixels, self.lanes = grid.b, form, root, pixels, lanes
@@ -97,7 +97,7 @@ class _Tile:
         self.element = element_type_of_value(root.x)
 
     def write(self, item: Index) -> None:
-        """All that the thread does."""
+        """Builds the thread's code."""
         b, g, v = self.b, self.g, self.v
         tiles = -(-g.out_width // self.pixels)
         image, y, tile, block = b.delinearize(item, [g.batch, g.out_height, tiles, g.channels // self.lanes])
@@ -109,7 +109,7 @@ class _Tile:
                 self._store([image, y, b.add(x, pixel)], Expr.of(channel), total)
 
     def _sums(self, image: Index, y: Index, x: Index, channel: Expr) -> Sequence[SSAValue]:
-        """The sums of all pixels, one row of the filter after the other."""
+        """The sums of all pixels, accumulated over the rows of the filter."""
         b, g, v = self.b, self.g, self.v
         top = b.sub(b.mul(y, g.stride[0]), g.pad[0])
         left = b.sub(b.mul(x, g.stride[1]), g.pad[1])
@@ -155,13 +155,13 @@ class _Tile:
         return self.v.spread(wide(self.v, self.form.rhs, _tap(self.form, first * g.kernel[1] + tap, channel)))
 
     def _inside(self, place: Index, size: int) -> SSAValue:
-        """Whether 0 <= place < size, in one comparison: a negative one is large where it has no sign."""
+        """Whether 0 <= place < size, by one unsigned comparison."""
         return self.b.compare("ult", place, size)
 
     def _pixel(
         self, at: Sequence[Index], channel: Expr, row_inside: SSAValue | None, column_inside: SSAValue | None
     ) -> SSAValue:
-        """A pixel's channels, zeros outside of the picture."""
+        """A pixel's channels; zeros outside of the image."""
         b, v = self.b, self.v
         conditions = [each for each in (row_inside, column_inside) if each is not None]
 
@@ -174,7 +174,7 @@ class _Tile:
         return v.choose(together, read, lambda: Reduction(b, "sum", self.element).start())
 
     def _index(self, at: Sequence[Index], sizes: tuple[int, int], channel: Expr) -> list[Expr]:
-        """The index of a picture's element at (image, row, column), which lie in it."""
+        """The index of an image element at (image, row, column), which must be in range."""
         bounds = (self.g.batch, *sizes)
         image, row, column = (
             Expr.of(i) if isinstance(i, int) else Expr.of(Var(i, 0, size - 1))
@@ -184,7 +184,7 @@ class _Tile:
         return aligned([image, *([row] if rank == 4 else []), column, channel], shape_of(self.root.x))
 
     def _store(self, at: Sequence[Index], channel: Expr, total: SSAValue) -> None:
-        """What follows from a pixel's sums, where there is such a pixel."""
+        """Applies the epilogue to a pixel's sums and stores it, if the pixel exists."""
         b, v, g = self.b, self.v, self.g
 
         def store() -> None:

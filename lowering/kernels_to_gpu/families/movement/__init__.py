@@ -1,1 +1,1 @@
-"""What is made element by element, or moved."""
+"""GPU code of elementwise kernels, data movement and scatters."""

@@ -1,11 +1,11 @@
-"""Every element of the results on its own: a thread for each, or for a few neighbours that are 16 bytes together.
+"""Elementwise kernels: one thread for each element of the results, or for a vector of up to 16 bytes.
 
     i = block * 256 + thread
     if i < elements: result[i] = value of the body at i
 
-Results of one shape share a launch. What an element is comes from kernel_code/elements/values.py. Lanes run along the
-innermost axis where all that is read and written along it is contiguous and aligned; conditions (borders of pictures,
-seams of concatenations) are asked by each thread, once for its lanes where all of them lie on one side.
+Results of one shape share a launch. kernel_code/elements/values.py computes single elements. Vector lanes run along the
+innermost axis where all accesses along it are contiguous and aligned; conditions (image borders, seams of
+concatenations) are evaluated by each thread, once for all its lanes where they agree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...lanes import lanes_along, trial_of, values_of
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launches: one for each shape of its results."""
+    """Builds the kernel's launches: one for each shape of its results."""
     numbered = sorted(enumerate(k.kernel.terminator.operands), key=lambda pair: shape_of(pair[1]))
     groups = [(shape, list(group)) for shape, group in groupby(numbered, key=lambda pair: shape_of(pair[1]))]
     for number, (shape, group) in enumerate(groups):

@@ -1,8 +1,8 @@
-"""Selection of what comes first in a row: each thread has an element, and counts how many come before it.
+"""TopK by rank: each thread has an element and counts the elements of its row that precede it.
 
-    if the count is less than what is wanted: result[count] = the element's place
+    if the count is below k: result[count] = the element's index
 
-Elements that are equal are told apart by their places, so that no two have the same rank.
+Equal elements are ordered by index, so that ranks are distinct.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...lanes import values_of
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     op = the_root(k.kernel, TopKOp)
     shape, axis, count = shape_of(op.x), op.axis.value.data, op.count.value.data
     if 0 in shape_of(op.result):

@@ -1,4 +1,4 @@
-"""Scatters: each thread has a row of the result, copies it from x, and applies the updates that name it, in order."""
+"""Scatter: each thread copies one row of the result from x, then applies the updates that target it, in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...instance import GpuKernel
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     op = scatter_of(k.kernel)
     assert op is not None
     rows, block = rows_of(op), k.schedule_as(Scatter).block

@@ -1,10 +1,10 @@
-"""Faces whose innermost axis changes, a square at a time through shared memory.
+"""Transpositions that change the innermost axis, by square tiles in shared memory.
 
     for each row of threads:   square[column][row] = element of x, threads along x's innermost axis
-    all threads of the block wait
-    for each row of threads:   result = what follows from square[row][column], threads along the result's
+    barrier
+    for each row of threads:   result = epilogue(square[row][column]), threads along the result's innermost axis
 
-Lines of the square are one element longer, so that a column's elements lie in different banks.
+Lines of the square are padded by one element, which avoids bank conflicts between a column's elements.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ...instance import GpuKernel, Grid
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     form, schedule = transposition(k.kernel), k.schedule_as(TransposeTiles)
     assert form is not None
     k.launch(schedule.squares(form), schedule.tile * schedule.rows, lambda grid: _Square(grid, form, schedule).write())
 
 
 class _Square:
-    """One block being written."""
+    """The code of a block, which transposes one square."""
 
     def __init__(self, grid: Grid, form: Transposition, schedule: TransposeTiles) -> None:
         self.grid, self.b, self.form, self.schedule = grid, grid.b, form, schedule
@@ -44,7 +44,7 @@ class _Square:
         self.outer = [size for number, size in enumerate(sizes[:-1]) if number != row]
 
     def write(self) -> None:
-        """All that a thread does."""
+        """Builds the thread's code."""
         b, tile, root = self.b, self.schedule.tile, self.form.root
         down, across = -(-self.rows // tile), -(-self.columns // tile)
         face, top, left = b.delinearize(self.grid.number, [prod(self.outer), down, across])
@@ -74,7 +74,7 @@ class _Square:
         self._lines(y, lambda line: (b.add(top, line), b.add(left, x)), store)
 
     def _lines(self, y: Index, place: Callable[[Index], tuple[Index, Index]], write: Callable[[Index], None]) -> None:
-        """write(line) for every line of this thread whose element lies in the face."""
+        """Calls write(line) for every line of this thread whose element lies in the transposed plane."""
         b, step = self.b, self.schedule.rows
 
         def one(i: Index) -> None:
@@ -96,7 +96,7 @@ class _Square:
         b.unrolled(self.schedule.tile // step, one)
 
     def _index(self, outer: list[Index], row: Index, column: Index) -> list[Expr]:
-        """The index of the result at a face's row and column."""
+        """The index of the result at a row and column of the transposed plane."""
         form, shape = self.form, shape_of(self.form.root.result)
         rest = iter(outer)
         places = [row if number == form.row else next(rest) for number in range(len(form.groups) - 1)]

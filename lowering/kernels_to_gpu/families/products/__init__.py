@@ -1,1 +1,1 @@
-"""What the code of products on a GPU has in common: operands, their tiles in shared memory, what follows the sums."""
+"""GPU code of matrix products and convolutions as products: operands, shared-memory tiles, epilogues."""

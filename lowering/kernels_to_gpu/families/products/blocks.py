@@ -1,4 +1,4 @@
-"""Blocks of a grid that make tiles of products: which rows, columns and part of the depth are whose."""
+"""Mapping of a grid's blocks to tiles of products: rows, columns and (split-K) part of the depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .tile_copies import TileCopy
 
 @dataclass(frozen=True)
 class Blocks:
-    """Tiles of `bm` x `bn` sums, `bk` of the depth at a time, which is cut in `splits` parts."""
+    """Tiles of `bm` x `bn` sums in steps of `bk` along the depth, which is split into `splits` parts."""
 
     bm: int
     bn: int
@@ -29,17 +29,17 @@ class Blocks:
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        """Blocks along rows, columns, and products and their parts."""
+        """Number of blocks along rows, columns, and products times parts of the depth."""
         batch, rows, columns = self.output.sizes
         return -(-rows // self.bm), -(-columns // self.bn), batch * self.splits
 
     @property
     def tiles(self) -> int:
-        """Tiles of the depth that a block goes through."""
+        """Number of tiles of the depth that a block processes."""
         return ceil(ceil(self.output.depth / self.bk) / self.splits)
 
     def here(self, k: GpuKernel, grid: Grid) -> Block:
-        """What this launch's block has to do."""
+        """The tile of this launch's block."""
         b, batch = grid.b, self.output.sizes[0]
         number: Index = b.block_id(2) if batch * self.splits > 1 else 0
         product: Index = 0
@@ -61,11 +61,11 @@ class Blocks:
         )
 
     def where_row(self, b: ThreadBuilder, row: Index, write: Callable[[], None]) -> None:
-        """write() where there is such a row."""
+        """Runs write() if the row is in range."""
         _where(b, row, self.output.sizes[1], self.bm, write)
 
     def where_column(self, b: ThreadBuilder, column: Index, write: Callable[[], None]) -> None:
-        """write() where there is such a column."""
+        """Runs write() if the column is in range."""
         _where(b, column, self.output.sizes[2], self.bn, write)
 
 
@@ -78,7 +78,7 @@ def _where(b: ThreadBuilder, at: Index, size: int, tile: int, write: Callable[[]
 
 @dataclass(frozen=True)
 class Block:
-    """One block's tile of sums: of which product and part of its depth, and from where on."""
+    """One block's tile of sums: its product, part of the depth, and first row and column."""
 
     blocks: Blocks
     k: GpuKernel
@@ -92,7 +92,7 @@ class Block:
     right: Operand
 
     def copies(self, element: Attribute, stages: int, *, by_depth_pad: int, by_row_pad: int) -> list[TileCopy]:
-        """The copies of both operands' tiles, left and right; pads are those of lines along the depth and the rows."""
+        """The shared-memory copies of both operands' tiles; pads are those of lines along the depth and along rows."""
         blocks, grid = self.blocks, self.grid
         masked = blocks.tiles * blocks.splits * blocks.bk > self.left.depth
         return [
@@ -117,7 +117,7 @@ class Block:
         ]
 
     def writer(self, most: int) -> tuple[Writer, int]:
-        """What the sums are handed to, and of how many neighbouring columns at once: up to `most`."""
+        """The writer of the sums, and the number of adjacent columns it takes at once (at most `most`)."""
         output = self.blocks.output
         if self.blocks.splits == 1:
             return output.writer(self.grid, self.product), output.lanes(most)

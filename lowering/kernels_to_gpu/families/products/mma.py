@@ -1,10 +1,10 @@
-"""Products by tensor units: operands in shared memory, warps multiply pieces of 16 x 8 sums by 8 or 16 depths.
+"""Matrix products on tensor cores: operands in shared memory, warps compute 16 x 8 sums over 8 or 16 depths at a time.
 
 for each tile of the depth:                     while the next ones are being copied
-    for each piece of it:
-        left[wm / 16] and right[wn / 8] = the warp's parts of both tiles, rounded
-        sums[i][j] += left[i] * right[j]        one instruction of all lanes
-result[row][column] = what follows from sums: each lane has two neighbouring columns of two rows of a piece
+    for each step of it:
+        left[wm / 16] and right[wn / 8] = the warp's fragments of both tiles, rounded
+        sums[i][j] += left[i] * right[j]        one mma instruction
+result[row][column] = epilogue(sums): each lane has two adjacent columns of two rows of each 16 x 8 piece
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .outputs import Output, add_partials
 from .tile_copies import TileCopy, in_pairs, write_pipeline
 
 ELEMENTS: dict[str, Attribute] = {"tf32": f32, "3xtf32": f32, "fp16": f16, "bf16": bf16}
-"""What shared memory holds, by precision."""
+"""Element type of shared memory, by precision."""
 ROWS, COLUMNS = 16, 8  # of a piece
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch, or two where the depth is cut."""
+    """Builds the kernel's launch, and a second one under split-K."""
     schedule = k.schedule_as(Mma)
     output = Output(k, contraction_form(k.kernel))
     blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, output)
@@ -43,7 +43,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
     b, precision = grid.b, k.target.precision.data
     element = ELEMENTS[precision]
     narrow = element != f32
-    # Lanes read 8 rows and 4 depths at a time: lines are longer by what brings these into different banks.
+    # Lanes read 8 rows and 4 depths at a time: padding of lines puts these into different banks.
     here = blocks.here(k, grid)
     copies = here.copies(element, schedule.stages, by_depth_pad=8 if narrow else 4, by_row_pad=8)
     piece = 16 if narrow else 8
@@ -94,7 +94,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Mma, blocks: Blocks) -> None:
 
 
 def _multiply(b: ThreadBuilder, sums: SSAValue, left: _Fragment, right: _Fragment, i: Index, j: Index) -> None:
-    """Add the product of two fragments; the smaller parts first, where numbers are split."""
+    """Adds the product of two fragments; with split numbers, the small parts first."""
     total = b.vload(sums, [i, j, 0], 4)
     if left.split:
         total = b.mma(left.small(i), right.large(j), total)
@@ -104,11 +104,11 @@ def _multiply(b: ThreadBuilder, sums: SSAValue, left: _Fragment, right: _Fragmen
 
 @dataclass
 class _Fragment:
-    """A lane's part of `count` pieces of `rows` rows of a tile: `held` numbers of each.
+    """A lane's share of `count` pieces of `rows` rows of a tile: `held` numbers of each piece.
 
-    With 32 bits number e is in the row `first` + 8 * (e % 2) of the left operand, of the right one in `first`; depths
-    are `place` + 4 * (the rest of e). With 16 bits numbers are pairs of depths, and pair e is at depth 2 * `place` + 8
-    * (the rest of e).
+    In 32 bits, number e of the left operand is in row `first` + 8 * (e % 2), of the right one in row `first`; depths
+    are `place` + 4 * (the remaining bits of e). In 16 bits, numbers are pairs of depths, and pair e is at depth 2 *
+    `place` + 8 * (the remaining bits of e).
     """
 
     b: ThreadBuilder
@@ -134,7 +134,7 @@ class _Fragment:
         return self.copy.element != f32
 
     def read(self, stage: Index, depth: Index) -> None:
-        """The numbers of all pieces from `depth` on."""
+        """Loads the numbers of all pieces from `depth` on."""
         b, pair = self.b, 2 if self.narrow else 1
         halves = 2 if self.rows == ROWS else 1  # rows 8 apart
 
@@ -166,9 +166,9 @@ class _Fragment:
             b.store(b.to_tf32(Arithmetic(b, f32).sub(value, large)), self._small, at)
 
     def large(self, i: Index) -> SSAValue:
-        """Piece i."""
+        """Piece i, rounded."""
         return self.b.vload(self._large, [i, 0], self.held)
 
     def small(self, i: Index) -> SSAValue:
-        """What rounding has left of piece i."""
+        """The rounding error of piece i (3xtf32)."""
         return self.b.vload(self._small, [i, 0], self.held)

@@ -1,7 +1,7 @@
-"""Where the elements of a product's operands lie: a place in a buffer from (row, depth).
+"""Addressing of a product's operands: the position in a buffer of (row, depth).
 
-The right-hand side's columns are called rows here, so that both operands are the same kind of thing. An operand is
-read by lines of neighbours along its depth or along its rows, `vector` elements at a time.
+Columns of the right-hand side are called rows here, so that both operands have one interface. An operand is read in
+vectors of `vector` elements along its depth or along its rows.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from ...builder import ACCESS, ThreadBuilder
 from ...instance import GpuKernel, Grid
 
 WIDEST = 4
-"""Elements that are read at once, where they lie so."""
+"""The most elements in one load."""
 
 
 @dataclass(frozen=True)
 class Steps:
-    """A number counts through a box; each of its dimensions moves by a stride."""
+    """A mixed-radix counter: dimensions with strides, indexed by one linear number."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
 
     @classmethod
     def of(cls, sizes: Sequence[int], strides: Sequence[int]) -> Steps:
-        """Neighbouring dimensions are merged where one stride leads through both."""
+        """Merges adjacent dimensions that one stride covers."""
         merged, (steps,) = collapse(sizes, [strides])
         return cls(tuple(merged), tuple(steps))
 
     def offset(self, b: ThreadBuilder, number: Index) -> Index:
-        """How far the number leads."""
+        """The offset for a linear number."""
         return b.linear(b.delinearize(number, self.sizes), self.strides)
 
     def runs(self, lanes: int) -> bool:
-        """Whether so many numbers from a multiple of it on are neighbours, and none lies across."""
+        """Whether aligned groups of `lanes` consecutive numbers are contiguous and cross no dimension."""
         return self.strides[-1] == 1 and self.sizes[-1] % lanes == 0 and self.keeps(lanes, but_last=True)
 
     def keeps(self, lanes: int, *, but_last: bool = False) -> bool:
-        """Whether all that a number adds is a multiple of `lanes`."""
+        """Whether all offsets are multiples of `lanes`."""
         return all(stride % lanes == 0 for stride in (self.strides[:-1] if but_last else self.strides))
 
 
 @dataclass(frozen=True)
 class Operand(ABC):
-    """`line` is the buffer as one line of elements, in which `start` is the first of this thread's matrix."""
+    """One operand; `line` is its buffer in one dimension, `start` the first element of this thread's matrix."""
 
     line: SSAValue
     start: Index
@@ -65,10 +65,10 @@ class Operand(ABC):
     depth: int
     vector: int
     by_depth: bool
-    """Whether neighbours lie along the depth."""
+    """Whether adjacent elements lie along the depth."""
 
     facts: ClassVar[tuple[str, ...]] = ("place",)
-    """What `row` returns."""
+    """What `row` returns, by name."""
 
     @property
     def element(self) -> Attribute:
@@ -77,20 +77,20 @@ class Operand(ABC):
 
     @abstractmethod
     def row(self, b: ThreadBuilder, row: Index) -> tuple[Index, ...]:
-        """What is known of a row, whatever the depth."""
+        """The part of the address that depends on the row only."""
 
     @abstractmethod
     def tap(self, b: ThreadBuilder, depth: Index) -> tuple[Index, ...]:
-        """What is known of a depth, whatever the row."""
+        """The part of the address that depends on the depth only."""
 
     @abstractmethod
     def place(self, b: ThreadBuilder, row: tuple[Index, ...], tap: tuple[Index, ...]) -> tuple[Index, SSAValue | None]:
-        """Where in the line the element is, and whether there is one: else it is zero."""
+        """The element's position in the line, and the condition for it to exist (else it is zero)."""
 
 
 @dataclass(frozen=True)
 class MatrixOperand(Operand):
-    """A matrix with a stride for each dimension of its rows and one for its depth."""
+    """A matrix with a stride for each dimension of its rows, and one for its depth."""
 
     steps: Steps
     depth_stride: int
@@ -110,12 +110,15 @@ class MatrixOperand(Operand):
 
 @dataclass(frozen=True)
 class PictureOperand(Operand):
-    """The pixels under a filter's taps: row (n, y, x) at depth (ky, kx, c) is the channel c of the pixel
-    (n, y * stride + ky * dilation - pad, ...), and zero outside of the picture."""
+    """An image read as a matrix (im2col).
+
+    Row (n, y, x) at depth (ky, kx, c) is channel c of the pixel (n, y * stride + ky * dilation - pad, ...), and zero
+    outside of the image.
+    """
 
     geometry: ConvGeometry
-    strides: tuple[int, int, int]  # of image, row and column
-    inside: tuple[bool, bool]  # whether all taps are, along height and width
+    strides: tuple[int, int, int]  # strides of image, row and column
+    inside: tuple[bool, bool]  # whether all taps are in range, along height and width
     facts: ClassVar[tuple[str, ...]] = ("place", "top", "left")
 
     @override
@@ -136,14 +139,14 @@ class PictureOperand(Operand):
     def place(self, b: ThreadBuilder, row: tuple[Index, ...], tap: tuple[Index, ...]) -> tuple[Index, SSAValue | None]:
         g, condition = self.geometry, None
         for inside, start, step, size in zip(self.inside, row[1:], tap[1:], (g.height, g.width), strict=True):
-            if not inside:  # one comparison: what is negative is a large number without a sign
+            if not inside:  # one unsigned comparison, which also rejects negative numbers
                 within = b.compare("ult", b.add(start, step), size)
                 condition = within if condition is None else b.conjunction(condition, within)
         return b.add(row[0], tap[0]), condition
 
 
 def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) -> Operand:
-    """The left-hand side, or the picture, of the product with that number."""
+    """The left-hand side, or the image, of the batch's product."""
     b, root, shape = grid.b, form.root, product_shape(form.root)
     if isinstance(root, MatmulOp):
         view = grid.window(form.lhs)
@@ -169,7 +172,7 @@ def left_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) 
 
 
 def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index) -> Operand:
-    """The right-hand side, or the packed filters, of the product with that number."""
+    """The right-hand side, or the packed filters, of the batch's product."""
     root, shape = form.root, product_shape(form.root)
     sizes = shape.columns, shape.depth
     if isinstance(root, ConvOp):
@@ -190,7 +193,7 @@ def right_operand(k: GpuKernel, grid: Grid, form: ContractionForm, batch: Index)
 
 
 def _aligned(sizes: Sequence[int], strides: Sequence[int], rank: int) -> list[int]:
-    """Strides for `rank` dimensions: 0 where the operand is repeated."""
+    """Strides for `rank` dimensions; 0 where the operand is broadcast."""
     own = [0 if size == 1 else stride for size, stride in zip(sizes, strides, strict=True)]
     return [0] * (rank - len(own)) + own
 
@@ -206,7 +209,7 @@ def _matrix(
     sizes: tuple[int, int],
     depth_stride: int,
 ) -> MatrixOperand:
-    """A matrix operand that is read as widely as it lies."""
+    """A matrix operand, read in the widest vectors that its layout allows."""
     lanes = _lanes(k, grid, buffer)
     by_depth = depth_stride == 1 or rows.strides[-1] != 1
     while lanes > 1 and not (
@@ -224,7 +227,7 @@ def _matrix(
 
 
 def _lanes(k: GpuKernel, grid: Grid, buffer: SSAValue) -> int:
-    """How many elements of a buffer are read at once at most."""
+    """The most elements of a buffer that one load can have."""
     type = memref_type(buffer)
     aligned = k.aligned[k.operands[grid.operands.index(buffer)]]
     return max(1, min(WIDEST, min(aligned, ACCESS) * 8 // bits_of(type.element_type)))

@@ -1,4 +1,4 @@
-"""What follows the sums of a product: bias, fused ops and the store, or partial sums that a second launch adds up."""
+"""Epilogues of products: bias, fused ops and the store; for split-K, partial sums and the launch that adds them."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from ...instance import GpuKernel, Grid
 
 @dataclass
 class Output:
-    """The kernel's result, by product, row and column of the sums."""
+    """The kernel's result, indexed by product, row and column of the sums."""
 
     k: GpuKernel
     form: ContractionForm
 
     @cached_property
     def sizes(self) -> tuple[int, int, int]:
-        """Products, rows, columns."""
+        """Number of products, rows and columns."""
         shape = product_shape(self.form.root)
         return shape.batch, shape.rows, shape.columns
 
     @property
     def depth(self) -> int:
-        """Length of each sum."""
+        """Length of each dot product."""
         return product_shape(self.form.root).depth
 
     def lanes(self, most: int) -> int:
-        """How many neighbouring columns are written at once: up to `most`, where all that is read and written with
+        """The number of adjacent columns stored at once: at most `most`, if all accesses of the epilogue are vectors.
         them lies so."""
         elements = (*self.k.kernel.arguments, *self.k.kernel.terminator.operands)
         lanes = min(most, ACCESS * 8 // max(32, *(bits_of(element_type_of_value(value)) for value in elements)))
@@ -68,12 +68,12 @@ class Output:
         return not values.lanes.one_by_one and all(_is_aligned(each, at[2], lanes) for each in values.touched)
 
     def writer(self, grid: Grid, batch: Index) -> OutputWriter:
-        """What writes elements of one product, from registers, in this launch."""
+        """The writer of one product's sums from registers, for this launch."""
         values = element_values(grid.b, self.k.kernel, grid.operands)
         return OutputWriter(self, grid.b, values, values.line(grid.results[0]), batch)
 
     def _write(self, values: Values, line: Line, at: Sequence[Expr], sums: SSAValue) -> None:
-        """The elements that follow from sums at (product, row, column), stored."""
+        """Applies the epilogue to sums at (product, row, column) and stores the result."""
         root, shape = self.form.root, product_shape(self.form.root)
         product, row, column = at
         inner = delinearize(row, shape.inner_sizes)
@@ -83,7 +83,7 @@ class Output:
             by_axis = dict(zip(shape.outer, delinearize(product, shape.outer_sizes), strict=True))
             by_axis |= dict(zip(shape.inner, inner, strict=True))
             index = [*(by_axis[axis] for axis in range(len(by_axis))), column]
-        index = aligned(index, shape_of(root.results[0]))  # as it will be asked for
+        index = aligned(index, shape_of(root.results[0]))  # as `sums` is looked up
         b, element = values.b, element_type_of_value(root.results[0])
         if self.form.bias is not None:
             bias = convert(b, values.at(self.form.bias, [index[-1]]), element_type_of_value(self.form.bias), f32)
@@ -108,7 +108,7 @@ class Output:
 
 
 def _is_aligned(place: Expr, along: Var, lanes: int) -> bool:
-    """Whether a place is the same for all lanes, or that of the first is a multiple of `lanes`."""
+    """Whether a position is the same for all lanes, or the first lane's is a multiple of `lanes`."""
     step = place.coefficient(along)
     if step == 0:
         return True
@@ -118,7 +118,7 @@ def _is_aligned(place: Expr, along: Var, lanes: int) -> bool:
 
 @dataclass
 class OutputWriter:
-    """Writes what follows from sums of one product that a thread has in registers."""
+    """Applies the epilogue to a thread's sums of one product and stores the result."""
 
     output: Output
     b: ThreadBuilder
@@ -127,13 +127,13 @@ class OutputWriter:
     batch: Index
 
     def write(self, row: Index, column: Index, sums: SSAValue, lanes: int) -> None:
-        """From the sums of `lanes` columns, which there must be."""
+        """Writes the results of `lanes` columns, which must all be in range."""
         self.output.write(self.values, self.line, (self.batch, row, column), sums, lanes)
 
 
 @dataclass
 class PartialWriter:
-    """Writes sums over a part of the depth as they are."""
+    """Stores partial sums over a part of the depth unchanged."""
 
     output: Output
     b: ThreadBuilder
@@ -142,7 +142,7 @@ class PartialWriter:
     batch: Index
 
     def write(self, row: Index, column: Index, sums: SSAValue, lanes: int) -> None:
-        """The sums of `lanes` columns."""
+        """Stores the sums of `lanes` columns."""
         place = [self.split, self.batch, row, column]
         if lanes == 1:
             self.b.store(sums, self.partials, place)
@@ -151,11 +151,11 @@ class PartialWriter:
 
 
 Writer = OutputWriter | PartialWriter
-ADDING = 256  # threads of a block that adds partial sums
+ADDING = 256  # threads of a block of the launch that adds partial sums
 
 
 def add_partials(k: GpuKernel, output: Output, splits: int) -> None:
-    """A launch that adds the partial sums, from the first to the last part of the depth, and does what follows."""
+    """A launch that adds the partial sums in order of the depth and applies the epilogue."""
     batch, rows, columns = output.sizes
     lanes = output.lanes(4)
     items = batch * rows * (columns // lanes)

@@ -1,8 +1,7 @@
-"""Tiles of operands in shared memory: `stages` of them, each copied by all threads of a block while others are used.
+"""Multi-stage copies of operand tiles to shared memory by all threads of a block.
 
-A tile lies as its operand does: [rows][depth] or [depth][rows], with lines a few elements longer than they need be, so
-that those that are read together lie in different banks. What shared memory holds as it lies in memory comes by
-asynchronous copies; what is converted on the way comes through registers.
+A tile has its operand's orientation, [rows][depth] or [depth][rows], with padded lines that avoid bank conflicts.
+Elements copied unchanged use asynchronous copies; converted ones go through registers.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from ....kernel_code.builder import INDEX, Index, vector_of
 from ...builder import ThreadBuilder
 from .operands import Operand
 
-_COPIED = (32, 64, 128)  # bits that an asynchronous copy may have
+_COPIED = (32, 64, 128)  # sizes in bits of asynchronous copies
 
 
 @dataclass
 class TileCopy:
     """The copies of one operand's tiles of `rows` x `depth` elements, from row `first` on, by `threads` threads.
 
-    `element` is what shared memory holds; `pad` is by how much its lines are longer. `masked` says that tiles are asked
-    for that end behind the depth, where all is zero.
+    `element` is the type in shared memory; `pad` is the padding of lines in elements. `masked`: tiles may extend beyond
+    the depth, where they are zero.
     """
 
     b: ThreadBuilder
@@ -71,7 +70,7 @@ class TileCopy:
 
     @property
     def line(self) -> int:
-        """Elements of a line."""
+        """Elements of a line, with padding."""
         return self.depth if self.by_depth else self.rows
 
     @property
@@ -81,7 +80,7 @@ class TileCopy:
 
     @property
     def per_line(self) -> int:
-        """Copies of a line."""
+        """Copies per line."""
         return self.line // self.vector
 
     @property
@@ -91,17 +90,17 @@ class TileCopy:
 
     @property
     def count(self) -> int:
-        """Copies of each thread."""
+        """Copies per thread."""
         return -(-self.lines // self.step)
 
     @property
     def asynchronous(self) -> bool:
-        """Whether the copies go past the registers."""
+        """Whether copies are asynchronous, bypassing registers."""
         same = self.operand.element == self.element
         return same and self.vector * bits_of(self.element) in _COPIED
 
     def begin(self, start: Index, stage: Index) -> None:
-        """Begin to copy the tile at depth `start` to a stage."""
+        """Starts copying the tile at depth `start` to a stage."""
         b, operand = self.b, self.operand
         own = b.named(b.add(start, self._at), "depth") if self.by_depth else 0
         tap = operand.tap(b, own) if self.by_depth else ()
@@ -121,7 +120,7 @@ class TileCopy:
         self._each(copy)
 
     def finish(self, stage: Index) -> None:
-        """Put what has been fetched where it belongs; threads see it after a barrier."""
+        """Stores the elements that went through registers; a barrier makes them visible."""
         if self._fetched is None:
             return
         b, fetched = self.b, self._fetched
@@ -165,13 +164,13 @@ class TileCopy:
         b.store(value, self._fetched, [i])
 
     def _clamped(self, row: Index, neighbours: int) -> Index:
-        """A row that there is: behind the last one that is read again, for results that nobody stores."""
+        """The row, clamped to the last one: results of rows out of range are never stored."""
         if self.operand.rows % self.rows == 0:
             return row
         return self.b.min(row, self.operand.rows - neighbours)
 
     def _states(self) -> list[Index]:
-        """What is known of each of this thread's rows: a number, or a private array where there are several rows."""
+        """The row-dependent address parts of this thread's rows: one value, or a private array for several rows."""
         b, arrays = self.b, list[SSAValue]()
 
         def one(i: Index) -> tuple[Index, ...]:
@@ -204,11 +203,11 @@ def write_pipeline(
     tiles: int,
     compute: Callable[[Index], None],
 ) -> None:
-    """compute(stage) for each of `tiles` tiles from depth `first` on, while the next ones are on their way.
+    """Software pipeline: compute(stage) for each of `tiles` tiles from depth `first` on, while later ones are copied.
 
-    before:  begin the first stages - 1 tiles
-    each:    wait for its tile; barrier: all have it, and none uses the one before; begin the tile that takes the
-             place of that one; compute; put what came through registers into its place
+    before:  start copying the first stages - 1 tiles
+    each:    wait for its tile; barrier (all threads have it, and none uses the previous tile); start copying the tile
+      that replaces the previous one; compute; store what went through registers
     """
     stages, depth = copies[0].stages, copies[0].depth
     ahead = stages - 1
@@ -252,10 +251,10 @@ def write_pipeline(
 
 
 def in_pairs(b: ThreadBuilder, count: int, body: Callable[[Index], None]) -> None:
-    """body(i) for i in [0, count), two of them written out.
+    """body(i) for i in [0, count), unrolled by two.
 
-    All of them take the compiler nearly twice as long, and more registers in some kernels; other warps have work while
-    one waits at a loop's end.
+    Full unrolling takes the CUDA compiler nearly twice as long, and more registers in some kernels; other warps hide
+    the loop overhead.
     """
     if count % 2:
         b.unrolled(count, body)

@@ -1,13 +1,13 @@
-"""Products of f32 in tiles: operands in shared memory, sums in registers.
+"""Matrix products in f32 by tiles: operands in shared memory, sums in registers.
 
     for each tile of the depth:                     while the next ones are being copied
         for each depth k of the tile:
             a[tm] = rows of the left tile at k, b[tn] = columns of the right one
             sums[i][j] += a[i] * b[j]
-    result[row][column] = what follows from sums[i][j]
+    result[row][column] = epilogue(sums[i][j])
 
-A warp is 4 x 8 threads. An operand that lies along its depth is read a few depths at a time, its rows going round
-among the threads; one that lies along its rows four rows at a time.
+A warp is 4 x 8 threads. An operand that is contiguous along its depth is read several depths at a time, with rows
+assigned to threads cyclically; one that is contiguous along its rows, four rows at a time.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .outputs import Output, add_partials
 from .tile_copies import TileCopy, in_pairs, write_pipeline
 
 PAD = 4
-"""By how much lines along the depth are longer: rows that a warp reads together then begin in different banks."""
+"""Padding of lines along the depth, in elements: rows that a warp reads together start in different banks."""
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch, or two where the depth is cut."""
+    """Builds the kernel's launch, and a second one under split-K."""
     schedule = k.schedule_as(Tiles)
     output = Output(k, contraction_form(k.kernel))
     blocks = Blocks(schedule.bm, schedule.bn, schedule.bk, schedule.splits, output)
@@ -76,7 +76,7 @@ def _write(k: GpuKernel, grid: Grid, schedule: Tiles, blocks: Blocks) -> None:
 
 
 def _thread_of_block(b: ThreadBuilder, thread: SSAValue, across: int) -> tuple[Index, Index]:
-    """Where a thread is among the rows and columns of threads of its block."""
+    """The thread's row and column in the block's arrangement of threads."""
     warp, lane = b.named(b.div(thread, WARP), "warp"), b.named(b.rem(thread, WARP), "lane")
     warps = across // WARP_COLUMNS
     y = b.add(b.mul(b.div(warp, warps), WARP_ROWS), b.div(lane, WARP_COLUMNS))
@@ -102,7 +102,7 @@ class _Fragment:
 
     @property
     def together(self) -> bool:
-        """Whether the rows are four neighbours each, not every `threads`th."""
+        """Whether its rows come in groups of four adjacent ones, instead of every `threads`-th."""
         return not self.copy.by_depth
 
     def row(self, i: Index) -> Index:
@@ -113,7 +113,7 @@ class _Fragment:
         return b.add(b.mul(i, self.threads), self.at)
 
     def read_run(self, stage: Index, depth: Index) -> None:
-        """What can be read for `run` depths."""
+        """Loads what can be loaded for `run` depths at once."""
         if not self.together:
 
             def read(i: Index) -> None:
@@ -123,7 +123,7 @@ class _Fragment:
             self.b.unrolled(self.count, read)
 
     def read(self, stage: Index, depth: Index) -> None:
-        """What is read for one depth."""
+        """Loads what is loaded for each depth."""
         if self.together:
 
             def read(group: Index) -> None:
@@ -134,14 +134,14 @@ class _Fragment:
             self.b.unrolled(self.count // 4, read)
 
     def value(self, i: Index, depth: Index) -> SSAValue:
-        """The element of row i, `depth` behind the run's first one."""
+        """The element of row i, `depth` behind the first of the run."""
         return self.b.load(self.held, [i] if self.together else [i, depth])
 
 
 def _multiply(
     b: ThreadBuilder, sums: SSAValue, a: _Fragment, c: _Fragment, stage: Index, depth: Index, run: int
 ) -> None:
-    """Add the products of `run` depths of a tile."""
+    """Adds the products of `run` depths of a tile."""
     a.read_run(stage, depth)
     c.read_run(stage, depth)
 

@@ -1,1 +1,1 @@
-"""What the ways to write recurrent networks for a GPU have in common."""
+"""GPU code of recurrent layers (LSTM, GRU, RNN)."""

@@ -1,4 +1,4 @@
-"""Layer: the sizes of a recurrence, where its results go, and the launch that makes the input's share of all steps."""
+"""Layer: the sizes and buffers of a recurrent layer, and the launch that multiplies the inputs of all steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Begin = Callable[[Grid], None]
 
 
 class Layer:
-    """A recurrence that is written for a GPU."""
+    """A recurrent layer being lowered for a GPU."""
 
     def __init__(self, k: GpuKernel) -> None:
         self.k, self.root = k, the_root(k.kernel, RecurrenceOp)
@@ -38,37 +38,37 @@ class Layer:
         return self.directions * self.batch * self.hidden == 0
 
     def result(self, value: SSAValue) -> int | None:
-        """Which of the kernel's results one of the recurrence's is; None where it isn't asked for."""
+        """The number of the kernel's result for one of the recurrence's; None if it is unused."""
         yielded = list(self.k.kernel.terminator.operands)
         return yielded.index(value) if value in yielded else None
 
     def last_state(self, name: str) -> int | None:
-        """The same of a state after the last step."""
+        """The number of the kernel's result for the final state `name`; None if it is unused."""
         return self.result(self.root.results[1 + self.states.index(name)])
 
     def is_backwards(self, direction: int) -> bool:
-        """Whether a direction begins with the last position of the sequence."""
+        """Whether a direction starts at the last position of the sequence."""
         return direction == 1 or self.root.direction.data == "reverse"
 
     def time(self, grid: Grid, step: Index, direction: Index) -> Index:
-        """The position in the sequence of a direction's step, or the step of a position."""
+        """The position in the sequence of a direction's step; also the step of a position."""
         b = grid.b
         if self.directions == 1:
             return b.sub(self.steps - 1, step) if self.is_backwards(0) else step
         return b.select(b.compare("eq", direction, 1), b.index(b.sub(self.steps - 1, step)), b.index(step))
 
     def vector(self, depth: int, *buffers: int | None) -> int:
-        """Elements that are read at once along the depth."""
+        """Number of elements in one load along the depth."""
         lanes = ACCESS // item_bytes(self.root.y)
         aligned = all(each is None or self.k.aligned[each] == ACCESS for each in buffers)
         return lanes if depth % lanes == 0 and aligned else 1
 
     def operand(self, value: SSAValue) -> int:
-        """The buffer of an operand."""
+        """The number of an operand's buffer."""
         return self.k.operands[argument_index(self.k.kernel, value)]
 
     def buffer(self, grid: Grid, value: SSAValue | None) -> SSAValue | None:
-        """An operand as a launch sees it."""
+        """An operand's buffer in a launch."""
         return None if value is None else grid.buffer_of(value)
 
     def matrix(self, grid: Grid, value: SSAValue, direction: Index, depth: int) -> SSAValue:
@@ -80,9 +80,9 @@ class Layer:
     # the input's share
 
     def launch_inputs(self, lanes: int, rows: int, begin: Begin | None = None, windows: Sequence[Window] = ()) -> None:
-        """from_input[step, direction, batch] = x w^T + bias of w, in the order of each direction's steps.
+        """The launch of from_input[step, direction, batch] = x w^T + bias of w, in order of each direction's steps.
 
-        `begin` is what else the launch does.
+        `begin` adds further code to the launch.
         """
         count = max(1, self.steps * self.batch)
         blocks = self.directions * blocks_of(self.hidden, lanes, count, rows)

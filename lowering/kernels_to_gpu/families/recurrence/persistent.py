@@ -1,12 +1,12 @@
-"""Recurrent layers whose weights fit into shared memory: after the input's share, one launch runs all steps.
+"""Persistent recurrent layers: weights stay in shared memory while one launch runs all steps.
 
     weights = r of the direction, in shared memory; h, c = initial states, or zeros
     for each step: for each phase of the cell:
-        sums[gates, rows] of a unit = state r^T       parts of the depth in some lanes, added up by shuffles
+        sums[gates, rows] of a unit = state r^T       split over the depth between lanes, reduced by shuffles
         c, h, .. = cell(from_input[step], sums)       a lane for each row; what other units need in shared memory
 
-A block has all units of a direction and some batch elements. h is kept twice, so that a step's products may still read
-the one while the next is written.
+The input products of all steps come first, in a launch of their own. A block has all units of a direction and some
+batch elements. h is double-buffered, so that a step's products may read the old state while the new one is written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .unit import cell, given_by_input, where_kept
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launches."""
+    """Builds the kernel's launches."""
     layer, o = Layer(k), k.schedule_as(Persistent)
     if layer.is_empty:
         return
@@ -36,7 +36,7 @@ def lower(k: GpuKernel) -> None:
 
 
 class _Block:
-    """What a block does."""
+    """The code of a block."""
 
     def __init__(self, layer: Layer, grid: Grid) -> None:
         self.layer, self.grid, self.b = layer, grid, grid.b
@@ -46,7 +46,7 @@ class _Block:
         self.weights = b.shared(layer.element, [layer.width, layer.hidden])
         self.h = b.shared(layer.element, [2 * rows, layer.hidden])
         self.reset_h = b.shared(layer.element, [rows, layer.hidden]) if "reset_h" in layer.between else None
-        # A lane's own row of its unit.
+        # The lane's own row of its unit.
         self.own = {name: b.private(layer.element, [1]) for name in (*layer.states, *layer.between)}
         for name, array in (("weights", self.weights), ("all_h", self.h), ("reset_h", self.reset_h), *self.own.items()):
             if array is not None:
@@ -77,7 +77,7 @@ class _Block:
         b.loop(self.grid.lane, layer.width * columns, some, step=self.grid.block)
 
     def _place(self, row: Index) -> list[Index]:
-        """Where the own state lies in initial and last ones."""
+        """The index of this lane's state in the initial and final states."""
         return [self.share.direction, row, self.share.unit]
 
     def _start(self, row: Index) -> None:
@@ -136,7 +136,7 @@ class _Block:
         own_row(b, share, layer.batch, finish)
 
     def _kept(self, step: Index, row: Index) -> SSAValue | None:
-        """Whether a batch element has the step, where there is a mask."""
+        """Whether the step lies within a batch element's sequence; None without sequence lengths."""
         mask = self.layer.buffer(self.grid, self.layer.root.mask)
         if mask is None:
             return None

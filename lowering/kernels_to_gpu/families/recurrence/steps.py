@@ -1,12 +1,12 @@
-"""Recurrent layers: the input's share of the gates of all steps in one launch, then a launch for each step.
+"""Recurrent layers, one launch per step: first the input products of all steps, then the steps.
 
     from_input[step] = x w^T + bias of w; states = initial ones, or zeros
     for each step: for each phase of the cell:
-        sums[gates, rows] of a unit = state r^T       parts of the depth in some lanes, added up by shuffles
+        sums[gates, rows] of a unit = state r^T       split over the depth between lanes, reduced by shuffles
         c, h, .. = cell(from_input[step], sums)       a lane for each row
 
-All steps are one function, which is given the step's part of `from_input` and `y` and the states before and after it.
-Directions are blocks of one grid.
+All steps launch one function, which is given the step's windows of `from_input` and `y` and the states before and after
+it. Directions are blocks of one grid.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .unit import cell, given_by_input, where_kept
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launches."""
+    """Builds the kernel's launches."""
     layer, o = Layer(k), k.schedule_as(Steps)
     if layer.is_empty:
         return
@@ -49,7 +49,7 @@ def lower(k: GpuKernel) -> None:
 
 
 def _state(layer: Layer, name: str, step: int) -> Window:
-    """A state before a step; behind the last one it is a result where that is asked for."""
+    """The window of a state before a step; after the last step it is the kernel's result, if used."""
     result = layer.last_state(name)
     if step == layer.steps and result is not None:
         sizes = (layer.directions, layer.batch, layer.hidden)
@@ -58,7 +58,7 @@ def _state(layer: Layer, name: str, step: int) -> Window:
 
 
 def _windows(layer: Layer, step: int) -> dict[str, Window]:
-    """What a step is given, by name."""
+    """The windows that a step is given, by name."""
     windows = {"from_input": layer.k.scratch_window("from_input", step)}
     for name in layer.states:
         windows[name], windows[f"next_{name}"] = _state(layer, name, step), _state(layer, name, step + 1)
@@ -78,7 +78,7 @@ def _windows(layer: Layer, step: int) -> dict[str, Window]:
 
 
 def _start(layer: Layer, grid: Grid) -> None:
-    """The states before the first step."""
+    """Initialises the states before the first step."""
     b = grid.b
     for name, value, state in zip(layer.states, layer.root.states, grid.windows, strict=True):
         state.name_hint = name
@@ -125,7 +125,7 @@ def _step(grid: Grid, layer: Layer, phase: CellPhase, names: Sequence[str]) -> N
 
 
 def _kept(b: ThreadBuilder, windows: dict[str, SSAValue], place: Sequence[Index]) -> SSAValue | None:
-    """Whether a batch element has the step, of which each direction has another one; None without a mask."""
+    """Whether this direction's step lies within a batch element's sequence; None without sequence lengths."""
     masks = [windows[name] for name in ("mask0", "mask1") if name in windows]
     if not masks:
         return None
@@ -134,7 +134,7 @@ def _kept(b: ThreadBuilder, windows: dict[str, SSAValue], place: Sequence[Index]
 
 
 def _store_y(b: ThreadBuilder, windows: dict[str, SSAValue], place: Sequence[Index], value: SSAValue) -> None:
-    """h of a step is y at the step's place in the sequence, which each direction has another of."""
+    """Stores h as y at the step's position in the sequence, which differs between directions."""
     if "y1" in windows:
         stores = [partial(b.store, value, windows[name], place[1:]) for name in ("y0", "y1")]
         b.when(b.compare("eq", place[0], 0), stores[0], stores[1])

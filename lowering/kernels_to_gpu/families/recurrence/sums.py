@@ -1,4 +1,4 @@
-"""Products of a few rows and the weights of a hidden unit's gates, by some lanes that each have a part of the depth."""
+"""Dot products of a few state rows with a hidden unit's gate weights, split over the depth between lanes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RowOf = Callable[[Index], tuple[SSAValue, Sequence[Index]]]
 
 @dataclass(frozen=True)
 class Share:
-    """What a thread does: some rows of one direction from `first` on, of one of `units`; `lane` of `lanes` share it."""
+    """A thread's rows of one direction, from `first` on, and its unit; `lane` of `lanes` split the depth."""
 
     direction: Index
     first: Index
@@ -30,9 +30,9 @@ class Share:
 
     @classmethod
     def of_grid(cls, grid: Grid, directions: int, units: int, lanes: int, rows: int) -> Share:
-        """Blocks have the units of some rows of a direction one after the other."""
+        """The share of a thread; a block has the units of some rows of a direction in sequence."""
         b = grid.b
-        blocks = -(-units * lanes // grid.block)  # for all units
+        blocks = -(-units * lanes // grid.block)  # clamped, for all units
         item, some = b.delinearize(b.block_id(), [grid.blocks[0] // blocks, blocks])
         direction, part = b.delinearize(item, [directions, grid.blocks[0] // blocks // directions])
         unit = b.add(b.mul(some, grid.block // lanes), b.div(grid.lane, lanes))
@@ -46,9 +46,9 @@ class Share:
 def sums_of(
     b: ThreadBuilder, share: Share, gates: range, weights: SSAValue, row_of: RowOf, vector: int
 ) -> list[SSAValue]:
-    """For each gate the product of this lane's row with the unit's weights, of [gates * units, depth].
+    """For each gate, the dot product of this lane's row with the unit's weights, of [gates * units, depth].
 
-    `row_of(i)` says in which buffer row i of the share lies, and where; `vector` elements are read at once.
+    `row_of(i)` gives the buffer and index of row i of the share; loads have `vector` elements.
     """
     type = memref_type(weights)
     element, depth = type.element_type, type.get_shape()[1]
@@ -89,7 +89,7 @@ def sums_of(
 
 
 def _total(b: ThreadBuilder, m: Arithmetic, share: Share, sums: SSAValue, gate: int) -> SSAValue:
-    """The sum over all lanes of the row that is this lane's."""
+    """The sum over all lanes for this lane's row."""
 
     def row(i: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
         total = b.load(sums, [gate, i])
@@ -103,7 +103,7 @@ def _total(b: ThreadBuilder, m: Arithmetic, share: Share, sums: SSAValue, gate: 
 
 
 def own_row(b: ThreadBuilder, share: Share, count: int, body: Callable[[Index], None]) -> None:
-    """`body(row)` in the lanes that have a row of the `count` there are, and a unit."""
+    """Runs `body(row)` in lanes whose row and unit are in range."""
     row = b.add(share.first, share.lane)
     exists = b.conjunction(b.compare("slt", share.unit, share.units), b.compare("slt", row, count))
     if share.rows < share.lanes:

@@ -1,4 +1,4 @@
-"""GridUnit: the hidden unit of a batch element that a lane makes in one step."""
+"""Cell computation of one hidden unit of one batch element by a lane."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .sums import Share
 def given_by_input(
     layer: Layer, grid: Grid, share: Share, phase: CellPhase, load: Callable[[Sequence[Index]], SSAValue]
 ) -> dict[int, SSAValue]:
-    """The input's share of the phase's gates, read before the products so that waiting for it costs nothing.
+    """Loads the input products of the phase's gates, before the state products to hide the latency.
 
     `load` reads at (direction, batch element, gate * hidden + unit).
     """
@@ -39,7 +39,7 @@ def cell(
     sums: Sequence[SSAValue],
     state: Callable[[str], SSAValue],
 ) -> Mapping[str, SSAValue]:
-    """What the phase makes of the products of the unit at `place` (direction, batch element, unit)."""
+    """Applies the cell function to the products of the unit at `place` (direction, batch element, unit)."""
     peephole = layer.root.peephole if isinstance(layer.root, LstmOp) else None
     bias, weights = layer.buffer(grid, layer.root.bias), layer.buffer(grid, peephole)
     products = dict(zip(phase.gates, sums, strict=True))
@@ -54,7 +54,7 @@ def where_kept(
     made: Mapping[str, SSAValue],
     state: Callable[[str], SSAValue],
 ) -> tuple[Mapping[str, SSAValue], SSAValue | None]:
-    """What the states become where the mask holds or not, and what y does; None in a phase that makes no y."""
+    """The states and y, unchanged (or zero) where the step is beyond the sequence; y is None in a phase without it."""
     if kept is None or "h" not in made:
         return made, made.get("h")
     b = grid.b

@@ -1,1 +1,1 @@
-"""What is done along rows: by threads, warps, blocks or columns."""
+"""GPU code of reductions, normalisations and scans along rows: by threads, warps, blocks or columns."""

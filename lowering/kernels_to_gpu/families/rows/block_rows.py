@@ -1,9 +1,9 @@
-"""Rows by blocks: the threads of a block share a row, or a part of one, and put their sums together in shared memory.
+"""Row kernels with one block (or several) per row; partial results are combined in shared memory.
 
 row = block / parts, part = block % parts
-for i in part of the row / vectors of all threads:  read, kept, summed up
-lanes by shuffles, warps by shared memory; of parts: written to scratch, where the next launch finds it
-for i in part of the row / vectors of all threads:  results are computed and stored
+for i in part of the row / vectors of all threads:  load, keep, reduce
+lanes by shuffles, warps by shared memory; parts: stored to scratch for the next launch
+for i in part of the row / vectors of all threads:  compute and store results
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .row_passes import Parts, SharedPasses, box
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launches: one for each pass where rows have parts."""
+    """Builds the kernel's launches: one for each pass if rows are split between blocks."""
     plan, options = plan_of(k), k.schedule_as(BlockRows)
     if plan is None:
         return
     count = launches(plan.form, options.parts)
     for launch in range(count):
-        # What a row is reduced to needs a warp only, once its parts have been.
+        # Combining the parts of a reduced row needs a warp only.
         last = launch == count - 1 > 0 and not plan.form.keeps_shape
         blocks, block = (plan.form.rows, WARP) if last else (plan.form.rows * options.parts, options.block)
         part = "" if count == 1 else "result" if launch == count - 1 else f"pass{launch}"
@@ -38,7 +38,7 @@ def lower(k: GpuKernel) -> None:
 
 
 def _write(grid: Grid, plan: RowPlan, parts: int, launch: int, last: bool) -> None:
-    """One launch."""
+    """Builds one launch."""
     b, lane = grid.b, grid.lane
     code = RowCode.of(grid, plan)
     row, part = (grid.number, 0) if last else (b.div(grid.number, parts), b.rem(grid.number, parts))

@@ -1,11 +1,11 @@
-"""Rows across the innermost axis: a thread has neighbouring rows, several threads a share of each.
+"""Row kernels whose rows are strided: a thread has adjacent rows, several threads split the elements of each.
 
     column = (block / parts) * columns + thread % columns: a vector of rows; share = thread / columns
-    for i in elements of the rows / shares:  a vector of elements is read, kept and summed up
-    sums of all shares, through shared memory
-    for i in elements of the rows / shares:  results are computed and stored
+    for i in elements of the rows / shares:  load, keep and reduce a vector of elements
+    combine all shares, through shared memory
+    for i in elements of the rows / shares:  compute and store results
 
-Threads behind the last row do as the one that has the last rows does, and write nothing.
+Threads beyond the last row duplicate the thread that has the last rows, and store nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .row_passes import Parts, SharedPasses, box
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launches: one for each pass where rows have parts."""
+    """Builds the kernel's launches: one for each pass if rows are split between blocks."""
     options = k.schedule_as(ColumnRows)
     plan = plan_of(k, options.vector)
     if plan is None:
@@ -45,7 +45,7 @@ def lower(k: GpuKernel) -> None:
 
 
 class _Columns:
-    """One launch, of whose blocks `parts` have the same rows."""
+    """One launch, in which `parts` blocks split the same rows."""
 
     def __init__(self, grid: Grid, plan: RowPlan, options: ColumnRows, parts: int, shares: int, launch: int) -> None:
         self.grid, self.plan, self.b, self.launch = grid, plan, grid.b, launch
@@ -55,7 +55,7 @@ class _Columns:
         self.group, self.part = b.div(grid.number, parts), b.rem(grid.number, parts)
 
     def write(self) -> None:
-        """All that its threads do."""
+        """Builds the thread's code."""
         b, plan = self.b, self.plan
         code = RowCode.of(self.grid, plan)
         item = b.add(b.mul(self.group, self.columns), self.column)
@@ -68,7 +68,7 @@ class _Columns:
             self._rows(code, b.min(item, plan.vectors - 1), inside)
 
     def _rows(self, code: RowCode, item: Index, inside: SSAValue | None) -> None:
-        """The rows of one thread; where they are another's too, `inside` does not hold, and nothing is written."""
+        """The rows of one thread; `inside` is false in a duplicate, which stores nothing."""
         b, plan, shares = self.b, self.plan, self.shares
         outer, along = box(b, item, plan.rows, plan.lanes)
         first = b.mul(item, plan.lanes)
@@ -106,7 +106,7 @@ class _Columns:
             code.write(outer, passes, None if writes is None else lambda: writes)
 
     def _together(self, reduction: Reduction, value: SSAValue) -> SSAValue:
-        """The numbers of all shares of a column as one."""
+        """Combines the values of all shares of a column."""
         if self.shares == 1:
             return value
         b, lanes = self.b, self.plan.lanes

@@ -1,4 +1,4 @@
-"""What the families of row kernels have in common: the loops' axes, the rows of a launch, one launch for each pass."""
+"""Shared parts of the row-kernel families: merged axes, the rows of a launch, one launch for each pass."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from .row_passes import PassDone, SharedPasses
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How a kernel's rows are walked: axes that every buffer is walked along as one are one."""
+    """The iteration space of a row kernel; adjacent axes are merged where all buffers are contiguous across them."""
 
     form: RowForm
     elements: RowElements
-    rows: list[int]  # sizes of the axes that rows lie along one behind the other
-    row: list[int]  # sizes of the axes of a row
-    lanes: int  # neighbours that a thread reads at once: of a row, or rows
+    rows: list[int]  # sizes of the axes over which rows are enumerated
+    row: list[int]  # sizes of the axes within a row
+    lanes: int  # vector lanes of a thread: elements of a row, or rows
 
     @property
     def vectors(self) -> int:
-        """How many vectors a row has, or rows vectors of them."""
+        """Number of vectors per row, or of vectors of rows."""
         return (self.form.length if self.form.along else self.form.rows) // self.lanes
 
 
 def plan_of(k: GpuKernel, most: int | None = None) -> RowPlan | None:
-    """The plan of a kernel, with at most so many lanes; None where its results have no elements."""
+    """The plan of a kernel, with at most `most` lanes; None if its results are empty."""
     form = the_row_form(k.kernel)
     if any(0 in shape_of(value) for value in k.kernel.terminator.operands):
         return None
@@ -58,7 +58,7 @@ def plan_of(k: GpuKernel, most: int | None = None) -> RowPlan | None:
 
 @dataclass(frozen=True)
 class RowCode:
-    """One launch over rows being written."""
+    """The code of one launch over rows."""
 
     grid: Grid
     plan: RowPlan
@@ -67,7 +67,7 @@ class RowCode:
 
     @classmethod
     def of(cls, grid: Grid, plan: RowPlan) -> RowCode:
-        """With the lines of all buffers in front."""
+        """The code for a launch, with all buffers viewed as lines."""
         values = values_of(grid)
         return cls(grid, plan, values, Canvas(values, [values.line(buffer) for buffer in grid.results]))
 
@@ -77,7 +77,7 @@ class RowCode:
         return self.grid.b
 
     def kept(self, threads: int, lanes: int, items: int) -> SSAValue | None:
-        """A private array for a thread's share of a row of so many items; None where rows are read again."""
+        """A private array for a thread's share of a row of `items` items; None if rows are read again instead."""
         vector = 1 if self.plan.form.along else lanes
         if not items or not keeps_in_registers(self.plan.form, threads, vector):
             return None
@@ -87,9 +87,9 @@ class RowCode:
         return array
 
     def write(self, outer: Expr, passes: SharedPasses, writes: Callable[[], SSAValue] | None) -> None:
-        """All passes over a row, or as many as this launch is for.
+        """Builds all passes over a row, or those of this launch.
 
-        One number for a row is written by the thread for which `writes` holds (None: by each).
+        A scalar result of a row is stored by the thread for which `writes` holds (None: by each).
         """
         row = self.plan.elements.row(self.canvas, passes, outer, keeps=passes.keeps)
 
@@ -110,5 +110,5 @@ class RowCode:
 
 
 def launches(form: RowForm, parts: int) -> int:
-    """How many launches there are: one, or where blocks share rows one more than passes that reduce."""
+    """The number of launches: 1, or, if blocks split rows, one more than the number of reducing passes."""
     return len(reduced_types(form)) + 1 if parts > 1 else 1

@@ -1,10 +1,10 @@
-"""Passes over a row that several threads share; see row_ops.Passes for who asks for them.
+"""Passes over a row that several threads split; the GPU implementation of row_ops.Passes.
 
-Along the row each thread has every `threads`-th vector of it; across rows each has every `threads`-th element of a
-vector of rows. What a thread has found, `together` makes one number of for all threads of the row.
+Along a contiguous row each thread has every `threads`-th vector of it; across strided rows every `threads`-th element
+of a vector of rows. `together` combines the threads' partial results for the row.
 
-Where a row is shared between blocks too, one launch does one pass: it writes what it found for its part and ends. A
-later launch is written by the same code, and reads what the earlier ones have found.
+If blocks split a row, too, each launch does one pass: it stores the partial result of its part and ends. A later
+launch, built by the same code, loads the results of earlier ones.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Together = Callable[[Reduction, SSAValue], SSAValue]
 
 
 class PassDone(Exception):
-    """What this launch is for has been written."""
+    """The pass of this launch is complete; ends the building of its code."""
 
 
 @dataclass(frozen=True)
 class Parts:
     """This block has part `part` of `count` of each row, and the launch does pass number `launch`.
 
-    `found` and `note` read and write what an earlier pass and this one have found for the row: (pass, reduction).
+    `found` and `note` load and store the partial results of a row: (pass, reduction).
     """
 
     part: Index
@@ -59,22 +59,22 @@ def box(b: ThreadBuilder, item: Index, sizes: Sequence[int], lanes: int = 1) -> 
 
 @dataclass
 class SharedPasses(Passes):
-    """Passes in which `threads` share a row, of which this is number `mine`.
+    """Passes in which `threads` threads split a row, of which this is number `mine`.
 
-    It visits every `threads`-th item: an element, or `lanes` neighbours where vectors run along the row.
+    It visits every `threads`-th item: an element, or `lanes` adjacent ones where vectors run along the row.
     """
 
     b: ThreadBuilder
     v: Values
-    sizes: Sequence[int]  # of the axes of a row
+    sizes: Sequence[int]  # sizes of the axes within a row
     lanes: int
     threads: int
     mine: Index
     together: Together
     kept: SSAValue | None = None  # a private array for the thread's items
     parts: Parts | None = None
-    inside: SSAValue | None = None  # where it does not hold, nothing may be stored
-    _chunk: Index = 0  # items that the thread has visited before in this pass
+    inside: SSAValue | None = None  # where false, nothing may be stored
+    _chunk: Index = 0  # items that the thread has visited earlier in this pass
     _passes: int = 0
 
     @property
@@ -118,7 +118,7 @@ class SharedPasses(Passes):
         return over_vector(self.b, reduction, total) if self.lanes > 1 else total
 
     def _visit_all(self, reductions: Sequence[Reduction], body: Body) -> Sequence[SSAValue]:
-        """This thread's items, combined."""
+        """Reduces this thread's items."""
         b, items, threads = self.b, prod(self.sizes) // self.lanes, self.threads
         parts = 1 if self.parts is None else self.parts.count
         chunks = -(-items // (threads * parts))
@@ -153,7 +153,7 @@ class SharedPasses(Passes):
         return self.v.spread(reduction.start())
 
     def _visit(self, item: Index, body: Body) -> list[SSAValue]:
-        """body of one item, its results as accumulators are."""
+        """The body's values for one item, converted to accumulator types."""
         position, last = box(self.b, item, self.sizes, self.lanes)
         if self.lanes > 1:
             with self.v.vectorised(Vector(last, self.lanes, self.lanes)):

@@ -1,11 +1,14 @@
-"""Products with few rows: every thread sums up a part of the depth for some columns; then lanes and warps are added.
+"""Matrix-vector products: every thread sums part of the depth for some columns, then lanes and warps are reduced.
 
-Right-hand sides whose columns are neighbours, for each thread:
-    for its depths: sums[row][column] += left[row] * (four columns of the right-hand side, read together)
+Right-hand sides that are contiguous along columns, for each thread:
+
+    for its depths: sums[row][column] += left[row] * (four columns of the right-hand side, one load)
     lanes of a warp with the same columns are added by shuffles, warps through shared memory
-and those whose depth is contiguous:
+
+and those that are contiguous along the depth:
+
     for its depths, four at a time: sums[row] += ...
-    the lanes that share a column are neighbours, and are added by shuffles
+    the lanes that share a column are adjacent, and are added by shuffles
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from ..products.outputs import Output, OutputWriter
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     schedule, form = k.schedule_as(VectorRows), contraction_form(k.kernel)
     output = Output(k, form)
     batch, rows, columns = output.sizes
@@ -74,7 +77,7 @@ def _each(b: ThreadBuilder, rows: int, columns: int, body: Callable[[Index, Inde
 
 
 def _read(b: ThreadBuilder, operand: Operand, row: tuple[Index, ...], tap: tuple[Index, ...], lanes: int) -> SSAValue:
-    """Neighbours of an operand as f32, a scalar where there is one; zeros where there is none."""
+    """Adjacent elements of an operand as f32 (a scalar for one lane); zeros out of range."""
     place, valid = operand.place(b, row, tap)
 
     def load(at: Index) -> SSAValue:
@@ -102,7 +105,7 @@ class _Sums:
     columns: int
 
     def add_up(self, part: Index, parts: int) -> None:
-        """Every `parts`th piece of the depth, from piece `part` on."""
+        """Accumulates every `parts`-th piece of the depth, from piece `part` on."""
         b, piece = self.b, self.right.vector if self.right.by_depth else 1
         last = self.columns - self.together
         self._right_row = self.right.row(b, b.min(self.column, last))
@@ -126,7 +129,7 @@ class _Sums:
         b.loop(whole * UNROLLED, -(-pieces // parts), single)
 
     def _add(self, depth: Index, piece: int) -> None:
-        """The products of `piece` depths."""
+        """Adds the products of `piece` depths."""
         b, m = self.b, Arithmetic(self.b, f32)
         depth = b.named(depth, "depth")
         tap = self.right.tap(b, depth)
@@ -163,7 +166,7 @@ class _Sums:
 
 
 def _add_lanes(b: ThreadBuilder, sums: SSAValue, rows: int, together: int, offsets: Sequence[int], width: int) -> None:
-    """Every lane gets the sum over those that differ from it in the bits of `offsets`."""
+    """Reduces over lanes whose numbers differ in the bits of `offsets`; all lanes get the result."""
 
     def one(i: Index, j: Index) -> None:
         total = b.load(sums, [i, j])
@@ -176,7 +179,7 @@ def _add_lanes(b: ThreadBuilder, sums: SSAValue, rows: int, together: int, offse
 
 
 def _add_warps(b: ThreadBuilder, grid: Grid, sums: SSAValue, rows: int, together: int, across: int) -> None:
-    """The first threads get the sums over all warps, from the first to the last."""
+    """Reduces over all warps in order; the first threads get the result."""
     warps = grid.block // WARP
     if warps == 1:
         return

@@ -1,11 +1,11 @@
-"""Rows by warps: `width` lanes share a row and put their sums together by shuffles.
+"""Row kernels in which `width` lanes of a warp split a row and combine partial results by shuffles.
 
     row = thread of the grid / width, lane = thread % width
-    for i in row / vectors of all lanes:  the lane's vector is read, kept and summed up
-    the vector's numbers as one, then those of the lanes
-    for i in row / vectors of all lanes:  results are computed and stored
+    for i in row / vectors of all lanes:  load, keep and reduce the lane's vector
+    reduce over the vector, then over the lanes
+    for i in row / vectors of all lanes:  compute and store results
 
-Running sums are handed up from lane to lane in five steps for each 32 elements.
+Prefix sums are computed over 32 elements at a time by a scan of five shuffle steps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .row_passes import SharedPasses, box
 
 
 def lower(k: GpuKernel) -> None:
-    """Write the kernel's launch."""
+    """Builds the kernel's launch."""
     plan, options = plan_of(k), k.schedule_as(WarpRows)
     if plan is None:
         return
@@ -52,7 +52,7 @@ def lower(k: GpuKernel) -> None:
 
 
 def _row(code: RowCode, plan: RowPlan, row: Index, lane: Index, width: int) -> None:
-    """One row, of which this is thread `lane`."""
+    """One row, of which this thread is `lane`."""
     b, outer = code.b, box(code.b, row, plan.rows)[0]
     if isinstance(plan.form.root, CumulativeOp) and width == WARP:
         _running(code, plan, outer, lane)
@@ -71,7 +71,7 @@ def _row(code: RowCode, plan: RowPlan, row: Index, lane: Index, width: int) -> N
 
 
 def _running(code: RowCode, plan: RowPlan, outer: Expr, lane: Index) -> None:
-    """The sums or products up to each element, 32 elements at a time; `before` is that of all earlier ones."""
+    """The inclusive scan up to each element, 32 elements at a time; `before` is the total of all earlier ones."""
     b, v, root, length = code.b, code.values, plan.form.root, plan.form.length
     assert isinstance(root, CumulativeOp)
     total = Reduction(b, kind_of(root), element_type_of_value(root.x))
